@@ -105,6 +105,39 @@ PROGRAMS = {
         "lo = 0; hi = 2; for i in range(50) { m = (lo + hi)/2; if m*m > a { hi = m } else { lo = m } }; lo*a",
         {"a": 2.0},
     ),
+    "fori_loop": ("import jax; jax.lax.fori_loop(3, 40, lambda i, s: s*0.9 + sin(x*i), x)", {"x": 0.3}),
+    "fori_loop with a pair": (
+        "import jax; def f(i, c) { a, b = c; return (b, a*0.9 + e[i]*y) }\njax.lax.fori_loop(1, 40, f, (x, 1.0))[0]",
+        {"x": 0.3, "y": 0.7, "e": E},
+    ),
+    "fori_loop with a branch": (
+        "import jax; def f(i, s) { if s > 0.5 { return s*y }; return s + x }\njax.lax.fori_loop(0, 60, f, 0)",
+        {"x": 0.3, "y": 0.7},
+    ),
+    "while_loop": (
+        "import jax; jax.lax.while_loop(lambda s: abs(s*s - a) > 1e-9, lambda s: s - 0.4*(s*s - a)/(2*s), x)",
+        {"x": 1.3, "a": 2.0},
+    ),
+    "scan": (
+        "import jax; def f(c, v) { c = c*q + v; return (c, c*c) }\nc, ys = jax.lax.scan(f, x, e); c + ys[3] + sum(ys)",
+        {"x": 0.3, "q": 0.9, "e": E},
+    ),
+    "scan over a pair of tensors": (
+        "import jax; def f(c, r) { u, v = r; c = c*q + u*v; return (c, (c, [c, 1.0])) }\n"
+        "c, (ys, zs) = jax.lax.scan(f, 0, (e, 2*e)); c + sum(ys**2) + zs[0][3]",
+        {"q": 0.9, "e": E},
+    ),
+    "scan without data": (
+        "import jax; def f(c, _) { x, v = c; v = v - 0.1*k*sin(x); return ((x + 0.1*v, v), None) }\n"
+        "jax.lax.scan(f, (x0, 0.0), None, length=50)[0][0]",
+        {"x0": 0.3, "k": 2.0},
+    ),
+    "a comprehension": ("sum([sin(x*i)/(i + 1) for i in range(40)])", {"x": 0.3}),
+    "a comprehension over pairs": (
+        "ys = [x*u + sin(v*x) for u, v in zip(e, e[1:])]; ys[3]*ys[-1] + prod(ys) + len(ys)",
+        {"x": 0.3, "e": E},
+    ),
+    "a map": ("f(v) = x*v if v > 0 else x**2; ys = list(map(f, e)); sum(ys) + ys[2]", {"x": 0.3, "e": E}),
 }
 # Those with functions that machine code does not have.
 INTERPRETED = {"a branch by the counter", "selected numbers", "special functions"}
@@ -206,6 +239,9 @@ def test_machine_code_gives_the_same_numbers(name, monkeypatch):
         "s = x; for i in range(12) { s = s + diff(s**2, x)/100 }; s",
         "y = [x, 1]; for i in range(60) { y[0] = y[0]*0.9 + y[1]*0.01 }; y[0]",
         "s = x; for i in range(60) { if s == 0.3 { s = s*s } else { s = s*0.99 } }; s",
+        "ys = []; def f(s) { ys.append(s); return s*0.9 }\nsum(list(map(f, x*ones(60)))) + sum(ys)",
+        "import jax; f(i, s) = [s[1], s[0]*0.9] if i > 3 else [s[0], s[1] + 1]; sum(jax.lax.fori_loop(0, 40, f, [x, x]))",
+        "import jax; f(s, t) = (s*0.9, [s, [s]]); jax.lax.scan(f, x, ones(40))[1][1][0][3]",
     ],
 )
 def test_loops_that_are_run_round_by_round(source, round_by_round):

@@ -128,17 +128,19 @@ class RolledLoop:
     def live(self, used: Iterable[int], *, stacked: bool = False) -> LiveValues:
         """What the carries of these numbers depend on after the last round, or with `stacked`, after any round."""
         outputs = frozenset(used)
-        every, inputs, first = {*outputs}, set[int](), outputs
-        for _ in range(min(self.rounds, 2 * self.carries + 2)):
+        # The carries that matter after the last round, before it, and so on, until they are those of an earlier number.
+        backward = {outputs: 0}
+        inputs, first = set[int](), outputs
+        while len(backward) <= self.rounds:
             read = set[int]().union(*(self._dependence[k] for k in first))
-            before = frozenset(i for i in read if i < self.carries) | (outputs if stacked else frozenset())
-            every |= before
             inputs |= read
-            if before == first:
+            first = frozenset(i for i in read if i < self.carries) | (outputs if stacked else frozenset())
+            if first in backward:
+                begin, period = backward[first], len(backward) - backward[first]
+                first = [*backward][begin + (self.rounds - begin) % period]
                 break
-            first = before
-        else:
-            first = frozenset(every) if self.rounds > 2 * self.carries + 2 else first
+            backward[first] = len(backward)
+        every = frozenset[int]().union(*backward)
         after_reads = self.carries + self.reads
         return LiveValues(
             tuple(sorted(first)),

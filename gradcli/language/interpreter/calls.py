@@ -5,11 +5,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 
-from gradcli import limits
 from gradcli.errors import CallError, UnknownNameError
 from gradcli.language.interpreter import call_arguments, defined_functions
 from gradcli.language.interpreter.lists import ProgramList, as_default_dtype
-from gradcli.language.interpreter.machine import Evaluator, Scope, Task, arguments_of
+from gradcli.language.interpreter.machine import Caller, Evaluator, Scope, Task, arguments_of
 from gradcli.language.interpreter.mutable_references import MutableReference
 from gradcli.language.interpreter.values import (
     FUNCTIONS,
@@ -92,7 +91,9 @@ def _invoke(
         from gradcli.language.interpreter import function_transforms
 
         return (
-            yield from function_transforms.call(node, function, positional, keywords, _caller(machine, node, scope))
+            yield from function_transforms.call(
+                node, function, positional, keywords, Caller(_invoke, machine, node, scope)
+            )
         )
     call_arguments.fit(function.name, function.parameters, positional, keywords)
     given = dict(zip((p.name for p in function.parameters), positional)) | dict(keywords)
@@ -102,18 +103,6 @@ def _invoke(
     if isinstance(node, tree.Call):
         machine.provenance.leave()
     return result
-
-
-def _caller(machine: Evaluator, node: tree.Call | tree.Apply, scope: Scope) -> Callable[..., Task]:
-    """A function that calls functions of the program with values, with errors located at `node`."""
-
-    def call(function: Value, /, *given: Value, **named: Value) -> Task:
-        if not isinstance(function, FUNCTIONS):
-            raise CallError("a function is needed here", hint="lambda x: … makes one", span=node.span)
-        limits.charge_steps()
-        return (yield from _invoke(machine, node, function, given, named, scope))
-
-    return call
 
 
 def _call_named(
@@ -134,7 +123,7 @@ def _call_named(
         made = function_transforms.made(node, positional, given)
         if made is not None:
             return made
-        task = function_transforms.control_flow_task(node, _caller(machine, node, scope), positional, given)
+        task = function_transforms.control_flow_task(node, Caller(_invoke, machine, node, scope), positional, given)
         if task is not None:
             return (yield from task)
     if node.name in scope_of_program.FUNCTIONALS and (
@@ -142,7 +131,7 @@ def _call_named(
     ):
         from gradcli.language.interpreter import functionals
 
-        return functionals.call(machine, node, _caller(machine, node, scope), scope, positional, given)
+        return functionals.call(machine, node, Caller(_invoke, machine, node, scope), scope, positional, given)
     if node.name in _GRADIENT_DROPPING and len(positional) == 1 and not given and machine.loses_no_gradient(node):
         from gradcli.primitives.entries.copies import one_element
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import ModuleType
 from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.errors import EvaluationError, GradcliError, Proposal, UnknownNameError, closest_word
 from gradcli.language.interpreter.lists import ProgramList, is_position, item_of
+from gradcli.language.interpreter.loop_policy import count_of, rolled_calls
 from gradcli.language.interpreter.machine import Evaluator, Scope, ScopedNode, Task
 from gradcli.language.interpreter.mutable_references import ElementwiseInput, MutableReference, is_basic
 from gradcli.language.interpreter.statements import bind, evaluate_index, loop_values
@@ -40,8 +42,14 @@ def _comprehension(machine: Evaluator, node: tree.Comprehension, scope: Scope) -
     found: list[Value] = []
     within = Scope({}, scope, scope.opaque)
     first, *others = node.clauses
+    iterated = yield first.iterable
+    if not others and not first.conditions:
+        rolled = rolled_calls(machine, node, count_of(iterated))
+        made = None if rolled is None else _rolled_items(rolled, machine, node, iterated, within)
+        if made is not None:
+            return made
     # A stack of iterators, one for each active clause, so that clauses do not recurse.
-    loops = [(first, loop_values((yield first.iterable), first.iterable.span))]
+    loops = [(first, loop_values(iterated, first.iterable.span))]
     while loops:
         clause, loop = loops[-1]
         item = next(loop, _END)
@@ -63,6 +71,26 @@ def _comprehension(machine: Evaluator, node: tree.Comprehension, scope: Scope) -
 
 
 _END = object()
+
+
+def _rolled_items(
+    rolled: ModuleType, machine: Evaluator, node: tree.Comprehension, iterated: Value, within: Scope
+) -> ProgramList | None:
+    """The items of a comprehension as one equation; None where they are to be evaluated one by one."""
+
+    def element() -> Task:
+        return (yield ScopedNode(node.element, within))
+
+    def one_round(loop: Any, _state: Value) -> tuple[Value, Value]:
+        bind(machine, node.clauses[0].target, loop.item_of(iterated), within)
+        return None, machine.drive(element(), node, within)
+
+    counters = iterated if isinstance(iterated, range) else range(count_of(iterated))
+    found = rolled.run(machine, node, counters, None, one_round)
+    within.names.clear()
+    if found is None or isinstance(found.results, ProgramList):
+        return None
+    return ProgramList.of_rows(found.results, node.span)
 
 
 def _factorial(machine: Evaluator, node: tree.Factorial, _scope: Scope) -> Task:

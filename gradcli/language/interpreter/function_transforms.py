@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays, limits
 from gradcli.calculus import program_derivatives
 from gradcli.errors import CallError, DifferentiationError, EvaluationError, ShapeError
 from gradcli.language.interpreter import call_arguments
 from gradcli.language.interpreter.lists import ProgramList
-from gradcli.language.interpreter.machine import Task
+from gradcli.language.interpreter.loop_policy import MOST_ROUNDS, count_of, rolled_calls, without_first
+from gradcli.language.interpreter.machine import Caller, Task
 from gradcli.language.interpreter.statements import loop_values
 from gradcli.language.interpreter.values import FUNCTIONS, TransformedFunction, Value, as_bool, as_tensor_or_number
 from gradcli.language.syntax import tree
 from gradcli.primitives.axes import integer
 from gradcli.primitives.entries.indexing import index
-from gradcli.primitives.entries.shape import moveaxis, stack
+from gradcli.primitives.entries.shape import concat, moveaxis, stack
 from gradcli.primitives.signature import parse_signature
+
+if TYPE_CHECKING:
+    from gradcli.language.interpreter.rolled_calls import CallLoop, RolledCalls
 
 # Cost of collecting one part of a nested value in a list or tensor, in eighths of a step.
 _PART_COST = 16
-# Calls a function of the program with values, as a task.
-Caller = Callable[..., Task]
-
 
 # The transformations, with their signatures.
 TRANSFORMATIONS: Mapping[str, str] = {
@@ -169,29 +172,139 @@ def _cond(node: tree.Call, caller: Caller, pred: Value, true_fun: Value, false_f
 
 def _fori_loop(node: tree.Call, caller: Caller, lower: Value, upper: Value, body_fun: Value, init_val: Value) -> Task:
     state = init_val
-    for i in loop_values(range(integer(lower, "a bound"), integer(upper, "a bound")), node.span):
+    counters = range(integer(lower, "a bound"), integer(upper, "a bound"))
+    for number, i in enumerate(loop_values(counters, node.span)):
+        if number in _ROLLED_AFTER:
+            rolled = _rolled(
+                caller, counters[number:], number, state,
+                lambda loop, carry: (_called(caller, body_fun, loop.counter, carry), None),
+            )  # fmt: skip
+            if rolled is not None:
+                return rolled.state
         state = yield from caller(body_fun, i, state)
     return state
 
 
 def _while_loop(node: tree.Call, caller: Caller, cond_fun: Value, body_fun: Value, init_val: Value) -> Task:
-    state = init_val
-    while as_bool((yield from caller(cond_fun, state)), node, of_loop=True):
+    def one_round(_loop: CallLoop, carry: Value) -> tuple[Value, Value] | None:
+        goes_on = as_bool(_called(caller, cond_fun, carry), node)
+        return (_called(caller, body_fun, carry), None) if goes_on else None
+
+    state, rounds = init_val, 0
+    while True:
+        if not rounds & (rounds - 1):
+            # Tried after 0, 1, 2, 4, 8, … rounds, as those of `while`.
+            rolled = _rolled(caller, None, rounds, state, one_round)
+            if rolled is not None:
+                return rolled.state
+        if not as_bool((yield from caller(cond_fun, state)), node, of_loop=True):
+            return state
+        rounds += 1
         limits.charge_steps()
         state = yield from caller(body_fun, state)
-    return state
 
 
 def _scan(node: tree.Call, caller: Caller, f: Value, init: Value, xs: Value = None, length: Value = None) -> Task:
-    carry, ys = init, []
-    for row in _rows_of(node, xs, length):
-        result = yield from caller(f, carry, row)
-        if not isinstance(result, ProgramList) or len(result.items) != 2:
-            raise EvaluationError("the function of 'scan' gives two values: what is carried on, and a result")
-        carry, y = result.items
+    carry, ys = init, list[Value]()
+    along, count = None, None
+    for number, row in enumerate(_rows_of(node, xs, length)):
+        if number in _ROLLED_AFTER:
+            if number == 0:
+                along = _sequences(xs)
+                count = _common_length(along, None if length is None else integer(length, "'length'"))
+            rolled = None if count is None else _rolled(
+                caller, range(count - number), number, carry,
+                functools.partial(_scan_round, caller, f, _rest(along, number)),
+            )  # fmt: skip
+            if rolled is not None:
+                return ProgramList([rolled.state, _after(ys, rolled.results)], node.span, "tuple")
+        carry, y = _carry_and_result((yield from caller(f, carry, row)))
         ys.append(y)
-    stacked = None if not ys or ys[0] is None else _stacked(ys, 0.0)
-    return ProgramList([carry, stacked], node.span, "tuple")
+    return ProgramList([carry, None if not ys or ys[0] is None else _stacked(ys, 0.0)], node.span, "tuple")
+
+
+def _scan_round(caller: Caller, f: Value, along: Value, loop: CallLoop, carry: Value) -> tuple[Value, Value]:
+    return _carry_and_result(_called(caller, f, carry, _row(loop, along)))
+
+
+def _carry_and_result(result: Value) -> tuple[Value, Value]:
+    if not isinstance(result, ProgramList) or len(result.items) != 2:
+        raise EvaluationError("the function of 'scan' gives two values: what is carried on, and a result")
+    carry, y = result.items
+    return carry, y
+
+
+# --- loops as one equation
+
+# Rounds after which running the rest as one equation is tried: the first may bring values to the types and shapes that
+# the others pass on.
+_ROLLED_AFTER = (0, 1)
+
+
+def _rolled(
+    caller: Caller, counters: range | None, rounds_so_far: int, state: Value, one_round: Callable[..., Any]
+) -> RolledCalls | None:
+    """The rest of a loop as one equation, see `gradcli.language.interpreter.rolled_calls`; None where it does not pay."""
+    module = rolled_calls(caller.machine, caller.node, None if counters is None else len(counters), rounds_so_far)
+    if module is None:
+        return None
+    ends = counters is None
+    counters = range(MOST_ROUNDS) if counters is None else counters
+    found: RolledCalls | None = module.run(caller.machine, caller.node, counters, state, one_round, ends=ends)
+    return found
+
+
+def _sequences(xs: Value) -> Value:
+    """What `scan` goes along, with lists of numbers as tensors."""
+    if isinstance(xs, ProgramList) and xs.made == "tuple":
+        return ProgramList(map(_sequences, xs.items), xs.span, "tuple")
+    return as_tensor_or_number(xs, "'scan'") if isinstance(xs, ProgramList) else xs
+
+
+def _common_length(along: Value, length: int | None) -> int | None:
+    """The number of rows that are the same in all of what `scan` goes along, None where there is no such number."""
+    found = {*_lengths(along), *([] if length is None else [length])}
+    return found.pop() if len(found) == 1 else None
+
+
+def _lengths(along: Value) -> Iterator[int]:
+    if isinstance(along, ProgramList):
+        for part in along.items:
+            yield from _lengths(part)
+    elif along is not None:
+        yield count_of(along)
+
+
+def _rest(along: Value, number: int) -> Value:
+    """What `scan` goes along after the first rounds."""
+    if isinstance(along, ProgramList):
+        return ProgramList([_rest(part, number) for part in along.items], along.span, "tuple")
+    return without_first(along, number)
+
+
+def _row(loop: CallLoop, along: Value) -> Value:
+    """What the function of `scan` gets in a round that is traced."""
+    if isinstance(along, ProgramList):
+        return ProgramList([_row(loop, part) for part in along.items], along.span, "tuple")
+    return None if along is None else loop.item(along)
+
+
+def _after(before: Sequence[Value], results: Value) -> Value:
+    """The results of rounds that were run, if there are any, and those of the rest, along one axis."""
+    if not before or results is None:
+        return results
+    return _joined(_stacked(before, 0.0), results)
+
+
+def _joined(one: Value, other: Value) -> Value:
+    if isinstance(one, ProgramList):
+        return ProgramList([_joined(a, b) for a, b in zip(one.items, other.items)], one.span, one.made)
+    return concat([one, other], 0)
+
+
+def _called(caller: Caller, function: Value, *given: Value) -> Value:
+    """The value of a call, for a round that is traced."""
+    return caller.machine.drive(caller(function, *given), caller.node, caller.scope)
 
 
 def _rows_of(node: tree.Call, xs: Value, length: Value) -> Iterator[Value]:
@@ -233,6 +346,12 @@ LOOPS: Mapping[str, tuple[str, Callable[..., Task]]] = {
 
 
 def _map(node: tree.Call, caller: Caller, f: Value, *columns: Value) -> Task:
+    rolled = _rolled(
+        caller, range(min(map(count_of, columns), default=0)), 0, None,
+        lambda loop, _: (None, _called(caller, f, *map(loop.item_of, columns))),
+    )  # fmt: skip
+    if rolled is not None and not isinstance(rolled.results, ProgramList):
+        return ProgramList.of_rows(rolled.results, node.span)
     found = []
     for row in zip(*(loop_values(column, node.span) for column in columns)):
         found.append((yield from caller(f, *row)))

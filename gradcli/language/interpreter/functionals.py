@@ -14,7 +14,7 @@ from gradcli.functionals import functional_calls
 from gradcli.functionals.limit import limit
 from gradcli.language.interpreter import call_arguments
 from gradcli.language.interpreter.lists import ProgramList
-from gradcli.language.interpreter.machine import Evaluator, Scope
+from gradcli.language.interpreter.machine import Caller, Evaluator, Scope
 from gradcli.language.interpreter.provenance import UNKNOWN
 from gradcli.language.interpreter.values import FUNCTIONS, TENSOR_CONVERTIBLE, Value, as_tensor_or_number
 from gradcli.language.names import scope as scope_of_program
@@ -32,7 +32,7 @@ Function = Callable[..., Any]
 def call(
     machine: Evaluator,
     node: tree.Call,
-    caller: Callable[..., Any],
+    caller: Caller,
     scope: Scope,
     positional: Sequence[Value],
     given: Mapping[str, Value],
@@ -66,7 +66,7 @@ def _without_function(node: tree.Call) -> CallError:
 class _TracedCalls:
     """Calls functions of the program while a functional traces them."""
 
-    def __init__(self, machine: Evaluator, node: tree.Call, caller: Callable[..., Any], scope: Scope) -> None:
+    def __init__(self, machine: Evaluator, node: tree.Call, caller: Caller, scope: Scope) -> None:
         self.machine, self.node, self.caller, self.scope = machine, node, caller, scope
 
     def argument(self, value: Value) -> Any:

@@ -60,11 +60,17 @@ class ProgramList:
         # The era in which the tensor was built, None where no item can change.
         self._era: _CacheEra | None = None
 
+    @classmethod
+    def of_rows(cls, tensor: Value, span: Span) -> ProgramList:
+        """A list that a comprehension or function made of the rows of a tensor."""
+        made = cls([], span, "generated")
+        made._rows = made._tensor = tensor
+        return made
+
     @property
     def items(self) -> list[Value]:
         """The items, which may be changed if `changed` is called afterwards."""
-        if self.is_hidden:
-            raise NotRecordableError("a round reads a list that it appends to")
+        self._require_visible()
         if self._rows is not None:
             limits.charge_steps(arrays.shape(self._rows)[0] * UNITS_PER_STEP)
             self._items, self._rows = [index(self._rows, i) for i in range(arrays.shape(self._rows)[0])], None
@@ -73,6 +79,21 @@ class ProgramList:
     @items.setter
     def items(self, items: list[Value]) -> None:
         self._items, self._rows = items, None
+
+    @property
+    def count(self) -> int:
+        """The number of items."""
+        self._require_visible()
+        return len(self._items) if self._rows is None else int(arrays.shape(self._rows)[0])
+
+    def item(self, place: int) -> Value:
+        """The item at a place; rows of a tensor are not taken apart for it."""
+        self._require_visible()
+        return self._items[place] if self._rows is None else index(self._rows, place)
+
+    def _require_visible(self) -> None:
+        if self.is_hidden:
+            raise NotRecordableError("a round reads a list that it appends to")
 
     def extend_by_rows(self, tensor: Value) -> None:
         """Append the rows of a tensor."""
@@ -181,9 +202,9 @@ def item_of(value: ProgramList, key: Value) -> Value:
         bounds = [None if b is None else integer(b, "a bound of a slice") for b in (key.start, key.stop, key.step)]
         return sliced(value, slice(*bounds))
     place = integer(key, "an index")
-    if not -len(value.items) <= place < len(value.items):
-        raise ShapeError(f"index {place:.3g} is out of bounds for a list of {len(value.items)} items")
-    return value.items[place]
+    if not -value.count <= place < value.count:
+        raise ShapeError(f"index {place:.3g} is out of bounds for a list of {value.count} items")
+    return value.item(place)
 
 
 def sliced(value: ProgramList, part: slice) -> ProgramList:

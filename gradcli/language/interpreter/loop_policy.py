@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from types import ModuleType
 
 from gradcli import arrays
 from gradcli.autograd.modes import recording_program
@@ -26,8 +27,8 @@ _FEWEST_ROUNDS = 12
 _WORTH_RECORDING, _WORTH_TRACING, _BEYOND_DIAGNOSIS = 1_000, 2_000, 20_000
 # Within a round that is traced, loops of up to this number of rounds are part of it, round by round.
 _MOST_INNER_ROUNDS = 64
-# Bound on the rounds of a rolled `while`.
-_MOST_ROUNDS = 10_000_000
+# Bound on the rounds of a rolled loop that ends by a condition.
+MOST_ROUNDS = 10_000_000
 # A loop that could not be rolled as often is not tried again: types and shapes settle in the first round.
 _MOST_REFUSALS = 2
 
@@ -42,29 +43,49 @@ def run_rolled(
     `rounds_so_far` were run. None where the rest has to be run round by round, or rolling it does not pay.
     """
     # How many rounds of `while` there will be is not known.
-    is_while = isinstance(node, tree.While)
-    count = _MOST_ROUNDS if is_while else _count(values) - rounds_so_far
+    count = None if isinstance(node, tree.While) else count_of(values) - rounds_so_far
+    if not _pays(machine, node, count, rounds_so_far):
+        return None
+    from gradcli.language.interpreter import rolled_loops
+
+    return rolled_loops.run(machine, node, without_first(values, rounds_so_far), scope, count or MOST_ROUNDS)
+
+
+def rolled_calls(
+    machine: Evaluator, node: tree.SyntaxNode, count: int | None, rounds_so_far: int = 0
+) -> ModuleType | None:
+    """The module that runs the rest of a loop of calls of functions as one equation, `count` rounds, None if that is
+    not known.
+
+    None where they have to be run round by round, or rolling them does not pay.
+    """
+    if machine.changes or not _pays(machine, node, count, rounds_so_far):
+        return None
+    from gradcli.language.interpreter import rolled_calls as module
+
+    return module
+
+
+def _pays(machine: Evaluator, node: tree.SyntaxNode, count: int | None, rounds_so_far: int) -> bool:
+    """Whether rolling the rest of a loop may be possible and pays."""
     if (
-        count < _FEWEST_ROUNDS
+        (count is not None and count < _FEWEST_ROUNDS)
         or machine.rolling == "never"
         or machine.provenance is not UNKNOWN
         or machine.observe is not None
     ):
-        return None
+        return False
     if machine.traced_loops:
-        if count > _MOST_INNER_ROUNDS and not is_while:
+        if count is not None and count > _MOST_INNER_ROUNDS:
             raise NotRecordableError("a round has a long loop")
-        return None
+        return False
     size = _size(machine.program, node)
-    if (rounds_so_far if is_while else count) * size.nodes < _least(machine, size):
-        return None
+    size = size._replace(branches=size.branches or count is None)
+    if (rounds_so_far if count is None else count) * size.nodes < _least(machine, size):
+        return False
     if arrays.default_dtype() != "float64" or arrays.chosen_namespace() is not None:
-        return None
-    if machine.refusals.get(node, 0) >= _MOST_REFUSALS:
-        return None
-    from gradcli.language.interpreter import rolled_loops
-
-    return rolled_loops.run(machine, node, _without_first(values, rounds_so_far), scope, count)
+        return False
+    return machine.refusals.get(node, 0) < _MOST_REFUSALS
 
 
 def _least(machine: Evaluator, size: _Size) -> int:
@@ -75,26 +96,26 @@ def _least(machine: Evaluator, size: _Size) -> int:
     return _BEYOND_DIAGNOSIS if machine.rolling == "late" else _WORTH_TRACING
 
 
-def _count(values: Value) -> int:
+def count_of(values: Value) -> int:
     """The number of rounds of a loop over some values; 0 for those over which no loop is rolled."""
     if isinstance(values, range):
         return length_of(values)
     if isinstance(values, ProgramList):
         # A list that is zipped with others may have become longer, and is no tensor.
-        return min(map(_count, values.beside), default=0)
+        return min(map(count_of, values.beside), default=0)
     if values is not None and (isinstance(values, Kind) or arrays.is_array(values)):
         shape = arrays.shape(values)
         return shape[0] if shape else 0
     return 0
 
 
-def _without_first(values: Value, number: int) -> Value:
+def without_first(values: Value, number: int) -> Value:
     """The values of a loop after the first ones."""
     if values is None or not number:
         return values
     if isinstance(values, ProgramList):
         rest = ProgramList(values.items[number:], values.span, values.made)
-        rest.beside = tuple(_without_first(along, number) for along in values.beside)
+        rest.beside = tuple(without_first(along, number) for along in values.beside)
         return rest
     return values[number:] if isinstance(values, range) else index(values, slice(number, None))
 
@@ -107,7 +128,7 @@ class _Size(NamedTuple):
 
 
 @functools.lru_cache(maxsize=128)
-def _size(program: tree.Module, loop: Loop) -> _Size:
+def _size(program: tree.Module, loop: tree.SyntaxNode) -> _Size:
     """The size of a round with the functions that it calls, each branch counted once."""
     functions = scope_of_program.reached_functions(program, loop)
     found = [n for part in (loop, *functions) for n in tree.walk(part)]

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from gradcli import arrays, limits
 from gradcli.autograd.modes import current_span
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import DifferentiationError, GradcliError, Span, UnknownNameError
+from gradcli.errors import CallError, DifferentiationError, GradcliError, Span, UnknownNameError
 from gradcli.language.interpreter.lists import ProgramList
 from gradcli.language.interpreter.mutable_references import MutableReference
 from gradcli.language.interpreter.provenance import Provenance
@@ -290,3 +290,18 @@ def arguments_of(
     for keyword in named:
         keywords[keyword.name] = yield keyword.value
     return positional, keywords
+
+
+class Caller(NamedTuple):
+    """Calls functions of the program with values, as tasks, with errors located at `node`."""
+
+    invoke: Callable[..., Task]
+    machine: Evaluator
+    node: tree.Call | tree.Apply
+    scope: Scope
+
+    def __call__(self, function: Value, /, *given: Value, **named: Value) -> Task:
+        if not isinstance(function, FUNCTIONS):
+            raise CallError("a function is needed here", hint="lambda x: … makes one", span=self.node.span)
+        limits.charge_steps()
+        return (yield from self.invoke(self.machine, self.node, function, given, named, self.scope))

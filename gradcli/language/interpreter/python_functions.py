@@ -55,7 +55,7 @@ def _list(node: tree.Call, items: Value = ()) -> ProgramList:
 
 def _len(node: tree.Call, value: Value) -> float:
     if isinstance(value, ProgramList):
-        return float(len(value.items))
+        return float(value.count)
     if isinstance(value, range):
         return float(length_of(value))
     if isinstance(value, (tuple, str)):

@@ -5,39 +5,32 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
-from gradcli import arrays, limits
-from gradcli.errors import GradcliError, NotRecordableError
 from gradcli.language.interpreter.lists import AppendedItems, ProgramList
 from gradcli.language.interpreter.machine import Evaluator, Scope, Task, block
+from gradcli.language.interpreter.traced_loops import (
+    CHANGING,
+    NotRolledError,
+    TracedLoop,
+    attempt,
+    is_number,
+    may_be_rolled,
+    zeros,
+)
 from gradcli.language.interpreter.values import Value, as_bool
 from gradcli.language.names import scope as scope_of_program
 from gradcli.language.syntax import tree
-from gradcli.loops.body_tracing import Trace, Traced, example_of, require_plain
-from gradcli.loops.rolling import Carried, Rounds, TooManyRoundsError, guards_held, needed_places, rolled, traced_paths
-from gradcli.primitives.bind import Kind
-from gradcli.primitives.entries.arithmetic import add, multiply, subtract
+from gradcli.loops.body_tracing import Traced, example_of
+from gradcli.loops.rolling import Carried, Rounds, guards_held, needed_places, rolled, traced_paths
 from gradcli.primitives.entries.comparisons import greater
 from gradcli.primitives.entries.indexing import index
 
-# Methods that change a list.
-_CHANGING = frozenset({"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"})
-# Names that make constants of tensors.
-_DETACHING = frozenset({*scope_of_program.DETACH, "data", "item", "no_grad"})
 # The key of the value of the last statement, which is no name of the language.
 _VALUE = "value of the loop"
 # What the keys of items that are appended to a list begin with, before the name of the list.
 _ITEM = "item of "
 
-# The fewest steps that a round takes round by round: its own, that of a statement, and that of a condition.
-_STEPS_PER_ROUND = 3
-
 Loop = tree.For | tree.While
-
-
-class _NotRolledError(Exception):
-    """A loop has to be run round by round."""
 
 
 def run(machine: Evaluator, node: Loop, values: Value, scope: Scope, count: int) -> tuple[Value] | None:
@@ -45,60 +38,51 @@ def run(machine: Evaluator, node: Loop, values: Value, scope: Scope, count: int)
 
     None where it has to be run round by round.
     """
-    if not _may_be_rolled(machine.program) or _functions_change_lists(machine.program, node):
+    if not may_be_rolled(machine.program) or _functions_change_lists(machine.program, node):
         return None
     before = dict(scope.names)
-    try:
-        return (_Rolling(machine, node, values, scope, count).run(),)
-    except (GradcliError, _NotRolledError) as error:
-        if isinstance(error, TooManyRoundsError):
-            limits.require_steps(_STEPS_PER_ROUND * error.rounds)
+    found = attempt(machine, node, lambda: _Rolling(machine, node, values, scope, count).run())
+    if found is None:
         scope.names.clear()
         scope.names.update(before)
-        machine.leaving = None
-        machine.refusals[node] = machine.refusals.get(node, 0) + 1
-        return None
+    return found
 
 
-class _Rolling:
-    """A loop that is being traced."""
+class _Rolling(TracedLoop):
+    """A loop of statements that is being traced."""
 
     def __init__(self, machine: Evaluator, node: Loop, values: Value, scope: Scope, count: int) -> None:
-        self.machine, self.node, self.scope = machine, node, scope
-        self.counters = values if isinstance(values, range) else range(count)
+        super().__init__(machine, values if isinstance(values, range) else range(count))
+        self.node, self.scope = node, scope
         # The names that are assigned in each round, with what they go along.
         self.targets = _targets(node, values)
-        self.trace = Trace(strict=machine.rolling == "late")
-        self.counter = Traced(self.trace, self.trace.input(0.0).variable, float(self.counters.start), 0, counts=True)
         # Whether the value of the loop, that of the last statement that it ran, may be used.
         self.has_value = node in _last_statements(machine.program)
         # Whether the loop may end before its last round.
         self.leaves = isinstance(node, tree.While) or _leaves(node.body)
         # The lists to which each round appends an item, by name.
         self.lists: dict[str, ProgramList] = {}
-        # Parts of tensors by the tensor and the key, so that each is the same object in all paths.
-        self.parts: dict[tuple[int, str], tuple[Value, Value]] = {}
 
     def run(self) -> Value:
         lists = _appended_lists(self.node.body)
         names = _assigned_names(self.node.body, lists)
         # The value of a loop that was left is that of no statement.
         if names is None or not self.targets.keys().isdisjoint(names) or (self.leaves and (self.has_value or lists)):
-            raise _NotRolledError
+            raise NotRolledError
         found = {name: self.scope.names.get(name) for name in lists}
         self.lists = {name: value for name, value in found.items() if type(value) is ProgramList}
         if len(self.lists) < len(found):
-            raise _NotRolledError
+            raise NotRolledError
         if self.leaves:
             names += self.targets
         before = {name: self.scope.names[name] for name in names if name in self.scope.names}
         if any(n not in before and self._has_other_meaning(n) for n in names):
-            raise _NotRolledError
-        places = {name: self._place(value) for name, value in before.items()}
+            raise NotRolledError
+        places = {name: self.place(value) for name, value in before.items()}
         kept = [n for n in names if n in before or self._is_read_later(n)]
         if isinstance(self.node, tree.While) and len(kept) > len(before):
             # Without a round they have no value.
-            raise _NotRolledError
+            raise NotRolledError
         results = self._results(before, places, kept)
         for name, appended in self.lists.items():
             appended.extend_by_rows(results[_ITEM + name])
@@ -115,12 +99,6 @@ class _Rolling:
     def _has_other_meaning(self, name: str) -> bool:
         """Whether a name that is not assigned yet is read as that of a value around, as only the first round reads it."""
         return name in scope_of_program.CONSTANTS or self.machine.find(name, self.scope) is not None
-
-    def _place(self, value: Value) -> Traced:
-        if not _is_number(value):
-            raise _NotRolledError
-        require_plain(value)
-        return self.trace.input(example_of(value))
 
     def _results(self, before: dict[str, Value], places: dict[str, Traced], kept: Sequence[str]) -> dict[str, Value]:
         """The values of names after all rounds, and that of the last statement."""
@@ -141,15 +119,15 @@ class _Rolling:
             value = self._body()
             found = {n: self.scope.names[n] for n in kept if n in self.scope.names}
             if len(found) < len(kept):
-                raise _NotRolledError
+                raise NotRolledError
             found |= {_ITEM + name: self.scope.names[name].only_item() for name in self.lists}
             found[_VALUE] = value
             examples.update(found)
             goes_on = 1.0 if self.machine.leaving is None or self.machine.leaving.by is tree.Continue else 0.0
             self.machine.leaving = None
             results = [found[n] for n in order]
-            if not all(map(_is_number, results)):
-                raise _NotRolledError
+            if not all(map(is_number, results)):
+                raise NotRolledError
             return [*results, *([goes_on] if self.leaves else []), guards_held(self.trace, guard)]
 
         self.machine.traced_loops.append(self)
@@ -164,7 +142,7 @@ class _Rolling:
         for name in order:
             self._unchanged(name, places, examples)
         carried = [
-            Carried(before[n] if n in before else _zeros(places[n]), places[n].variable, n.startswith(_ITEM))
+            Carried(before[n] if n in before else zeros(places[n]), places[n].variable, n.startswith(_ITEM))
             for n in order
         ]
         self.scope.names.clear()
@@ -184,7 +162,7 @@ class _Rolling:
 
     def _body(self) -> Value:
         for name, along in self.targets.items():
-            self.scope.names[name] = self._item(along)
+            self.scope.names[name] = self.item(along)
         return self.machine.drive(block(self.machine, self.node.body), self.node, self.scope)
 
     def _test(self, test: tree.Expression) -> bool:
@@ -200,53 +178,11 @@ class _Rolling:
             places[name] = self.trace.input(example_of(examples[name]))
         return places[name]
 
-    def _item(self, along: Value) -> Value:
-        """What a name has in a round, as the loop goes along a range or a tensor."""
-        if not isinstance(along, range):
-            places = subtract(self.counter, float(self.counters.start)) if self.counters.start else self.counter
-            return self.row(along, places, ())
-        if along is self.counters or along == self.counters:
-            return self.counter
-        steps = self.counter if along.step == 1 else multiply(self.counter, float(along.step))
-        return add(steps, float(along.start)) if along.start else steps
-
-    def row_at(self, sequence: Value, key: Sequence[Any]) -> Value | None:
-        """The part of a tensor at a key whose first item is traced; None for other keys."""
-        return self.row(sequence, key[0], key[1:]) if key and isinstance(key[0], Traced) else None
-
-    def row(self, sequence: Value, item: Traced, rest: Sequence[Any]) -> Value:
-        """The row of a tensor from outside at a place that moves with the counter.
-
-        Raises NotRecordableError for any other place.
-        """
-        if item.lag is None or item.trace is not self.trace or isinstance(sequence, Traced):
-            raise NotRecordableError("a place in a tensor depends on numbers of a round")
-        require_plain(sequence)
-        counters, first = self.counters, self.counters.start + item.lag
-        last, length = first + counters.step * (len(counters) - 1), arrays.shape(sequence)[0]
-        if not (0 <= first < length and 0 <= last < length):
-            raise NotRecordableError("a place counts from the end")
-        if counters.step != 1 or rest:
-            stop = last + (1 if counters.step > 0 else -1)
-            places = slice(first, None if stop < 0 else stop, counters.step)
-            sequence, first = self._part(sequence, (places, *rest)), 0
-        return self.trace.row(sequence, first, example_of(index(sequence, first)))
-
-    def _part(self, sequence: Value, key: tuple[Any, ...]) -> Value:
-        name = (id(sequence), repr(key))
-        if name not in self.parts:
-            self.parts[name] = sequence, index(sequence, key)
-        return self.parts[name][1]
-
-
-def _zeros(like: Traced) -> Any:
-    return arrays.zeros(like.shape, "float64") if like.shape else 0.0
-
 
 def _targets(node: Loop, values: Value) -> dict[str, Value]:
     """The names that a `for` assigns in each round, with the range or tensor that each goes along.
 
-    Raises _NotRolledError for other targets.
+    Raises NotRolledError for other targets.
     """
     if isinstance(node, tree.While):
         return {}
@@ -254,12 +190,8 @@ def _targets(node: Loop, values: Value) -> dict[str, Value]:
     along = values.beside if isinstance(values, ProgramList) else (values,)
     names = [t.name for t in targets if isinstance(t, tree.BoundName)]
     if not len(targets) == len(along) == len({*names}):
-        raise _NotRolledError
+        raise NotRolledError
     return dict(zip(names, along))
-
-
-def _is_number(value: Value) -> bool:
-    return isinstance(value, Kind) or arrays.is_array(value)
 
 
 def _nodes_below(body: Iterable[tree.SyntaxNode]) -> Iterator[tree.SyntaxNode]:
@@ -288,7 +220,7 @@ def _assigned_names(body: Sequence[tree.Statement], lists: Mapping[str, tree.Syn
             continue
         if isinstance(node, (tree.Return, tree.Define, tree.While, tree.Import)):
             return None
-        if isinstance(node, tree.Call) and node.receiver is not None and node.name in _CHANGING:
+        if isinstance(node, tree.Call) and node.receiver is not None and node.name in CHANGING:
             return None
         if isinstance(node, tree.Augment):
             if not isinstance(node.target, tree.Name):
@@ -354,22 +286,11 @@ def _last_statements(program: tree.Module) -> frozenset[tree.SyntaxNode]:
     return frozenset(statements[-1] for statements in blocks if statements)
 
 
-@functools.lru_cache(maxsize=32)
-def _may_be_rolled(program: tree.Module) -> bool:
-    """Whether loops of a program may be rolled: not where it differentiates or detaches, or has functions with
-    derivatives of their own."""
-    return not (
-        scope_of_program.differentiates(program)
-        or scope_of_program.functions_with_backward(program)
-        or _DETACHING.intersection(scope_of_program.mentioned_names(tree.all_nodes(program)))
-    )
-
-
 @functools.lru_cache(maxsize=128)
 def _functions_change_lists(program: tree.Module, loop: Loop) -> bool:
     """Whether a function that a loop may call changes a list."""
     lambdas = [n for n in tree.walk(loop) if isinstance(n, tree.Lambda)]
     return any(
-        isinstance(n, tree.Call) and n.receiver is not None and n.name in _CHANGING
+        isinstance(n, tree.Call) and n.receiver is not None and n.name in CHANGING
         for n in _nodes_below([*lambdas, *scope_of_program.reached_functions(program, loop)])
     )

@@ -48,6 +48,8 @@ TRANSFORMS = frozenset(
         "map",
     ]
 )
+# Those that take no derivatives.
+CONTROL_FLOW = frozenset(["vmap", "jit", "cond", "fori_loop", "while_loop", "scan", "map"])
 # Functions of functions that are found by iteration, with their signatures, see
 # `gradcli.language.interpreter.functionals`.
 _TOLERANCES = "rtol=1e-12, atol=1e-14"
@@ -305,7 +307,7 @@ def differentiation_targets(program: tree.Module, inputs: Collection[str]) -> fr
 
 def differentiates(program: tree.Module) -> bool:
     """Whether a program may take derivatives itself."""
-    takes = TRANSFORMS | DERIVATIVES.keys()
+    takes = (TRANSFORMS - CONTROL_FLOW) | DERIVATIVES.keys()
     return any(name in takes for name in mentioned_names(tree.all_nodes(program)))
 
 

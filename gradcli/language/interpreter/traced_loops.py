@@ -1,0 +1,117 @@
+"""What loops of statements and of functions that are being traced have in common."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gradcli import arrays, limits
+from gradcli.errors import GradcliError, NotRecordableError
+from gradcli.language.interpreter.machine import Evaluator
+from gradcli.language.interpreter.values import Value
+from gradcli.language.names import scope as scope_of_program
+from gradcli.language.syntax import tree
+from gradcli.loops.body_tracing import Trace, Traced, example_of, require_plain
+from gradcli.loops.rolling import TooManyRoundsError
+from gradcli.primitives.bind import Kind
+from gradcli.primitives.entries.arithmetic import add, multiply, subtract
+from gradcli.primitives.entries.indexing import index
+
+# Methods that change a list.
+CHANGING = frozenset({"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"})
+# Names that make constants of tensors.
+_DETACHING = frozenset({*scope_of_program.DETACH, "data", "item", "no_grad"})
+# The fewest steps that a round takes round by round: its own, that of a statement, and that of a condition.
+_STEPS_PER_ROUND = 3
+
+
+class NotRolledError(Exception):
+    """A loop has to be run round by round."""
+
+
+def attempt(machine: Evaluator, node: tree.SyntaxNode, run: Callable[[], Value]) -> tuple[Value] | None:
+    """The result of tracing a loop; None where it has to be run round by round."""
+    try:
+        return (run(),)
+    except (GradcliError, NotRolledError) as error:
+        if isinstance(error, TooManyRoundsError):
+            limits.require_steps(_STEPS_PER_ROUND * error.rounds)
+        machine.leaving = None
+        machine.refusals[node] = machine.refusals.get(node, 0) + 1
+        return None
+
+
+class TracedLoop:
+    """A loop of which a round is being traced."""
+
+    def __init__(self, machine: Evaluator, counters: range) -> None:
+        self.machine, self.counters = machine, counters
+        self.trace = Trace(strict=machine.rolling == "late")
+        self.counter = Traced(self.trace, self.trace.input(0.0).variable, float(counters.start), 0, counts=True)
+        # Parts of tensors by the tensor and the key, so that each is the same object in all paths.
+        self.parts: dict[tuple[int, str], tuple[Value, Value]] = {}
+
+    def place(self, value: Value) -> Traced:
+        """A value of the round for one that is passed on from round to round."""
+        if not is_number(value):
+            raise NotRolledError
+        require_plain(value)
+        return self.trace.input(example_of(value))
+
+    def item(self, along: Value) -> Value:
+        """What a name has in a round, as the loop goes along a range or a tensor."""
+        if not isinstance(along, range):
+            places = subtract(self.counter, float(self.counters.start)) if self.counters.start else self.counter
+            return self.row(along, places, ())
+        if along is self.counters or along == self.counters:
+            return self.counter
+        steps = self.counter if along.step == 1 else multiply(self.counter, float(along.step))
+        return add(steps, float(along.start)) if along.start else steps
+
+    def row_at(self, sequence: Value, key: Sequence[Any]) -> Value | None:
+        """The part of a tensor at a key whose first item is traced; None for other keys."""
+        return self.row(sequence, key[0], key[1:]) if key and isinstance(key[0], Traced) else None
+
+    def row(self, sequence: Value, item: Traced, rest: Sequence[Any]) -> Value:
+        """The row of a tensor from outside at a place that moves with the counter.
+
+        Raises NotRecordableError for any other place.
+        """
+        if item.lag is None or item.trace is not self.trace or isinstance(sequence, Traced):
+            raise NotRecordableError("a place in a tensor depends on numbers of a round")
+        require_plain(sequence)
+        counters, first = self.counters, self.counters.start + item.lag
+        last, length = first + counters.step * (len(counters) - 1), arrays.shape(sequence)[0]
+        if not (0 <= first < length and 0 <= last < length):
+            raise NotRecordableError("a place counts from the end")
+        if counters.step != 1 or rest:
+            stop = last + (1 if counters.step > 0 else -1)
+            places = slice(first, None if stop < 0 else stop, counters.step)
+            sequence, first = self._part(sequence, (places, *rest)), 0
+        return self.trace.row(sequence, first, example_of(index(sequence, first)))
+
+    def _part(self, sequence: Value, key: tuple[Any, ...]) -> Value:
+        name = (id(sequence), repr(key))
+        if name not in self.parts:
+            self.parts[name] = sequence, index(sequence, key)
+        return self.parts[name][1]
+
+
+def zeros(like: Traced) -> Any:
+    return arrays.zeros(like.shape, "float64") if like.shape else 0.0
+
+
+def is_number(value: Value) -> bool:
+    return isinstance(value, Kind) or arrays.is_array(value)
+
+
+@functools.lru_cache(maxsize=32)
+def may_be_rolled(program: tree.Module) -> bool:
+    """Whether loops of a program may be rolled: not where it differentiates or detaches, or has functions with
+    derivatives of their own."""
+    return not (
+        scope_of_program.differentiates(program)
+        or scope_of_program.functions_with_backward(program)
+        or _DETACHING.intersection(scope_of_program.mentioned_names(tree.all_nodes(program)))
+    )
