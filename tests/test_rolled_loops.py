@@ -105,6 +105,14 @@ PROGRAMS = {
         "lo = 0; hi = 2; for i in range(50) { m = (lo + hi)/2; if m*m > a { hi = m } else { lo = m } }; lo*a",
         {"a": 2.0},
     ),
+    "elements of a list": (
+        "p = [x, 1]; v = [0, y]; for i in range(40) { v[0] -= 0.1*p[0]; p[0] += 0.1*v[0]; p[1] = p[1]*v[1] }; sum(p)",
+        {"x": 0.3, "y": 0.9},
+    ),
+    "elements of a tensor": (
+        "p = array([x, 1, y]); s = 0; for i in range(40) { p[:2] = 0.9*p[1:]; p[-1] += e[i]; s += p[0]**2 }; s",
+        {"x": 0.3, "y": 0.9, "e": E},
+    ),
     "fori_loop": ("import jax; jax.lax.fori_loop(3, 40, lambda i, s: s*0.9 + sin(x*i), x)", {"x": 0.3}),
     "fori_loop with a pair": (
         "import jax; def f(i, c) { a, b = c; return (b, a*0.9 + e[i]*y) }\njax.lax.fori_loop(1, 40, f, (x, 1.0))[0]",
@@ -237,7 +245,6 @@ def test_machine_code_gives_the_same_numbers(name, monkeypatch):
         "s = x; ys = []; for i in range(60) { s = s*0.9; ys.append(s); s = s + ys[-1]/99 }; sum(ys)",
         "ys = []; def f(s) { ys.append(s); return s*0.9 }\ns = x; for i in range(60) { s = f(s) }; sum(ys)",
         "s = x; for i in range(12) { s = s + diff(s**2, x)/100 }; s",
-        "y = [x, 1]; for i in range(60) { y[0] = y[0]*0.9 + y[1]*0.01 }; y[0]",
         "s = x; for i in range(60) { if s == 0.3 { s = s*s } else { s = s*0.99 } }; s",
         "ys = []; def f(s) { ys.append(s); return s*0.9 }\nsum(list(map(f, x*ones(60)))) + sum(ys)",
         "import jax; f(i, s) = [s[1], s[0]*0.9] if i > 3 else [s[0], s[1] + 1]; sum(jax.lax.fori_loop(0, 40, f, [x, x]))",
@@ -372,6 +379,17 @@ def test_a_fit_of_a_differential_equation(run, tmp_path):
         "ys = []; s = x; for i in range(60) { zs = ys; zs += [s]; s = s*0.9 }; sum(ys)",
         "def f(l, z) { l += [z]; return z*0.9 }\nys = []; s = x; for i in range(60) { s = f(ys, s) }; sum(ys)",
         "def f(v, z) { v[0] = z; return z*0.9 }\ny = [x, 2]; s = x; for i in range(60) { s = f(y, s) }; sum(y)",
+        # Elements that change are those of all names of a list or tensor, during the loop and after it.
+        "def f(v) { for i in range(60) { v[0] = v[0]*0.9 + v[1] }; return 0 }\ny = [x, 1]; f(y); y[0]",
+        "y = [x, 1]; z = y; for i in range(60) { y[0] = y[0]*0.9; y[1] += y[0] }; sum(z)",
+        "y = array([x, 1]); z = y; s = 0; for i in range(60) { y[0] = y[0]*0.9; s = s + z[0] }; s + z[0]",
+        "y = array([x, 1]); z = y[0:2]; for i in range(60) { y[0] = y[0]*0.9 + z[1]; z[1] = 0.5 }; y[0]",
+        "y = [x, 1]; z = [y]; for i in range(60) { y[0] = y[0]*0.9; y[1] += z[0][1]*0.01 }; sum(y)",
+        "y = array([x, 1]); z = [0, 0]; for i in range(60) { y[0] = y[0]*0.9; z = y }; y[0] = 5; z[0]",
+        "y = array([x, 1]); z = [0, 0]; for i in range(60) { y = y*0.9; z = y }; y[0] = 5; z[0]",
+        "y = array([x, 1]); z = y; for i in range(60) { if y[0] > 100 { y = y*2 } }; y[0] = 5; z[0] + x",
+        "y = array([x, 1]); z = y; while y[0] > 100 { y = y*0.9 }; y[0] = 5; z[0] + x",
+        "y = array([x, 1]); ys = []; for i in range(60) { y = y*0.9; ys.append(y) }; ys[0][0] = 5; ys[0][0] + y[0]",
     ],
 )
 def test_names_and_values_are_those_of_the_rounds(source, round_by_round):

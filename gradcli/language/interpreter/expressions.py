@@ -450,12 +450,12 @@ def _index(machine: Evaluator, node: tree.Index, _scope: Scope) -> Task:
         return select_result(value, key)
     if isinstance(value, ProgramList) and len(key) == 1 and is_position(key[0]):
         return item_of(value, key[0])
+    row = machine.traced_loops[-1].row_at(value, key) if machine.traced_loops else None
+    if row is not None:
+        return row
     if isinstance(value, MutableReference):
         return _view(machine, node, value, key)
     tensor = as_tensor_or_number(value, "an index")
-    row = machine.traced_loops[-1].row_at(tensor, key) if machine.traced_loops else None
-    if row is not None:
-        return row
     return machine.apply(node, "index", index, tensor, key)
 
 

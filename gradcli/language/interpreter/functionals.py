@@ -100,6 +100,9 @@ class _NoLoop:
     def row_at(self, _sequence: Value, _key: Sequence[Any]) -> None:
         return None
 
+    def owns(self, _value: Value) -> bool:
+        return False
+
 
 _NO_LOOP = _NoLoop()
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli import arrays, limits
-from gradcli.errors import ShapeError
+from gradcli.errors import NotRecordableError, ShapeError
 from gradcli.primitives.conversions import broadcast_to, reshape
 from gradcli.primitives.entries.indexing import index, normalize_key
 
@@ -47,6 +47,16 @@ class MutableReference:
         shape = arrays.shape(self.value)
         limits.charge(2 * math.prod(shape))
         return View(self, arrays.to_numpy(move(positions(shape, ...))))
+
+
+class HiddenReference(MutableReference):
+    """The class of a reference while a round of a loop that changes it is traced, where reading it is refused."""
+
+    __slots__ = ()
+
+    @property
+    def value(self) -> Value:
+        raise NotRecordableError("a round reads a tensor that it changes by another name")
 
 
 class View(MutableReference):

@@ -6,8 +6,9 @@ import functools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from gradcli.language.interpreter.lists import AppendedItems, ProgramList
+from gradcli.language.interpreter.lists import AppendedItems, ProgramList, changed_in_place
 from gradcli.language.interpreter.machine import Evaluator, Scope, Task, block
+from gradcli.language.interpreter.mutable_references import HiddenReference, MutableReference
 from gradcli.language.interpreter.traced_loops import (
     CHANGING,
     NotRolledError,
@@ -17,7 +18,7 @@ from gradcli.language.interpreter.traced_loops import (
     may_be_rolled,
     zeros,
 )
-from gradcli.language.interpreter.values import Value, as_bool
+from gradcli.language.interpreter.values import Value, as_bool, as_tensor_or_number
 from gradcli.language.names import scope as scope_of_program
 from gradcli.language.syntax import tree
 from gradcli.loops.body_tracing import Traced, example_of
@@ -62,6 +63,8 @@ class _Rolling(TracedLoop):
         self.leaves = isinstance(node, tree.While) or _leaves(node.body)
         # The lists to which each round appends an item, by name.
         self.lists: dict[str, ProgramList] = {}
+        # The names of lists and tensors of which each round may change elements.
+        self.changed: set[str] = set()
 
     def run(self) -> Value:
         lists = _appended_lists(self.node.body)
@@ -78,15 +81,27 @@ class _Rolling(TracedLoop):
         before = {name: self.scope.names[name] for name in names if name in self.scope.names}
         if any(n not in before and self._has_other_meaning(n) for n in names):
             raise NotRolledError
-        places = {name: self.place(value) for name, value in before.items()}
+        self.changed = _changed_names(self.node.body) & {n for n, v in before.items() if _is_changeable(v)}
+        if isinstance(self.node, tree.While) and any(
+            isinstance(v, MutableReference) for n, v in before.items() if n not in self.changed
+        ):
+            # Without a round they are still what other names refer to.
+            raise NotRolledError
+        given = {name: self._as_number(name, value) for name, value in before.items()}
+        places = {name: self.place(value) for name, value in given.items()}
         kept = [n for n in names if n in before or self._is_read_later(n)]
         if isinstance(self.node, tree.While) and len(kept) > len(before):
             # Without a round they have no value.
             raise NotRolledError
-        results = self._results(before, places, kept)
+        results = self._results(before, given, places, kept)
         for name, appended in self.lists.items():
             appended.extend_by_rows(results[_ITEM + name])
-        self.scope.names.update({n: v for n, v in results.items() if n in names})
+        for name in names:
+            if name in self.changed:
+                _change(before[name], results[name])
+                self.scope.names[name] = before[name]
+            elif name in results:
+                self.scope.names[name] = self.machine.kept(results[name])
         for name in names:
             if name not in results:
                 self.scope.names.pop(name, None)
@@ -100,8 +115,11 @@ class _Rolling(TracedLoop):
         """Whether a name that is not assigned yet is read as that of a value around, as only the first round reads it."""
         return name in scope_of_program.CONSTANTS or self.machine.find(name, self.scope) is not None
 
-    def _results(self, before: dict[str, Value], places: dict[str, Traced], kept: Sequence[str]) -> dict[str, Value]:
-        """The values of names after all rounds, and that of the last statement."""
+    def _results(
+        self, before: dict[str, Value], given: dict[str, Value], places: dict[str, Traced], kept: Sequence[str]
+    ) -> dict[str, Value]:
+        """The values of names after all rounds, and that of the last statement; `given` are those of `before` as
+        numbers and tensors."""
         around = {n: v for n, v in self.scope.names.items() if n not in before}
         guard, active = self.trace.input(1.0), self.trace.input(1.0)
         examples: dict[str, Value] = {}
@@ -109,7 +127,9 @@ class _Rolling(TracedLoop):
 
         def one_round() -> list[Value]:
             self.scope.names.clear()
-            self.scope.names.update({**around, **places})
+            self.scope.names.update(around)
+            own = {n: self._within_round(before.get(n), place) for n, place in places.items()}
+            self.scope.names.update(own)
             for name in self.lists:
                 self.scope.names[name] = AppendedItems([], self.node.span, "grown")
             if self.leaves and not self.trace.decided(greater(active, 0.5)):
@@ -118,10 +138,13 @@ class _Rolling(TracedLoop):
                 return [*(self._unchanged(n, places, examples) for n in order), 0.0, guards_held(self.trace, guard)]
             value = self._body()
             found = {n: self.scope.names[n] for n in kept if n in self.scope.names}
-            if len(found) < len(kept):
+            if len(found) < len(kept) or any(found[n] is not own[n] for n in self.changed):
                 raise NotRolledError
-            found |= {_ITEM + name: self.scope.names[name].only_item() for name in self.lists}
+            self._require_no_aliases(found, own)
             found[_VALUE] = value
+            found = {n: self._as_number(n, v) for n, v in found.items()}
+            # An item that can be changed in place is no number.
+            found |= {_ITEM + name: self.scope.names[name].only_item() for name in self.lists}
             examples.update(found)
             goes_on = 1.0 if self.machine.leaving is None or self.machine.leaving.by is tree.Continue else 0.0
             self.machine.leaving = None
@@ -131,18 +154,19 @@ class _Rolling(TracedLoop):
             return [*results, *([goes_on] if self.leaves else []), guards_held(self.trace, guard)]
 
         self.machine.traced_loops.append(self)
-        for appended in self.lists.values():
-            appended.is_hidden = True
+        hidden = [*self.lists.values(), *(before[n] for n in self.changed)]
+        for value in hidden:
+            _hide(value, hidden=True)
         try:
             paths = traced_paths(self.trace, one_round)
         finally:
             self.machine.traced_loops.pop()
-            for appended in self.lists.values():
-                appended.is_hidden = False
+            for value in hidden:
+                _hide(value, hidden=False)
         for name in order:
             self._unchanged(name, places, examples)
         carried = [
-            Carried(before[n] if n in before else zeros(places[n]), places[n].variable, n.startswith(_ITEM))
+            Carried(given[n] if n in given else zeros(places[n]), places[n].variable, n.startswith(_ITEM))
             for n in order
         ]
         self.scope.names.clear()
@@ -150,12 +174,34 @@ class _Rolling(TracedLoop):
         if self.leaves:
             carried.append(Carried(1.0, active.variable))
         carried.append(Carried(1.0, guard.variable))
-        wanted = {i for i, n in enumerate(order) if n == _VALUE or n.startswith(_ITEM) or self._is_read_later(n)}
+        always = {_VALUE, *(_ITEM + name for name in self.lists), *self.changed}
+        wanted = {i for i, n in enumerate(order) if n in always or self._is_read_later(n)}
         needed = needed_places(carried, paths, wanted | {*range(len(order), len(carried))})
         names = [order[i] for i in needed if i < len(order)]
         paths = [path._replace(outputs=tuple(path.outputs[i] for i in needed)) for path in paths]
         rounds = Rounds(self.counter.variable, self.counters, len(names) if self.leaves else None)
         return dict(zip(names, rolled(self.trace, rounds, [carried[i] for i in needed], paths)))
+
+    def _require_no_aliases(self, found: Mapping[str, Value], own: Mapping[str, Value]) -> None:
+        """Raise NotRolledError if a name that is assigned anew may refer to the same tensor as another one."""
+        made = [v for n, v in found.items() if n not in self.changed and isinstance(v, MutableReference)]
+        others = [*map(id, own.values()), *map(id, made)]
+        if any(type(v) is not MutableReference or not self.owns(v) or others.count(id(v)) > 1 for v in made):
+            raise NotRolledError
+
+    def _as_number(self, name: str, value: Value) -> Value:
+        """A value that rounds pass on as a number or tensor, from which `_within_round` makes it again."""
+        if type(value) is ProgramList and name in self.changed and value.count:
+            return as_tensor_or_number(value, "a list")
+        return value.value if isinstance(value, MutableReference) else value
+
+    def _within_round(self, before: Value, place: Traced) -> Value:
+        """What a name has at the beginning of a round, for its value before the loop."""
+        if isinstance(before, ProgramList):
+            made = ProgramList([index(place, i) for i in range(place.shape[0])], before.span, before.made)
+            self.owned.append(made)
+            return made
+        return MutableReference(place) if isinstance(before, MutableReference) else place
 
     def _is_read_later(self, name: str) -> bool:
         return _is_read_later(self.machine.program, self.node, name)
@@ -222,15 +268,48 @@ def _assigned_names(body: Sequence[tree.Statement], lists: Mapping[str, tree.Syn
             return None
         if isinstance(node, tree.Call) and node.receiver is not None and node.name in CHANGING:
             return None
-        if isinstance(node, tree.Augment):
-            if not isinstance(node.target, tree.Name):
+        for target in _changed_targets(node):
+            if not isinstance(target, tree.Name):
                 return None
-            found[node.target.id] = None
-        if isinstance(node, tree.Assign) and any(isinstance(t, tree.Index) for t in _nodes_below(node.targets)):
-            return None
+            found[target.id] = None
         if isinstance(node, tree.BoundName):
             found[node.name] = None
     return [*found]
+
+
+def _changed_targets(node: tree.SyntaxNode) -> Iterator[tree.SyntaxNode]:
+    """What a statement assigns to elements of, or changes in place."""
+    if isinstance(node, tree.Augment):
+        yield node.target.value if isinstance(node.target, tree.Index) else node.target
+    elif isinstance(node, tree.Assign):
+        yield from (n.value for n in _nodes_below(node.targets) if isinstance(n, tree.Index))
+
+
+def _changed_names(body: Sequence[tree.Statement]) -> set[str]:
+    targets = (t for node in _nodes_below(body) for t in _changed_targets(node))
+    return {t.id for t in targets if isinstance(t, tree.Name)}
+
+
+def _is_changeable(value: Value) -> bool:
+    return type(value) in (ProgramList, MutableReference)
+
+
+def _change(value: Value, result: Value) -> None:
+    """Replace all elements of a list or a tensor in place."""
+    if isinstance(value, ProgramList):
+        value.items[:] = [index(result, i) for i in range(value.count)]
+        value.changed()
+    else:
+        value.value = result
+        changed_in_place()
+
+
+def _hide(value: Value, *, hidden: bool) -> None:
+    """Refuse reading a list or a tensor that rounds change, or allow it again."""
+    if isinstance(value, ProgramList):
+        value.is_hidden = hidden
+    else:
+        value.__class__ = HiddenReference if hidden else MutableReference
 
 
 def _leaves(body: Sequence[tree.Statement]) -> bool:

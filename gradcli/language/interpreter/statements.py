@@ -46,15 +46,15 @@ def _to_targets(machine: Evaluator, target: tree.SyntaxNode, value: Value, scope
         if isinstance(within, tree.Index):
             whole_value = yield within.value
             key = yield from evaluate_index(within)
-            _require_no_trace(machine)
+            _require_own(machine, whole_value)
             put(whole_value, key, part, within)
         else:
             bind(machine, within, part, scope)
 
 
-def _require_no_trace(machine: Evaluator) -> None:
-    """Raise NotRecordableError while the round of a loop is traced, which must change nothing that outlives it."""
-    if machine.traced_loops:
+def _require_own(machine: Evaluator, value: Value) -> None:
+    """Raise NotRecordableError while the round of a loop is traced, and a value that outlives it is to be changed."""
+    if machine.traced_loops and not machine.traced_loops[-1].owns(value):
         raise NotRecordableError("a round changes a list or a tensor")
 
 
@@ -112,7 +112,7 @@ def _augment(machine: Evaluator, node: tree.Augment, scope: Scope) -> Task:
         before = before.value
     value = yield node.value
     if isinstance(before, (ProgramList, MutableReference)):
-        _require_no_trace(machine)
+        _require_own(machine, before)
     if isinstance(before, ProgramList) and node.operator == "+":
         before.extend(iterated_list(value, node.value.span))
         return before

@@ -8,8 +8,10 @@ from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.errors import GradcliError, NotRecordableError
+from gradcli.language.interpreter.lists import ProgramList
 from gradcli.language.interpreter.machine import Evaluator
-from gradcli.language.interpreter.values import Value
+from gradcli.language.interpreter.mutable_references import MutableReference
+from gradcli.language.interpreter.values import Value, as_tensor_or_number
 from gradcli.language.names import scope as scope_of_program
 from gradcli.language.syntax import tree
 from gradcli.loops.body_tracing import Trace, Traced, example_of, require_plain
@@ -49,6 +51,8 @@ class TracedLoop:
         self.machine, self.counters = machine, counters
         self.trace = Trace(strict=machine.rolling == "late")
         self.counter = Traced(self.trace, self.trace.input(0.0).variable, float(counters.start), 0, counts=True)
+        # The lists that the round may change.
+        self.owned: list[ProgramList] = []
         # Parts of tensors by the tensor and the key, so that each is the same object in all paths.
         self.parts: dict[tuple[int, str], tuple[Value, Value]] = {}
 
@@ -71,7 +75,14 @@ class TracedLoop:
 
     def row_at(self, sequence: Value, key: Sequence[Any]) -> Value | None:
         """The part of a tensor at a key whose first item is traced; None for other keys."""
-        return self.row(sequence, key[0], key[1:]) if key and isinstance(key[0], Traced) else None
+        if not key or not isinstance(key[0], Traced):
+            return None
+        return self.row(as_tensor_or_number(sequence, "an index"), key[0], key[1:])
+
+    def owns(self, value: Value) -> bool:
+        """Whether a list or a reference belongs to the round, which may change it."""
+        traced = isinstance(value, MutableReference) and isinstance(value.value, Traced)
+        return traced or any(value is own for own in self.owned)
 
     def row(self, sequence: Value, item: Traced, rest: Sequence[Any]) -> Value:
         """The row of a tensor from outside at a place that moves with the counter.
