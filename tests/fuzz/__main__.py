@@ -50,7 +50,7 @@ def _options() -> argparse.Namespace:
         "--mode",
         choices=[*checks.MODES],
         default="quick",
-        help="quick: parse, evaluate, differentiate (default); full: all commands, orders and executors",
+        help="quick: parse, evaluate, differentiate (default); loops: as a whole and round by round; full: all commands, orders and executors",
     )
     parser.add_argument("--jobs", type=int, default=1, help="processes (default: 1)")
     parser.add_argument("--first", type=int, default=0, metavar="I", help="the first program (default: 0)")

@@ -21,6 +21,8 @@ from gradcli import limits
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients
 from gradcli.errors import AccuracyWarning, GradcliError
+from gradcli.language.interpreter import loop_policy
+from gradcli.language.interpreter.machine import Rolling
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.syntax import parse
 from tests.fuzz.case import Case, Finding
@@ -110,6 +112,55 @@ def quick(case: Case) -> Finding | None:
     return None
 
 
+# --- loops
+
+
+# The limits of programs that are run round by round, too.
+_STEPS_OF_ROUNDS = 30_000
+# The largest difference of a number from that of the rounds, relative to the largest one.
+_DIFFERENCE = 1e-9
+
+
+def rolled(case: Case) -> Finding | None:
+    """That a loop that is run as a whole gives what its rounds give, one by one."""
+    if not re.search(r"\brange\(|\bwhile\b|_loop\(|\bscan\(", case.program):
+        return None
+    as_written, worth = _numbers(case, "never"), loop_policy._WORTH_TRACING
+    loop_policy._WORTH_TRACING = 0
+    try:
+        found = _numbers(case, "early")
+    finally:
+        loop_policy._WORTH_TRACING = worth
+    if as_written is None or found is None:
+        # Which limit is reached first, and the error of a later round, may differ.
+        return None
+    for name, number in as_written.items():
+        if (number is None) != (found[name] is None) or (number is not None and not _agree(number, found[name])):
+            return Finding("a loop as a whole", f"{name}: {found[name]}, round by round {number}")
+    return None
+
+
+def _numbers(case: Case, rolling: Rolling) -> dict[str, Any] | None:
+    """The value and the gradients, None where there are none."""
+    try:
+        program = parse(case.program)
+        with limits.within(_STEPS_OF_ROUNDS, MAX_ELEMENTS):
+            leaves = {n: Tensor(v).requires_grad_() for n, v in case.arrays().items()}
+            value = evaluate(program, leaves, rolling=rolling).value
+            if not isinstance(value, Tensor):
+                return None
+            found = gradients(value, list(leaves.values()), Tensor(np.ones(value.shape)), retain_graph=False)
+    except GradcliError:
+        return None
+    return {"the value": value.detach().numpy(), **{n: None if g is None else g.numpy() for n, g in zip(leaves, found)}}
+
+
+def _agree(a: Any, b: Any) -> bool:
+    with np.errstate(all="ignore"):
+        size = np.max(np.abs(a[np.isfinite(a)]), initial=0.0) if np.shape(a) else np.abs(a)
+        return bool(np.allclose(a, b, rtol=_DIFFERENCE, atol=_DIFFERENCE * min(size, 1e300), equal_nan=True))
+
+
 def wrong_error(error: GradcliError) -> Finding | None:
     """What is wrong with an error, if anything."""
     text = error.report()
@@ -155,10 +206,10 @@ def full(case: Case) -> Finding | None:
     """Every reading, and every command."""
     from tests.fuzz import commands, disagreement
 
-    return quick(case) or disagreement.disagreement(case) or commands.wrong_output(case)
+    return quick(case) or rolled(case) or disagreement.disagreement(case) or commands.wrong_output(case)
 
 
-MODES: dict[str, Check] = {"quick": quick, "full": full}
+MODES: dict[str, Check] = {"quick": quick, "loops": rolled, "full": full}
 
 
 def prepare(gibibytes: int) -> None:

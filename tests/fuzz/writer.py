@@ -307,6 +307,8 @@ class Writer:
 
     def loop(self, depth: int) -> str:
         rng = self.rng
+        if rng.random() < 0.4:
+            return self.long_loop()
         if rng.random() < 0.7:
             items = rng.choice(
                 ("range(2)", "range(3)", "range(1, 4)", "[1, 2]", "range(0)", *self.names["v"], *self.names["m"])
@@ -315,6 +317,33 @@ class Writer:
         self.counter += 1
         name = f"n{self.counter}"
         return f"{name} = 0; while {name} < {rng.choice('1234')} {self.block(depth, f'{name} = {name} + 1')}"
+
+    def long_loop(self) -> str:
+        """A loop of enough rounds to be run as a whole."""
+        rng = self.rng
+        a, b = rng.choice(self.names["s"]), rng.choice(self.names["s"])
+        # Sums and products of few names neither overflow nor end in nan as most functions do, repeated.
+        change = rng.choice(
+            (
+                f"{a} = {a}*0.9 + {self.expression('s', 1)}/9",
+                f"{a}, {b} = {b}*0.9, sin({a})",
+                f"if {self.comparison(1)} {{ {a} = {a}*0.9 }} else {{ {b} = {self.expression('s', 1)} }}",
+                f"{a} = where({self.comparison(1)}, {a}*0.9, {self.expression('s', 1)}); {b} = {b} + {a}/9",
+                f"p[0] = p[1]*0.9; p[1] = {self.expression('s', 1)}/9; {a} = p[0]",
+                f"{a} += 0.1*{b}; if {self.comparison(1)} {{ {rng.choice(('break', 'continue'))} }}; {b} -= 0.1*{a}",
+            )
+        )
+        before = f"p = [{a}, {b}]; " if "p[" in change else ""
+        self.counter += 1
+        name = f"n{self.counter}"
+        return before + rng.choice(
+            (
+                f"for i in range({rng.choice(('14', '15', '2, 16', '20, 3, -1'))}) {{ {change} }}",
+                f"{name} = 0; while {name} < 15 {{ {name} = {name} + 1; {change} }}",
+                f"{a} = sum([{self.expression('s', 1)}*i for i in range(15)])",
+                f"import jax; {a} = jax.lax.fori_loop(0, 15, lambda i, {a}: {a}*0.9 + {self.expression('s', 1)}/9, {b})",
+            )
+        )
 
     def block(self, depth: int, last: str = "") -> str:
         rng = self.rng
