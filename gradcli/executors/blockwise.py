@@ -171,7 +171,7 @@ def _is_small(equation: Equation) -> bool:
         return False
     if any(arrays.dtype_name(a) != "float64" for a in equation.inputs):
         return False
-    return elements((equation,)) <= _FEW
+    return "loop" in equation.params or elements((equation,)) <= _FEW
 
 
 def _is_reduction(equation: Equation) -> bool:
@@ -201,10 +201,32 @@ def _call(equation: Equation, lines: NumpyCode) -> str:
             return text
         count = math.prod(arrays.shape(equation.inputs[0]))
         return f"float({text})" + (f" / {float(count)!r}" if equation.primitive is reductions.mean else "")
+    if _is_small(equation):
+        written = _written(equation, lines)
+        if written is not None:
+            return written
     function = _small(equation) if _is_small(equation) else _of_numbers(equation)
     if function is not None:
         return f"{lines.constant(function)}({{}})"
     return f"{lines.constant(bind)}({lines.constant(equation.primitive)}, ({{}},), {lines.constant(equation.params)})"
+
+
+def _written(equation: Equation, lines: NumpyCode) -> str | None:
+    """The text of what packs numbers into a vector or takes parts of it, which takes less time than any call."""
+    name, params, output = equation.primitive.name, equation.params, equation.output
+    shapes = [arrays.shape(a) for a in equation.inputs]
+    if not all(isinstance(a, Variable) or type(a) is float or shape for a, shape in zip(equation.inputs, shapes)):
+        return None
+    numpy = arrays.numpy_namespace()
+    if name == "stack" and not any(shapes):
+        return f"{lines.constant(numpy.array)}([{{}}])"
+    if name == "concat" and all(len(shape) == 1 for shape in shapes):
+        return f"{lines.constant(numpy.concatenate)}(({{}},))"
+    if name == "part":
+        return f"{{}}[{lines.constant(params['key'])}]" + (".item()" if not output.shape else "")
+    if name == "reshape" and shapes[0] != ():
+        return f"{{}}.reshape({output.shape})" if output.shape else "{}.item()"
+    return None
 
 
 def _small(equation: Equation) -> Callable[..., Any]:

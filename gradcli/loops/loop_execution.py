@@ -26,6 +26,8 @@ def history(xp: Any, given: Any, *sequences: Any, loop: RolledLoop, last: bool) 
     if xp.name != "numpy":
         return _stepwise(xp, given, sequences, loop, last=last)
     np = arrays.numpy_namespace()
+    if given.ndim == 1 and all(s.ndim == 2 for s in sequences):
+        return _single(np, given, sequences, loop, last=last)
     lanes = broadcast([given.shape[:-1], *(s.shape[1:-1] for s in sequences)])
     count = math.prod(lanes)
     starts = np.ascontiguousarray(np.broadcast_to(given, (*lanes, given.shape[-1]))).reshape(count, given.shape[-1])
@@ -39,6 +41,16 @@ def history(xp: Any, given: Any, *sequences: Any, loop: RolledLoop, last: bool) 
         else:
             _by_rounds(loop, starts, rows, found, last=last)
     return found.reshape(len(found), *lanes, loop.carries)
+
+
+def _single(np: Any, given: Any, sequences: Sequence[Any], loop: RolledLoop, *, last: bool) -> Any:
+    """The history of one loop."""
+    start = np.ascontiguousarray(given).reshape(1, -1)
+    rows = [np.ascontiguousarray(s) for s in sequences]
+    found = np.empty((1 if last else loop.rounds + 1, loop.carries))
+    if not machine_code.run(loop, start, rows, found, last=last):
+        found[:] = python_code.history(loop, start[0], rows, last=last)
+    return found
 
 
 def _flat_lanes(np: Any, sequence: Any, lanes: Sequence[int]) -> Any:

@@ -156,7 +156,8 @@ class LoopNode(Node):
         if recording_program():
             # Else another recording applies, in which a path that reads the operand is not taken.
             for p in (p for p, i in zip(pulled, idle) if p is not None and not i):
-                assume(any_(not_equal(constant(p), 0.0)))
+                differs = not_equal(constant(p), 0.0)
+                assume(any_(differs) if arrays.shape(differs) else differs)
         if not any(idle):
             return
         marks = _of_columns([(r, ones_like(constant(example_of(c)))) for r, c in used], live.carries)
