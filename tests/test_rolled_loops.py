@@ -315,6 +315,12 @@ def test_many_rounds_from_the_command_line(run):
     assert "x   10000000.0" in outcome.out
 
 
+def test_many_items_of_a_comprehension(run):
+    outcome = run("eval", "ys = [x*i for i in range(1000000)]; sum(ys) + ys[2] + len(ys)", "x=1")
+    assert "value  500000500002.0" in outcome.out
+    assert "x   499999500002.0" in outcome.out
+
+
 def test_an_intermediate_of_a_long_loop_is_retained(run):
     program = "s = x; for i in range(5000) { t = s*0.999; s = t + 0.001 }; s"
     outcome = run("eval", program, "x=2", "--retain", "t", "--json")

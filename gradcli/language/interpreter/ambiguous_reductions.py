@@ -130,6 +130,8 @@ def _of_list(node: tree.Call, name: str, given: ProgramList) -> Value:
 
     Raises EvaluationError for a display of tensors, which NumPy reduces as a whole.
     """
+    if given.is_vector:
+        return _OF_ALL[name](as_tensor_or_number(given, f"'{name}'"))
     limits.charge_steps(len(given.items))
     items = [as_tensor_or_number(i, f"'{name}'") for i in given.items]
     shapes = {arrays.shape(i) for i in items}

@@ -86,6 +86,12 @@ class ProgramList:
         self._require_visible()
         return len(self._items) if self._rows is None else int(arrays.shape(self._rows)[0])
 
+    @property
+    def is_vector(self) -> bool:
+        """Whether the items are known to be the elements of a vector, without a look at each."""
+        self._require_visible()
+        return self._rows is not None and len(arrays.shape(self._rows)) == 1
+
     def item(self, place: int) -> Value:
         """The item at a place; rows of a tensor are not taken apart for it."""
         self._require_visible()
