@@ -321,6 +321,14 @@ def test_many_items_of_a_comprehension(run):
     assert "x   499999500002.0" in outcome.out
 
 
+def test_a_loop_that_passes_on_no_numbers():
+    program = gradcli.compile("b = y; for i in range(60) { a, b = b, b }; sum(a)")
+    for _ in range(3):
+        value, gradient = program.value_and_grad({"y": np.zeros(0)})
+        assert value == 0.0
+        assert gradient["y"].shape == (0,)
+
+
 def test_an_intermediate_of_a_long_loop_is_retained(run):
     program = "s = x; for i in range(5000) { t = s*0.999; s = t + 0.001 }; s"
     outcome = run("eval", program, "x=2", "--retain", "t", "--json")

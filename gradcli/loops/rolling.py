@@ -203,6 +203,8 @@ def _described(
         BodyPath(_of_scalars(program._replace(inputs=inputs)), path.holds) for program, path in zip(programs, paths)
     ]
     places = [*itertools.accumulate((_size(c.variable) for c in carried), initial=0)]
+    if not places[-1]:
+        raise NotRecordableError("rounds pass on empty tensors")
     loop = RolledLoop(
         paths=body,
         program=joined(body, places[-1]),
