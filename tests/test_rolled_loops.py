@@ -490,6 +490,16 @@ def test_inputs_that_the_result_does_not_depend_on(name, rolled_at_once, round_b
         np.testing.assert_allclose(result, expected, rtol=1e-12)
 
 
+def test_a_jacobian_by_what_no_round_reads(round_by_round):
+    source = "s = x; for i in range(40) { if sum(s) > 1e9 { s = s + z }; s = s*0.9 + [x, 1] }; s"
+
+    def function(program):
+        return program.jacobian({"x": 0.5, "z": 2.0})
+
+    for result in repeated(source, function):
+        np.testing.assert_allclose(result, round_by_round(source, function), rtol=1e-12)
+
+
 def test_a_branch_that_only_some_inputs_take():
     program = gradcli.compile("u = sqrt(y - 1); s = 0; for i in range(60) { if s > 9 { s = s + z*u }; s = s/2 + x }; s")
     for x in (1.0, 1.0, 2.0, 9.0, 9.0, 1.0, 2.0):

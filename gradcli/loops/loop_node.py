@@ -19,7 +19,7 @@ from gradcli.loops.loop_primitive import Cotangents, loop_history, padded, part
 from gradcli.loops.rolled_loop import LiveValues, RolledLoop
 from gradcli.primitives.bind import Kind, assume, bind, constant
 from gradcli.primitives.conversions import reshaped
-from gradcli.primitives.entries.arithmetic import ones_like, zeros_like
+from gradcli.primitives.entries.arithmetic import zeros_like
 from gradcli.primitives.entries.comparisons import equal, not_equal
 from gradcli.primitives.entries.reductions import any_
 from gradcli.primitives.entries.shape import concat, stack
@@ -128,8 +128,8 @@ class LoopNode(Node):
         after = _of_columns([(r, c) for r, c in used if not r.stacked], live.carries)
         outside = None
         if stacked:
-            rows = _of_columns([(r, c) for r, c in used if r.stacked], live.carries)
-            outside = padded(rows, 1, loop.rounds + 1)
+            every = _of_columns([(r, c) for r, c in used if r.stacked], live.carries)
+            outside = padded(every, 1, loop.rounds + 1)
             last = part(outside, (-1, ...))
             after = last if after is None else after + last
         rows = any(wanted[count:])
@@ -160,7 +160,8 @@ class LoopNode(Node):
                 assume(any_(differs) if arrays.shape(differs) else differs)
         if not any(idle):
             return
-        marks = _of_columns([(r, ones_like(constant(example_of(c)))) for r, c in used], live.carries)
+        ones = arrays.numpy_namespace().ones
+        marks = _of_columns([(r, ones(r.shape)) for r, _ in used], live.carries)
         back, plain = self.loop.taken(live), [*map(constant, given)]
         taken = Cotangents(self.loop, live, back, constant(y), marks, None, plain, rows=any(idle[self.count :]))
         for i, mark in enumerate(self._by_operand(taken, idle)):
