@@ -70,6 +70,11 @@ NAMED = (
     *(f"certified.{part}" for part in RESULTS),
     "timing",
     "warnings[].digits",
+    "inputs",
+    "gradients",
+    "second",
+    "steps[].with",
+    "steps[].assigned",
 )
 # Members whose contents are described elsewhere.
 CLOSED = ("functions", "example.output")
@@ -91,6 +96,12 @@ FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
         ),
     ),
     "gradcli minimize": (("minimize", "abs(x - c)", "x=0.3", "c=1", "--sensitivity", "c", "--json"),),
+    "gradcli explain": (
+        ("explain", "y = x; for i in range(2) { y = y*x + i }; sum([y, x])*log(q)", "x=-2", "q=0", "--json"),
+        ("explain", "y = x; for i in range(99) { y = sin(y) }; y", "x=2", "--json"),
+        ("explain", "sum(x*x)", "x=[1,2]", "--json"),
+        ("explain", "log(x)", "x=0", "--symbolic", "--json"),
+    ),
     "gradcli diff": (
         ("diff", "x", "--to", "polars", "--json"),
         ("diff", "x", "--to", "sql", "--dialect", "sqlite", "--json"),

@@ -22,6 +22,7 @@ COMMANDS = {
     "minimize": "The minimum of PROGRAM from a start.",
     "check": "Whether the derivatives of PROGRAM are right: reverse mode beside central differences.",
     "graph": "The operations that PROGRAM records, from its value down to its inputs.",
+    "explain": "The chain rule for PROGRAM in words and numbers: its steps, and what adds up to each gradient.",
     "diff": "The derivatives of PROGRAM as formulas.",
     "propagate": "The uncertainty of PROGRAM by those of its inputs.",
     "solve": "The roots of EQUATIONS, and their derivatives by the constants in these.",

@@ -95,6 +95,7 @@ NoGrad = Annotated[bool, Option("--no-grad", help="The value alone.")]
 NoRewrite = Annotated[
     bool, Option("--no-rewrite", help="Evaluate log(x**q) and its like as they stand, not in a stable form.")
 ]
+Expand = Annotated[bool, Option("--expand", help="Every operation by itself.")]
 Quiet = Annotated[bool, Option("--quiet", help="No warnings on standard error.")]
 Traceback = Annotated[bool, Option("--traceback", help="Show where in gradcli an error was raised.")]
 MaxSteps = Annotated[int, Option("--max-steps", metavar="N", min=1, help="Stop a program after so many steps.")]

@@ -82,7 +82,7 @@ def functions(formulas: Formulas, write: WriteFunction, naming: Naming) -> Docum
     def written(name: str, program: Program, doc: str, short: int = SHORT) -> Code:
         return write(program, names.local_scope(), name=names.new(name), doc=one_line(doc), short=short)
 
-    program = _with_squares(formulas.value)
+    program = with_squares(formulas.value)
     value = written("value", program, f"The value of {of}.")
     derivatives = {
         key: written(identifier("derivative", key), program, f"The derivative of {of} {by[key]}.")
@@ -99,7 +99,7 @@ def functions(formulas: Formulas, write: WriteFunction, naming: Naming) -> Docum
     return Document(file_of([value, *derivatives.values(), joined]), members)
 
 
-def _with_squares(program: Program) -> Program:
+def with_squares(program: Program) -> Program:
     """A program with x*x as x**2, so that it shares the squares that simplified formulas contain."""
     equations = [
         e._replace(primitive=whole_power, inputs=e.inputs[:1], params={"n": 2.0})

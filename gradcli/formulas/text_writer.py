@@ -117,24 +117,38 @@ class Written(NamedTuple):
         return result
 
 
-def write(program: Program, language: Language, names: Names | None = None, *, short: int = 0) -> Written:
-    """A program in a language, whose inputs have the given names.
+def write(
+    program: Program,
+    language: Language,
+    names: Names | None = None,
+    *,
+    short: int = 0,
+    levels: Mapping[str, int] | None = None,
+) -> Written:
+    """A program in a language, whose inputs have the given names; `levels` are the precedence levels of names that are
+    expressions.
 
     An expression that is used once, or has at most `short` characters, is written where it is used; others are named.
     Raises UnsupportedPrimitiveError for a function that the language lacks, and LimitError for a text that is too long."""
     program = without_dead_code(program._replace(guards=()))
-    return _TextWriter(program, language, names or names_of(program, language.naming), short).write()
+    return _TextWriter(program, language, names or names_of(program, language.naming), short, levels or {}).write()
 
 
 class _TextWriter:
-    def __init__(self, program: Program, language: Language, names: Names, short: int) -> None:
+    def __init__(
+        self, program: Program, language: Language, names: Names, short: int, levels: Mapping[str, int]
+    ) -> None:
         self.program = program
         self.language = language
         self.short = short
         atoms = [a for e in program.equations for a in e.inputs] + list(program.outputs)
         self.uses = Counter(a for a in atoms if isinstance(a, Variable))
         self.names = names
-        self.pieces = {v: Fragment(names.inputs[v.name or ""]) for v in program.inputs if v in self.uses}
+        self.pieces = {
+            v: Fragment(names.inputs[v.name or ""], levels.get(v.name or "", ATOM))
+            for v in program.inputs
+            if v in self.uses
+        }
         self.parts: list[tuple[str, str]] = []
 
     def write(self) -> Written:

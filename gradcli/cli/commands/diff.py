@@ -79,7 +79,7 @@ def run(options: DiffOptions, environment: Environment) -> ExitStatus:
         sources = inputs.sources(options, environment, "float64")
         program, bindings = sources.program, sources.bindings()
         _check_brackets(program, bindings)
-        wrt = _names(program, bindings, options)
+        wrt = names_to_differentiate(program, bindings, options.wrt)
         named = {*bindings, *inputs.names_of(options.wrt)}
         warnings = [
             *unused_parts(program),
@@ -195,9 +195,9 @@ def _check(options: DiffOptions) -> None:
     inputs.check_digits(options)
 
 
-def _names(program: tree.Module, bound: Collection[str], options: DiffOptions) -> Sequence[str]:
+def names_to_differentiate(program: tree.Module, bound: Collection[str], wrt: Sequence[str] | None) -> Sequence[str]:
     """The names to differentiate by: those of --wrt, or every name that the program reads except constants."""
-    asked = inputs.names_of(options.wrt)
+    asked = inputs.names_of(wrt)
     constants = scope.CONSTANTS.keys() - {*bound, *asked}
     reads = {n: r for n, r in scope.free_names(program).items() if n not in constants}
     names = asked or [n for n, r in reads.items() if not r.maybe_assigned]

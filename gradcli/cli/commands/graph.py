@@ -45,7 +45,7 @@ class GraphOptions(opt.ProgramRun):
     to: Annotated[str, opt.Option("--to", metavar="FORMAT", help=f"{_FORMATS_HELP}.")] = "tree"
     json: opt.Json = False
     values: Annotated[bool, opt.Option("--values", help="The value of each node and the gradient by it.")] = False
-    expand: Annotated[bool, opt.Option("--expand", help="Every operation by itself.")] = False
+    expand: opt.Expand = False
     grad_output: opt.GradOutput = None
     no_grad: opt.NoGrad = False
     no_rewrite: opt.NoRewrite = False

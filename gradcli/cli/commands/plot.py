@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Annotated, Any
 
 from gradcli import limits
@@ -16,7 +14,7 @@ from gradcli.cli.process.environment import Environment, is_unicode
 from gradcli.cli.rendering.model_report import report
 from gradcli.errors import ExitStatus, UsageError
 
-# The width of a picture that is not drawn on a terminal, or on one of unknown width.
+# The width of a picture that is not drawn on a terminal.
 _COLUMNS = 80
 
 _HELP = """\
@@ -121,20 +119,8 @@ def _draw(chart: Any, environment: Environment) -> None:
     """Draw on standard output, in the width of the terminal."""
     from gradcli.models.plotting import by_plotext
 
-    style = by_plotext.Style(_columns(environment), environment.for_terminal, is_unicode(environment.stdout))
+    style = by_plotext.Style(environment.columns or _COLUMNS, environment.for_terminal, is_unicode(environment.stdout))
     environment.write(by_plotext.text(chart, style))
-
-
-def _columns(environment: Environment) -> int:
-    stream = environment.stdout
-    if stream is None or not stream.isatty():
-        return _COLUMNS
-    given = environment.variables.get("COLUMNS", "")
-    if given.isdecimal() and int(given):
-        return int(given)
-    with suppress(OSError):
-        return os.get_terminal_size(stream.fileno()).columns or _COLUMNS
-    return _COLUMNS
 
 
 COMMAND = Command(PlotOptions, run, _HELP)

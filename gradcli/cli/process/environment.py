@@ -16,6 +16,8 @@ from gradcli.named_tuples import NamedTuple
 
 # ASCII replacements of drawing characters, for encodings that lack them.
 _DRAWN = str.maketrans("─│┌┐└┘├┤┬┴┼╭╮╰╯…×", "-|+++++++++++++.x")
+# The width of a terminal that does not say it.
+_COLUMNS = 80
 
 
 class Environment(NamedTuple):
@@ -104,6 +106,18 @@ class Environment(NamedTuple):
         """Whether standard output is a terminal that allows colours."""
         plain = self.variables.get("NO_COLOR") or self.variables.get("TERM") == "dumb"
         return self.stdout is not None and self.stdout.isatty() and not plain
+
+    @property
+    def columns(self) -> int | None:
+        """The width of the terminal that standard output is, or None where it is none."""
+        if self.stdout is None or not self.stdout.isatty():
+            return None
+        given = self.variables.get("COLUMNS", "")
+        if given.isdecimal() and int(given):
+            return int(given)
+        with suppress(OSError):
+            return os.get_terminal_size(self.stdout.fileno()).columns or _COLUMNS
+        return _COLUMNS
 
     def redirect_broken_streams(self) -> None:
         """Redirect streams that cannot be flushed to the null device, so that the interpreter's flush at exit does not

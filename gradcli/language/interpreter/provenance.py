@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from gradcli.autograd.node import next_sequence
@@ -23,6 +24,10 @@ class Provenance:
 
     def bind(self, name: str, value: Any) -> None:
         """A value is assigned to a name."""
+
+    def handlers(self, handlers: Mapping[type, Any]) -> Mapping[type, Any]:
+        """The handlers of nodes that evaluate a program whose events this receives."""
+        return handlers
 
 
 UNKNOWN = Provenance()

@@ -64,7 +64,8 @@ def evaluate(
     forms = (
         rewrite if isinstance(rewrite, Mapping) else rewritten_expressions(program, bindings, apart) if rewrite else {}
     )
-    return _run(Evaluator(program, bindings, forms, observe, provenance, _HANDLERS, _SIMPLE, clauses, rolling))
+    handlers = provenance.handlers(_HANDLERS)
+    return _run(Evaluator(program, bindings, forms, observe, provenance, handlers, _SIMPLE, clauses, rolling))
 
 
 def _run(machine: Evaluator) -> Evaluation:

@@ -1,0 +1,96 @@
+"""The command `gradcli explain`: the chain rule in words and numbers."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from gradcli import limits
+from gradcli.cli import options as opt
+from gradcli.cli.arguments import inputs
+from gradcli.cli.command import Command
+from gradcli.cli.commands.diff import names_to_differentiate
+from gradcli.cli.process.environment import Environment
+from gradcli.cli.rendering import explanation as rendering
+from gradcli.cli.rendering.warning_output import warning_text
+from gradcli.errors import ExitStatus, UsageError, did_you_mean
+from gradcli.evaluation.explanation.chain_rule import Explanation, ExplanationRequest, explain
+from gradcli.evaluation.explanation.rules import RulesExplanation, explain_rules
+
+_HELP = """\
+Each step that PROGRAM takes has its value and its local derivatives, as formulas and as numbers; then
+follow, from the value back to the inputs, the products that add up to each gradient, and which branch
+was taken. A long program is folded: calls, loops and statements are one step each. With --symbolic
+the rules are shown by which a formula is differentiated, and no values are needed.
+
+Examples:
+
+  gradcli explain 'log(x**q)' x=5 q=3
+
+  gradcli explain 'y = sin(x); y*exp(y)' x=1 --to markdown
+
+  gradcli explain 'x**2*sin(3*x)' --symbolic
+"""
+
+
+class ExplainOptions(opt.ProgramRun):
+    """The options of `gradcli explain`."""
+
+    words: opt.Words = None
+    file: opt.File = None
+    vars: opt.Vars = None
+    input_form: opt.From = None
+    wrt: opt.Wrt = None
+    const: opt.Const = None
+    order: Annotated[int, opt.Option("--order", metavar="1|2", help="2: the second derivatives too.")] = 1
+    symbolic: Annotated[
+        bool, opt.Option("--symbolic", help="The rules by which a formula is differentiated, as equations.")
+    ] = False
+    to: Annotated[str, opt.Option("--to", metavar="|".join(rendering.FORMATS), help="How it is written.")] = "text"
+    json: opt.Json = False
+    expand: opt.Expand = False
+    quiet: opt.Quiet = False
+
+
+def run(options: ExplainOptions, environment: Environment) -> ExitStatus:
+    """Run a program and explain its derivatives; see `gradcli explain --help`."""
+    form = _format(options)
+    with limits.within(options.max_steps, options.max_elements):
+        found = _show_rules(options, form, environment) if options.symbolic else _show_steps(options, form, environment)
+    if form != "json" and not options.quiet:
+        for warning in found.warnings:
+            environment.write_error(warning_text(warning, found.program.source))
+    return ExitStatus.SUCCESS
+
+
+def _show_steps(options: ExplainOptions, form: str, environment: Environment) -> Explanation:
+    sources = inputs.sources(options, environment, "float64")
+    program, bindings = sources.program, sources.bindings()
+    wrt = inputs.leaves(bindings, options)
+    language = rendering.LANGUAGES[form]
+    found = explain(ExplanationRequest(program, bindings, wrt, options.order, language, options.expand))
+    rendering.show(found, form, environment)
+    return found
+
+
+def _show_rules(options: ExplainOptions, form: str, environment: Environment) -> RulesExplanation:
+    sources = inputs.sources(options, environment, "float64")
+    constants = frozenset(inputs.names_of(options.const))
+    wrt = [n for n in names_to_differentiate(sources.program, sources.values, options.wrt) if n not in constants]
+    found = explain_rules(sources.program, sources.bindings(), wrt, options.order, rendering.LANGUAGES[form])
+    rendering.show_rules(found, form, environment)
+    return found
+
+
+def _format(options: ExplainOptions) -> str:
+    if options.json and options.to not in ("text", "json"):
+        raise UsageError(f"--json and --to {options.to} contradict each other", hint="leave out one of them")
+    form = "json" if options.json else {"tex": "latex", "md": "markdown"}.get(options.to, options.to)
+    if form not in rendering.FORMATS:
+        hint = did_you_mean(form, rendering.FORMATS, f"--to is one of {', '.join(rendering.FORMATS)}")
+        raise UsageError(f"there is no format {form!r}", hint=hint)
+    if options.order not in (1, 2):
+        raise UsageError("--order is 1 or 2 here", hint="gradcli eval --order N has the values of all derivatives")
+    return form
+
+
+COMMAND = Command(ExplainOptions, run, _HELP)
