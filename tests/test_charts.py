@@ -28,7 +28,7 @@ def test_a_fit_has_its_points_its_curve_and_its_band_in_a_legend():
         [Points("data", X, X + 0.1, 0.5), Polyline("fit", X, X), Band("95 %", X, X - 1, X + 1)], "t", "y", "y ~ t"
     )
     axes = axes_of(chart)
-    assert (axes.get_xlabel(), axes.get_ylabel(), axes.get_title()) == ("t", "y", "y ~ t")
+    assert (axes.get_xlabel(), axes.get_ylabel(), axes.figure.get_suptitle()) == ("t", "y", "y ~ t")
     points, *_, line = axes.lines
     np.testing.assert_array_equal(points.get_xydata(), np.c_[X, X + 0.1])
     np.testing.assert_array_equal(line.get_xydata(), np.c_[X, X])

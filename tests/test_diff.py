@@ -1172,3 +1172,26 @@ def test_a_derivative_by_what_is_tested_for_equality_is_told(run, program):
 @pytest.mark.parametrize("program", ["where(k == 2, x**2, x)", "where(x - x == 0, 2*x, x)", "logaddexp(x, k)"])
 def test_an_equality_of_other_names_is_not_told(run, program):
     assert run("diff", program).err == ""
+
+
+class TestSeveralFormulas:
+    @pytest.mark.parametrize("program", ["sin(x); x^2", "[sin(x), x^2]", "sin(x), x^2"])
+    def test_they_are_differentiated_one_by_one(self, program, run):
+        assert run("diff", program).out == "# sin(x)\ncos(x)\n# x^2\n2*x\n"
+        found = run("diff", program, "x=3", "--json").json
+        assert [f["formula"] for f in found["formulas"]] == ["sin(x)", "x^2"]
+        assert found["formulas"][1] == {"formula": "x^2", "derivatives": {"x": "2*x"}, "values": {"x": 6.0}}
+
+    def test_each_has_the_definitions_before_it(self, run):
+        out = run("diff", "y = x*q; [y**2, log(q)]", "--wrt", "q", "--to", "latex").out
+        assert out == "% y**2\n2 x^{2} q\n% log(q)\n\\frac{1}{q}\n"
+        assert run("diff", "f(t) = t**2; f(x); y = 3*x", "--wrt", "x").out == "# f(x)\n2*x\n# y = 3*x\n3\n"
+
+    def test_a_language_of_functions_has_one(self, run):
+        done = run("diff", "x; x**2", "--to", "c")
+        assert done.status == 2
+        assert "--to c is for one formula, and these are 2" in done.err
+
+    def test_what_is_no_list_of_formulas(self, run):
+        assert run("diff", "[x, y]@[y, x]", "--wrt", "x").out == "2*y\n"
+        assert "0.5*x" in run("diff", "0,5*x").err

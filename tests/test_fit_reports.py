@@ -443,6 +443,51 @@ def test_a_picture_of_the_fit_is_written(run: Run, tmp_path: Path) -> None:
     assert "95 % confidence" in picture.read_text(encoding="utf-8")
 
 
+def drawn(monkeypatch: pytest.MonkeyPatch, run: Run, *words: str) -> Any:
+    """The figure that a fit draws."""
+    from gradcli.models.plotting import by_matplotlib
+
+    charts: list[Any] = []
+    monkeypatch.setattr(by_matplotlib, "save", lambda chart, path, write: charts.append(chart))
+    assert run("fit", *words, "--plot", "a.png").status == 0
+    (chart,) = charts
+    return by_matplotlib.drawn(chart)
+
+
+def test_a_picture_has_the_residuals_below(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    figure = drawn(monkeypatch, run, MODEL, str(PUROMYCIN), "--xlabel", "c / ppm", "--title", "Puromycin")
+    above, below = figure.axes
+    assert figure.get_suptitle() == "Puromycin"
+    assert (below.get_xlabel(), below.get_ylabel(), above.get_ylabel()) == ("c / ppm", "residual", "rate")
+    points = above.lines[0].get_xydata()
+    curve = above.lines[1].get_xydata()
+    residuals = below.lines[-1].get_xydata()
+    expected = points[:, 1] - np.interp(points[:, 0], *curve.T)
+    np.testing.assert_allclose(residuals, np.c_[points[:, 0], expected], atol=0.1)
+
+
+def test_a_picture_has_a_curve_for_each_group(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    model = "rate ~ V*conc/(K + conc)"
+    figure = drawn(monkeypatch, run, model, str(PUROMYCIN), "--by", "state", "--log", "x")
+    above, below = figure.axes
+    labels = [text.get_text() for text in above.get_legend().get_texts()]
+    assert labels[::3] == ["treated: data", "untreated: data"]
+    colors = [line.get_color() for line in above.lines]
+    assert colors[0] == colors[1] != colors[2] == colors[3]
+    assert [line.get_color() for line in below.lines[1:]] == colors[::2]
+    assert above.get_xscale() == "log"
+
+
+def test_a_picture_has_error_bars_in_both_directions(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    words = ("rate ~ a + b*conc", str(PUROMYCIN), "--x-sigma", "conc=0.1", "--sigma", "10", "--absolute-sigma")
+    above, _ = drawn(monkeypatch, run, *words).axes
+    (bars,) = above.containers
+    assert bars.has_xerr
+    assert bars.has_yerr
+    across = bars.lines[2][0].get_segments()
+    np.testing.assert_allclose([end[0] - start[0] for start, end in across], 0.2)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -453,7 +498,11 @@ def test_a_picture_of_the_fit_is_written(run: Run, tmp_path: Path) -> None:
         (["--x-sigma", "conc=nothing"], "no such column"),
         (["--loss", "huber", "--profile"], "has no likelihood"),
         (["--family", "poisson", "--x-sigma", "conc=1"], "for least squares"),
-        (["--by", "state", "--plot", "a.png"], "a picture shows one fit"),
+        (["--title", "a"], "--title is for a picture"),
+        (["--log", "x"], "--log is for a picture"),
+        (["--plot", "a.png", "--log", "q"], "there is no logarithmic axis 'q'"),
+        (["--plot", "a.png", "--log", "z"], "--log z is for the colours"),
+        (["--plot", "a.png", "--size", "1"], "--size '1' is no size"),
     ],
 )
 def test_what_cannot_be_asked_is_an_error(run: Run, words: list[str], message: str) -> None:

@@ -429,7 +429,6 @@ PROPOSED = {
     "language/syntax/syntax_errors._bars": ["eval", f"{MANY} + |x|", "x=2"],
     "language/syntax/syntax_errors._side_by_side": ["series", "x*y z", "x=1", "y=2", "z=3"],
     "language/syntax/invalid_characters._hint": ["eval", "x ＋ 1", "x=2"],
-    "models/plotting/plot_samples.selector_hint": ["plot", "sin(x), cos(x)", "x=0..1"],
 }
 
 
@@ -486,8 +485,6 @@ def test_what_is_proposed_runs(run, proposals, maker, words):
     for text, _ in error.hint.programs(error.source or "", error.span or Span(0, 0)):
         of_a_value = error.source in values and not error.hint.whole
         line = [name, program, text] if of_a_value else [name, text, *values]
-        if maker == "models/plotting/plot_samples.selector_hint":
-            line.append("curve=1,2")
         again = run(*line, stdin=table)
         assert again.status == 0, (text, again.err)
 

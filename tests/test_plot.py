@@ -497,7 +497,7 @@ def test_a_library_that_is_missing_is_named_with_the_command_that_installs_it(li
 @pytest.mark.parametrize(
     ("words", "message", "hint"),
     [
-        (["x"], "there is no range to plot over", "x=0..20"),
+        (["x*y"], "there is no range to plot over", "x=0..20"),
         (["k*x", "k=2", "x=1"], "there is no range to plot over", "k=0..20"),
         (["x*y*z", "x=0..1", "y=0..1", "z=0..1"], "there are 3 ranges: x, y, z", "two for a field"),
         (["x", "x=1..1"], "there is nothing in this range", "x=0..20"),
@@ -510,13 +510,26 @@ def test_a_library_that_is_missing_is_named_with_the_command_that_installs_it(li
         (["x", "x=0..[1]"], "an end of a range is a number", ""),
         (["x", "x=0..1", "--output", "a.gif"], "'a.gif' does not end in .png, .svg, .pdf", ""),
         (["x", "x=0..1", "--output", "a"], "'a' does not end in .png, .svg, .pdf", "'a.png'"),
-        (["x", "x=0..1", "--log", "z"], "there is no logarithmic axis 'z'", "--log x,y"),
+        (["x", "x=0..1", "--log", "q"], "there is no logarithmic axis 'q'", "--log x,y"),
+        (["x", "x=0..1", "--log", "z"], "--log z is for the colours over two ranges", "--log x,y"),
+        (["x + y", "x=0..1", "y=0..1", "--log", "x"], "--log is for one range", ""),
+        (["-x - y", "x=0..1", "y=0..1", "--log", "z"], "the value is nowhere above 0", ""),
+        (["x; x*y", "x=0..1", "y=0..1"], "2 formulas are for one range", ""),
+        (["x*y", "x=0..1", "y=0..1", "--xlim", "0..1"], "the ends of both axes are the two ranges", ""),
+        (["x", "x=0..1", "--size", "8x5"], "--size is for a saved picture", "--output"),
+        (["x", "x=0..1", "--dpi", "100"], "--dpi is for a saved picture", "--output"),
+        (["x", "x=0..1", "--output", "a.png", "--size", "8"], "--size '8' is no size", "8x5"),
+        (["x", "x=0..1", "--output", "a.png", "--size", "0x5"], "--size '0x5' is no size", "8x5"),
+        (["x", "x=0..1", "--output", "a.png", "--size", "100x100", "--dpi", "200"], "20,000 dots is too large", ""),
+        (["x", "x=0..1", "--ylim", "5"], "--ylim '5' is no range", "0..20"),
+        (["x", "x=0..1", "--ylim", "5..1"], "there is nothing in this range", ""),
+        (["x", "x=0.1..1", "--log", "y", "--ylim", "0..1"], "a logarithmic axis begins above 0", "--ylim"),
         (["x", "x=0..1", "--log", "x"], "a logarithmic axis begins above 0", "x=0.001..20"),
         (["x*k", "x=0..1"], "unknown name 'k'", "k=1"),
         (["x", "x=0..1", "k=2"], "the program does not read 'k'", ""),
         (["x + y", "x=0..1", "y=0..1", "--order", "1"], "--order is for one range", ""),
         (["x + y*k", "x=0..1", "y=0..1", "k=1,2"], "a list of values is for one range", ""),
-        (["[x, x]", "x=0..1"], "a curve is of numbers, and the value has shape [2]", "sum"),
+        (["x*ones(2)", "x=0..1"], "a curve is of numbers, and the value has shape [2]", "sum"),
         (["k*x", "x=0..1", "k=[1,2]"], "a curve is of numbers, and the value has shape [2]", "k=1,2 without brackets"),
         (["k*x", "x=0..1", "k=" + ",".join(["1"] * 51)], "there are 51 curves, more than 50", ""),
     ],
@@ -555,7 +568,7 @@ def test_errors_in_python():
         with pytest.raises(error):
             gradcli.plot("x", values)
     with pytest.raises(ShapeError, match="a curve is of numbers"):
-        gradcli.plot("[x, x]", {"x": (0, 1)})
+        gradcli.plot("x*ones(2)", {"x": (0, 1)})
     for wrong in ({"program": 3}, {"log": None}, {"output": 3}, {"order": "1"}, {"order": -1}, {"max_steps": 0}):
         with pytest.raises(GradcliError):
             gradcli.plot(wrong.pop("program", "x"), x=(0, 1), **wrong)
@@ -579,3 +592,154 @@ def test_a_range_with_a_colon_is_shown_as_one_with_dots(run):
     assert outcome.status == 2
     assert "hint: write 0..2*pi" in outcome.err
     assert "2*pi\n  |   ^^^^^^" in outcome.err
+
+
+# --- several formulas, and ranges that are found
+
+
+@pytest.mark.parametrize("program", ["sin(x); x^2", "[sin(x), x^2]", "sin(x), x^2", "y = x^2; [sin(x), y]"])
+def test_several_formulas_have_a_curve_each(program, run):
+    found = run("plot", program, "x=0..2", "--json").json
+    assert len(found["curves"]) == 2
+    for curve, function in zip(found["curves"], (np.sin, np.square)):
+        np.testing.assert_allclose(curve["y"], function(np.asarray(curve["x"])), atol=1e-12)
+    assert [curve["label"] for curve in found["curves"]] == ["sin(x)", "y" if "y" in program else "x^2"]
+
+
+def test_formulas_have_derivatives_and_values_of_their_own(run):
+    found = run("plot", "k*x; x**2; 3", "x=0..2", "k=1,2", "--order", "1", "--json").json
+    labels = [curve["label"] for curve in found["curves"]]
+    assert labels == ["k*x, k=1", "d/dx k*x, k=1", "k*x, k=2", "d/dx k*x, k=2", "x**2", "d/dx x**2", "3", "d/dx 3"]
+    assert {*found["curves"][6]["y"]} == {3.0}
+    many = run("plot", ";".join(["x"] * 51), "x=0..1")
+    assert "there are 51 curves, more than 50" in many.err
+
+
+@pytest.mark.parametrize(
+    ("program", "low", "high"),
+    [
+        ("sin(x)", -8, 8),
+        ("sin(100*x)", -0.08, 0.08),
+        ("x**3 - 3*x", -3, 3),
+        ("exp(-x**2/2)", -5, 5),
+        ("log(x)", 0, 5),
+        ("sqrt(1 - x**2)", -1, 1),
+        ("sqrt(x - 5)", 5, 10),
+        ("60*exp(-x/20)", -100, 100),
+        ("x", -5, 5),
+        ("3 + 0*x", -5, 5),
+        ("abs(x - 20)", -30, 30),
+        ("sin(x); (x - 1)*(x - 20)", -50, 50),
+    ],
+)
+def test_a_range_is_found_where_there_is_something_to_see(program, low, high):
+    made = gradcli.plot(program)
+    assert made.found
+    np.testing.assert_allclose(made.ranges["x"], (low, high), atol=1e-6)
+
+
+def test_a_range_that_was_found_is_told(run, tmp_path):
+    assert run("plot", "sin(t)").err == "note: no range is given; this one is t=-8..8\n"
+    assert run("plot", "sin(t)", "--quiet").err == ""
+    assert gradcli.plot("exp(x)", log="x").ranges["x"][0] > 0
+    assert gradcli.plot("2*pi*x*e").ranges.keys() == {"x"}
+    data = tmp_path / "data.csv"
+    data.write_text("t,y\n3,1\n9,2\n4,5\n")
+    assert tuple(gradcli.plot("sqrt(t)", data=str(data)).ranges["t"]) == (3.0, 9.0)
+
+
+# --- the looks of pictures
+
+
+def test_titles_labels_ends_and_size_are_those_asked_for(run, tmp_path):
+    from PIL import Image
+
+    options = [
+        "--title",
+        "a $ title",
+        "--xlabel",
+        "time / s",
+        "--ylabel",
+        "u / V",
+        "--xlim",
+        "0..pi",
+        "--ylim",
+        "-2..2",
+    ]
+    path = tmp_path / "a.png"
+    run("plot", "sin(x)", "x=0..9", *options, "--size", "4x3", "--dpi", "100", "--output", str(path))
+    with Image.open(path) as picture:
+        assert picture.size == (400, 300)
+    out = run("plot", "sin(x)", "x=0..9", *options).out
+    lines = out.splitlines()
+    assert "a $ title" in lines[0]
+    assert "time / s" in lines[-1]
+    assert lines[-1].startswith("u / V")
+    assert lines[2].startswith(" 2┤") or " 2" in out
+
+
+def chart_of(program, looks, **values):
+    return looks.of(gradcli.plot(program, values).chart())
+
+
+def test_the_ends_of_axes_are_exact():
+    from gradcli.models.plotting.charts import Presentation
+
+    made = gradcli.plot("x", {"x": (0, 1)}, data={"x": [0.0, 1.0], "y": [0.0, 1.0]})
+    looks = Presentation(x_limits=(0.0, 0.5), y_limits=(-1.0, 2.0))
+    axes = by_matplotlib.drawn(looks.of(made.chart())).axes[0]
+    assert (axes.get_xlim(), axes.get_ylim()) == ((0.0, 0.5), (-1.0, 2.0))
+
+
+@pytest.mark.parametrize("size", [(6.0, 5.0), (8.0, 5.0)])
+def test_no_text_is_clipped(size, tmp_path):
+    from gradcli.models.plotting.charts import Presentation
+
+    words = "a long title with many words that nobody can read at once, and " * 3
+    looks = Presentation(words + "unbroken" * 12, "across " * 20, "upwards " * 20, size=size)
+    for chart in (
+        chart_of("x; x**2 + sqrt(1 + x**4)*exp(-x)/(1 + x); sin(x)", looks, x=(0, 1)),
+        chart_of("x*y", looks, x=(0, 1), y=(0, 1)),
+    ):
+        figure = by_matplotlib.drawn(chart)
+        figure.draw_without_rendering()
+        (axes, *_) = figure.axes
+        for text in (figure._suptitle, axes.xaxis.label, axes.yaxis.label):
+            box = text.get_window_extent()
+            assert figure.bbox.x0 <= box.x0
+            assert box.x1 <= figure.bbox.x1
+            assert figure.bbox.y0 <= box.y0
+            assert box.y1 <= figure.bbox.y1
+    with pytest.raises(UsageError, match="its texts leave no room for a picture of 2x1 inches"):
+        by_matplotlib.save(chart._replace(size=(2.0, 1.0)), str(tmp_path / "a.png"))
+    assert not [*tmp_path.iterdir()]
+
+
+def test_contours_have_labels_and_colours_may_be_logarithmic(run):
+    from matplotlib.colors import LogNorm
+
+    plain = by_matplotlib.drawn(gradcli.plot("x*y", x=(0, 1), y=(0, 9)).chart())
+    assert [text.get_text() for text in plain.axes[0].texts]
+    made = gradcli.plot("1000*exp(-x**2 - y**2) - 0.01", x=(-4, 4), y=(-4, 4), log="z")
+    figure = by_matplotlib.drawn(made.chart())
+    mesh = figure.axes[0].collections[0]
+    assert isinstance(mesh.norm, LogNorm)
+    assert mesh.norm.vmin > 0
+    assert {text.get_text() for text in figure.axes[0].texts} >= {"1", "100"}
+    out = run("plot", "1000*exp(-x**2 - y**2) - 0.01", "x=-4..4", "y=-4..4", "--log", "z").out
+    assert "@" in out.splitlines()[10]
+    assert out.splitlines()[2].count(" ") > 70
+
+
+def test_points_stay_visible_above_a_curve(run, tmp_path):
+    data = tmp_path / "data.csv"
+    data.write_text("x,y\n" + "".join(f"{k / 10},{k / 10}\n" for k in range(1, 10)))
+    out = run("plot", "x", "x=0..1", "--data", str(data)).out
+    assert out.count("•") == 9 + 1
+
+
+def test_a_long_title_has_several_lines_on_a_terminal(run):
+    title = "words " * 30
+    lines = run("plot", "x", "x=0..1", "--title", title).out.splitlines()
+    assert " ".join(" ".join(lines[:3]).split()) == title.strip()
+    assert max(map(len, lines)) <= 80

@@ -62,6 +62,8 @@ NAMED = (
     "monotonic",
     "ranges",
     "curves[].values",
+    "formulas[].derivatives",
+    "formulas[].values",
     "roots[].point",
     "roots[].derivatives",
     "roots[].derivatives.*",
@@ -104,6 +106,7 @@ FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "gradcli diff": (
         ("diff", "x", "--to", "polars", "--json"),
+        ("diff", "x; x**2", "x=1", "--json"),
         ("diff", "x", "--to", "sql", "--dialect", "sqlite", "--json"),
     ),
     "gradcli plot": (

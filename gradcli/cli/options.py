@@ -97,6 +97,23 @@ NoRewrite = Annotated[
 ]
 Expand = Annotated[bool, Option("--expand", help="Every operation by itself.")]
 Quiet = Annotated[bool, Option("--quiet", help="No warnings on standard error.")]
+Log = Annotated[
+    str,
+    Option("--log", metavar="x|y|x,y|z", help="The axes of the picture that are logarithmic; z: its colours."),
+]
+Title = Annotated[str | None, Option("--title", metavar="TEXT", help="The title of the picture.")]
+XLabel = Annotated[str | None, Option("--xlabel", metavar="TEXT", help="What runs across, with its unit.")]
+YLabel = Annotated[str | None, Option("--ylabel", metavar="TEXT", help="What runs upwards, with its unit.")]
+XLim = Annotated[str | None, Option("--xlim", metavar="LOW..HIGH", help="The ends of the axis across.")]
+YLim = Annotated[str | None, Option("--ylim", metavar="LOW..HIGH", help="The ends of the upright axis.")]
+Size = Annotated[
+    str | None,
+    Option("--size", metavar="WxH", help="Width and height of a saved picture in inches; default: 8x5."),
+]
+Dpi = Annotated[
+    int | None,
+    Option("--dpi", metavar="N", min=10, max=2400, help="The dots of a .png in an inch; default: 150."),
+]
 Traceback = Annotated[bool, Option("--traceback", help="Show where in gradcli an error was raised.")]
 MaxSteps = Annotated[int, Option("--max-steps", metavar="N", min=1, help="Stop a program after so many steps.")]
 MaxElements = Annotated[
@@ -190,6 +207,19 @@ class ProgramRun(Options):
     max_elements: MaxElements = MAX_ELEMENTS
     max_seconds: MaxSeconds = None
     max_memory: MaxMemory = None
+
+
+class PictureRun(ProgramRun):
+    """The options of a command that draws a picture: its looks, and the limits."""
+
+    log: Log = ""
+    title: Title = None
+    xlabel: XLabel = None
+    ylabel: YLabel = None
+    xlim: XLim = None
+    ylim: YLim = None
+    size: Size = None
+    dpi: Dpi = None
 
 
 def is_on_cluster(cluster: str | None, given: Mapping[str, bool]) -> bool:

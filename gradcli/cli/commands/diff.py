@@ -17,8 +17,9 @@ from gradcli.cli.rendering.warning_output import warning_json, warning_text
 from gradcli.errors import ExitStatus, Span, UnknownNameError, UsageError, did_you_mean
 from gradcli.evaluation.diagnose import Warning, unused_parts
 from gradcli.formulas import languages
-from gradcli.formulas.documents import Formulas
+from gradcli.formulas.documents import Document, Formulas, one_line
 from gradcli.formulas.symbolic import compared_for_equality, derivatives_as_formulas, tests_equality
+from gradcli.language.formula_lists import LabelledFormula, formulas_of
 from gradcli.language.names import scope
 from gradcli.language.suggestions.joined_names import call_of_last_function, function_of_a_letter
 from gradcli.language.syntax import tree
@@ -26,6 +27,7 @@ from gradcli.limits import MAX_PRECISION
 from gradcli.program.ir import Variable, owner_name
 
 _HELP = """\
+Several formulas, as in 'sin(x); x^2' or '[sin(x), x**2]', are differentiated one by one.
 A name without a value stands for any number. A number that is given as NAME=VALUE is put in for its
 name, unless the derivative is by that name: its value there then stands below the formula. A tensor
 gives its name a shape. The formulas are simplified as for real numbers where the functions are
@@ -80,43 +82,97 @@ def run(options: DiffOptions, environment: Environment) -> ExitStatus:
         program, bindings = sources.program, sources.bindings()
         _check_brackets(program, bindings)
         wrt = names_to_differentiate(program, bindings, options.wrt)
-        named = {*bindings, *inputs.names_of(options.wrt)}
-        warnings = [
-            *unused_parts(program),
-            *_constants(program, {*bindings, *wrt}),
-            *_names_of_functions(program, named),
-        ]
-        language = languages.find(options.to, options.dialect)
-        formulas = derivatives_as_formulas(program, bindings, wrt, options.order, language=language)
-        simplified = _by_sympy(formulas) if options.simplify else None
-        document = languages.document(options.to, simplified or formulas, options.dialect)
-        warnings += [*_nonfinite_warnings(program, formulas), *_equality_warnings(program, formulas)]
-        point = {n: bindings[n] for n in wrt if n in bindings and not arrays.shape(bindings[n])}
-        read = [owner_name(v.name or "") for v in formulas.value.inputs] if point else []
-        missing = [name for name in read if name not in bindings]
-        if missing:
-            warnings.append(_no_value(program, point, missing[0]))
-        values = _values(options, sources, wrt, point) if point and not missing else None
-        if values is not None:
-            warnings += values.warnings
-        elif options.digits is not None:
-            raise UsageError("--digits is for values at a point", hint="give every name a value, as in x=3")
+        formulas = formulas_of(program)
+        if len(formulas) > 1 and options.to not in _OF_SEVERAL:
+            hint = f"--to {' or '.join(_OF_SEVERAL)} writes several, or give one after the other"
+            raise UsageError(f"--to {options.to} is for one formula, and these are {len(formulas)}", hint=hint)
+        found = [_derived(options, sources, formula, wrt) for formula in formulas]
     if options.json:
-        record = {"program": program.source, "wrt": list(wrt), "order": options.order, "to": options.to}
-        record |= {} if options.dialect is None else {"dialect": options.dialect}
-        done = {"simplified": simplified is not None} if options.simplify else {}
-        notes = [warning_json(w, program.source) for w in warnings]
-        found = {} if values is None else {"values": values.derivatives}
-        show_json(record | done | document.members | found | ({"warnings": notes} if notes else {}), environment)
+        show_json(_members(options, program, wrt, found), environment)
     else:
-        environment.write(document.text + "\n")
-        if values is not None:
-            environment.write(_value_comments(languages.find(options.to).comment, values))
-        for warning in warnings:
+        _show(options, program, found, environment)
+    complete = all(each.values is None or each.values.complete for each in found)
+    return ExitStatus.SUCCESS if complete else ExitStatus.FAILURE
+
+
+# The languages that several formulas can be written in: in the others, functions would have the same names.
+_OF_SEVERAL = ("text", "latex")
+
+
+class _Derived(NamedTuple):
+    """The derivatives of one formula: what is written, their values at a point, and the warnings. `simplified` says
+    whether SymPy could simplify them."""
+
+    label: str
+    document: Document
+    values: _Values | None
+    warnings: Sequence[Warning]
+    simplified: bool
+
+
+def _derived(options: DiffOptions, every: inputs.Sources, formula: LabelledFormula, names: Sequence[str]) -> _Derived:
+    program = formula.program
+    reads = scope.free_names(program)
+    sources = inputs.Sources(program, {n: v for n, v in every.values.items() if n in reads})
+    wrt = [name for name in names if name in reads] or names
+    bindings = sources.bindings()
+    warnings = [
+        *unused_parts(program),
+        *_constants(program, {*bindings, *wrt}),
+        *_names_of_functions(program, {*bindings, *inputs.names_of(options.wrt)}),
+    ]
+    language = languages.find(options.to, options.dialect)
+    formulas = derivatives_as_formulas(program, bindings, wrt, options.order, language=language)
+    simplified = _by_sympy(formulas) if options.simplify else None
+    document = languages.document(options.to, simplified or formulas, options.dialect)
+    warnings += [*_nonfinite_warnings(program, formulas), *_equality_warnings(program, formulas)]
+    point = {n: bindings[n] for n in wrt if n in bindings and not arrays.shape(bindings[n])}
+    read = [owner_name(v.name or "") for v in formulas.value.inputs] if point else []
+    missing = [name for name in read if name not in bindings]
+    if missing:
+        warnings.append(_no_value(program, point, missing[0]))
+    values = _values(options, sources, wrt, point) if point and not missing else None
+    if values is not None:
+        warnings += values.warnings
+    elif options.digits is not None:
+        raise UsageError("--digits is for values at a point", hint="give every name a value, as in x=3")
+    return _Derived(formula.label, document, values, warnings, simplified is not None)
+
+
+def _members(
+    options: DiffOptions, program: tree.Module, wrt: Sequence[str], found: Sequence[_Derived]
+) -> dict[str, Any]:
+    """The derivatives as members of a JSON object; with several formulas, those of each."""
+    record: dict[str, Any] = {"program": program.source, "wrt": list(wrt), "order": options.order, "to": options.to}
+    record |= {} if options.dialect is None else {"dialect": options.dialect}
+    each = [
+        ({"simplified": one.simplified} if options.simplify else {})
+        | one.document.members
+        | ({} if one.values is None else {"values": one.values.derivatives})
+        for one in found
+    ]
+    if len(found) == 1:
+        record |= each[0]
+    else:
+        record["formulas"] = [{"formula": one.label, **members} for one, members in zip(found, each)]
+    notes = [warning_json(warning, program.source) for one in found for warning in one.warnings]
+    return record | ({"warnings": notes} if notes else {})
+
+
+def _show(options: DiffOptions, program: tree.Module, found: Sequence[_Derived], environment: Environment) -> None:
+    """Write the derivatives, below a comment with the formula where there are several."""
+    comment = languages.find(options.to).comment
+    for one in found:
+        if len(found) > 1:
+            environment.write(f"{comment} {one_line(one.label)}\n")
+        environment.write(one.document.text + "\n")
+        if one.values is not None:
+            environment.write(_value_comments(comment, one.values))
+    for one in found:
+        for warning in one.warnings:
             environment.write_error(warning_text(warning, program.source))
-        if options.simplify and simplified is None:
+        if options.simplify and not one.simplified:
             environment.write_error("warning: SymPy cannot simplify this within its limits of time and memory")
-    return ExitStatus.SUCCESS if values is None or values.complete else ExitStatus.FAILURE
 
 
 class _Values(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 from gradcli import arrays
 from gradcli.cli import options as opt
@@ -24,6 +24,7 @@ from gradcli.models.fitting.fit_summaries import summary_of
 from gradcli.models.fitting.inference import Assumptions
 from gradcli.models.fitting.likelihoods import FAMILIES, LOSSES, MEDIAN
 from gradcli.models.optima.bounds import bounds_of
+from gradcli.models.plotting.charts import axes_of
 from gradcli.models.uncertainty import uncertain_values
 
 _EXAMPLE = "gradcli fit 'y ~ b1*(1 - exp(-b2*x))' misra.csv b1=500 b2=0.0001"
@@ -45,7 +46,7 @@ Examples:
 """
 
 
-class FitOptions(opt.ProgramRun):
+class FitOptions(opt.PictureRun):
     """The options of `gradcli fit`."""
 
     words: Annotated[
@@ -200,7 +201,7 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
         None if options.trials is None else _sigma(options.trials, table, "--trials"),
         options.offset,
     )
-    files = FitFiles(options.residuals, options.predict, options.plot, environment.save)
+    files = FitFiles(options.residuals, options.predict, options.plot, environment.save, *_looks(options))
     of_cluster = {"--output": options.output is not None, "--resume": options.resume}
     if opt.is_on_cluster(options.cluster, of_cluster):
         # Imported here because most commands run on one machine.
@@ -222,6 +223,21 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
     if not options.quiet:
         fit_report.report_problems(account, found.left_out, options.by, environment)
     return ExitStatus.FAILURE if account.open else ExitStatus.SUCCESS
+
+
+def _looks(options: FitOptions) -> tuple[Any, ...]:
+    """The looks of the picture and its logarithmic axes; nothing where there is none."""
+    # Imported here because few fits draw.
+    from gradcli.cli.arguments import picture_arguments
+
+    if options.plot is None:
+        for name in picture_arguments.given(options):
+            raise UsageError(f"{name} is for a picture", hint="--plot fit.png draws one")
+        return ()
+    log = axes_of(options.log)
+    if "z" in log:
+        raise UsageError("--log z is for the colours over two ranges", hint="--log x, --log y or --log x,y")
+    return picture_arguments.presentation(options), log
 
 
 def _check_files(files: FitFiles) -> None:

@@ -19,10 +19,13 @@ _COLUMNS = 80
 
 _HELP = """\
 One range gives curves, two give heights with their gradients. A list of
-values gives a curve for each. Without --output the picture is drawn as text,
-with colours on a terminal.
+values gives a curve for each, and so do several formulas. Where one name has
+no value and no range, one is found for it. Without --output the picture is
+drawn as text, with colours on a terminal.
 
 Examples:
+
+  gradcli plot 'sin(x); x - x**3/6'
 
   gradcli plot 'exp(-k*x)*cos(3*x)' x=0..5 k=0.1,0.2,0.5
 
@@ -34,7 +37,7 @@ Examples:
 """
 
 
-class PlotOptions(opt.ProgramRun):
+class PlotOptions(opt.PictureRun):
     """The options of `gradcli plot`."""
 
     words: Annotated[
@@ -58,7 +61,6 @@ class PlotOptions(opt.ProgramRun):
             "first two. - is standard input.",
         ),
     ] = None
-    log: Annotated[str, opt.Option("--log", metavar="x|y|x,y", help="The axes that are logarithmic.")] = ""
     output: Annotated[
         str | None,
         opt.Option("--output", metavar="PATH", help="Write the picture as .png, .svg or .pdf, by the end of its name."),
@@ -70,8 +72,10 @@ class PlotOptions(opt.ProgramRun):
 def run(options: PlotOptions, environment: Environment) -> ExitStatus:
     """Sample, draw and print; see `gradcli plot --help`."""
     # Imported here because plotting libraries are slow to load.
+    from gradcli.cli.arguments import picture_arguments
     from gradcli.models.plotting import by_matplotlib, pictures, ranges
 
+    looks = picture_arguments.presentation(options)
     if options.output is not None:
         by_matplotlib.format_of(options.output)
     with limits.within(options.max_steps, options.max_elements):
@@ -80,15 +84,20 @@ def run(options: PlotOptions, environment: Environment) -> ExitStatus:
         values = {name: value() for name, value in sources.values.items()}
         asked = pictures.PlotRequest(options.order, options.log, data, options.max_steps, options.max_elements)
         made = pictures.plotted(sources.program, values, asked)
+    if made.field is not None and (looks.x_limits or looks.y_limits):
+        raise UsageError("the ends of both axes are the two ranges", hint="leave out --xlim and --ylim")
     if not options.quiet:
-        for line in _not_drawn(made):
+        for line in _notes(made):
             environment.write_error(line)
     if options.output is not None:
-        by_matplotlib.save(made.chart(), options.output, environment.save)
+        by_matplotlib.save(looks.of(made.chart()), options.output, environment.save)
     if options.json:
         report({}, made, environment)
     elif options.output is None:
-        _draw(made.chart(), environment)
+        for name in ("size", "dpi"):
+            if getattr(options, name) is not None:
+                raise UsageError(f"--{name} is for a saved picture", hint="--output picture.png")
+        _draw(looks.of(made.chart()), environment)
     return ExitStatus.SUCCESS
 
 
@@ -107,8 +116,11 @@ def _data(options: PlotOptions, environment: Environment) -> Any:
     return table_of(path, None, streams.input_of(environment, "--data")), columns
 
 
-def _not_drawn(made: Any) -> Iterator[str]:
-    """Notes on data points that are not in the picture."""
+def _notes(made: Any) -> Iterator[str]:
+    """Notes on a range that was found, and on data points that are not in the picture."""
+    if made.found:
+        ((name, (low, high)),) = made.ranges.items()
+        yield f"note: no range is given; this one is {name}={low:g}..{high:g}"
     if made.points is not None and made.points.left_out:
         yield f"{made.points.left_out:,} rows of the data lack a number and are left out"
     if hidden := made.hidden():

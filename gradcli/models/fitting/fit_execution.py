@@ -73,8 +73,6 @@ def execute(request: FitRequest, search: SearchOptions, files: FitFiles) -> FitR
     EvaluationError where the model has no finite value at the start.
     """
     files.check(request.table.sources)
-    if request.by is not None and files.plot is not None:
-        raise UsageError("a picture shows one fit, not those of groups", hint="leave out one of them")
     ready = prepare(request, search, files.predict is not None)
     fitting, data = ready.fitting, ready.data
     if fitting.question.units is not None and any(files[:3]):
@@ -82,7 +80,7 @@ def execute(request: FitRequest, search: SearchOptions, files: FitFiles) -> FitR
             "no files are written for numbers as large or small as these", hint="give the data in other units"
         )
     found = [run_fit(fitting)] if request.by is None else run_group_fits(fitting, ready.groups, plan_of(fitting))
-    write(files, found, [*ready.groups.values()], fitting.question, request, ready.everything, data)
+    write(files, found, [*ready.groups.values()], fitting, request, ready.everything, data)
     fits = [each.fit for each in found]
     if data.left_out:
         left_out = ready.left_out(request.by)

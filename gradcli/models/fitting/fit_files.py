@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,22 +13,28 @@ from gradcli.io.output import Save, place_of, write_atomically
 from gradcli.models.data import Data
 from gradcli.models.fitting.fit_problems import PosedFit
 from gradcli.models.fitting.fit_requests import FitOutcome, FitRequest, Solution
+from gradcli.models.fitting.fit_runs import FitJob
 from gradcli.models.fitting.inference import Assumptions, Rows, Statistics
 from gradcli.models.fitting.problems import Problem
-from gradcli.models.plotting.charts import Band, Chart, Layer, Points, Polyline
+from gradcli.models.plotting.charts import Band, Chart, Layer, Points, Polyline, Presentation
 from gradcli.rows import new_tables, outputs
 
 # Number of points of the fitted curve in a plot.
 _CURVE = 400
+# The most groups whose colours and curves can be told apart.
+_MOST_GROUPS = 12
 
 
 class FitFiles(NamedTuple):
-    """The paths of the requested files, None for others, and the function that writes a file."""
+    """The paths of the requested files, None for others, the function that writes a file, and the looks of the picture
+    with the names of its logarithmic axes."""
 
     residuals: str | None = None
     predict: str | None = None
     plot: str | None = None
     save: Save = write_atomically
+    looks: Presentation = Presentation()
+    log: str = ""
 
     def check(self, read: Sequence[str]) -> None:
         """Check the paths.
@@ -57,13 +63,14 @@ def write(
     files: FitFiles,
     concluded: Sequence[FitOutcome],
     groups: Sequence[Any],
-    question: PosedFit,
+    fitting: FitJob,
     request: FitRequest,
     everything: Data,
     data: Data,
 ) -> None:
     """Write the requested files of fits, whose rows in `data` are at the indices `groups`; `everything` also has the
     rows without a response."""
+    question = fitting.question
     if files.residuals is not None:
         tables = [_residuals(each, rows, question, request, data) for each, rows in zip(concluded, groups)]
         new_tables.save(_joined(tables), files.residuals, files.save)
@@ -72,7 +79,7 @@ def write(
         tables = [_predicted(each, own[each.fit.group], question, request, everything) for each in concluded]
         new_tables.save(_joined(tables), files.predict, files.save)
     if files.plot is not None:
-        _draw(files.plot, concluded[0], question, request, files.save)
+        _draw(files, concluded, groups, fitting, request)
 
 
 def _joined(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -129,29 +136,63 @@ def _bands(problem: Problem, solved: Solution, columns: Mapping[str, Any], count
     return prediction(value, first[:, solved.ending.free], sigma, solved.statistics, solved.place, problem.known)
 
 
-def _draw(path: str, found: FitOutcome, question: PosedFit, request: FitRequest, save: Callable[..., None]) -> None:
-    """Plot the data with the fitted curve and its confidence band over a single predictor; with several predictors,
-    plot the responses over the fitted values."""
+def _draw(
+    files: FitFiles, concluded: Sequence[FitOutcome], groups: Sequence[Any], fitting: FitJob, request: FitRequest
+) -> None:
+    """Draw the data with the fitted curve and its confidence band over a single predictor, or with several predictors
+    the responses over the fitted values; each group in its colour, and the residuals below.
+
+    Raises UsageError for more groups than can be told apart."""
     from gradcli.models.plotting.by_matplotlib import save as save_picture
 
-    if found.solved is None:
+    drawn = [(each, rows) for each, rows in zip(concluded, groups) if each.solved is not None]
+    if not drawn or files.plot is None:
         return
-    layers: Sequence[Layer]
-    problem = question.problem
+    if len(drawn) > _MOST_GROUPS:
+        raise UsageError(
+            f"a picture of {len(drawn)} groups cannot be read: there are at most {_MOST_GROUPS}",
+            hint="leave out --plot, or fit fewer groups",
+        )
+    layers: list[Layer] = []
+    below: list[Points] = []
+    single = len(fitting.question.problem.columns) == 1
+    for number, (found, rows) in enumerate(drawn):
+        mine, residual = _layers(found, rows, fitting, request, number, files.log)
+        layers += mine
+        below.append(residual)
+    across = next(iter(fitting.question.problem.columns)) if single else "fitted"
+    chart = Chart(layers, across, fitting.question.response_name, request.model, files.log, residuals=below)
+    save_picture(files.looks.of(chart), files.plot, files.save)
+
+
+def _layers(
+    found: FitOutcome, rows: Any, fitting: FitJob, request: FitRequest, number: int, log: str
+) -> tuple[list[Layer], Points]:
+    """What is drawn of one fit, and its residuals."""
+    problem = fitting.question.problem.with_rows(rows)
+    solved = found.solved
+    assert solved is not None
     error = problem.sigma if request.sigma is not None else None
-    if len(problem.columns) == 1:
-        ((across, column),) = problem.columns.items()
-        x = np.linspace(column.min(), column.max(), _CURVE)
-        curve = _bands(problem, found.solved, {across: x}, len(x), 1.0)
-        points = Points("data", column, problem.response, error)
-        band = Band(f"{100 * problem.known.level:g} % confidence", x, curve["low"], curve["high"])
-        layers = (points, Polyline("fit", x, curve["value"]), band)
-    else:
-        across = "fitted"
-        value, _ = problem.rows(found.solved.ending.point)
-        ends = np.array([value.min(), value.max()])
-        layers = (Points("data", value, problem.response, error), Polyline("where they agree", ends, ends))
-    save_picture(Chart(layers, x=across, y=question.response_name, title=request.model), path, save)
+    value, _ = problem.rows(solved.ending.point)
+    group = None if request.by is None else number
+    called = (lambda name: name) if group is None else (lambda name: f"{found.fit.group}: {name}")
+    if len(problem.columns) != 1:
+        points = Points(called("data"), value, problem.response, error, None, group)
+        layers: list[Layer] = [points]
+        if not number:
+            ends = np.array([value.min(), value.max()])
+            layers.append(Polyline("where they agree", ends, ends))
+        return layers, points._replace(y=problem.response - value)
+    ((across, column),) = problem.columns.items()
+    deviation: Any = fitting.deviations.get(across)
+    x_error = deviation[rows] if np.ndim(deviation) else deviation
+    points = Points(called("data"), column, problem.response, error, x_error, group)
+    logarithmic = "x" in log and column.min() > 0
+    x = (np.geomspace if logarithmic else np.linspace)(column.min(), column.max(), _CURVE)
+    curve = _bands(problem, solved, {across: x}, len(x), 1.0)
+    line = Polyline(called("fit"), x, curve["value"], group)
+    band = Band(called(f"{100 * problem.known.level:g} % confidence"), x, curve["low"], curve["high"])
+    return [points, line, band], points._replace(y=problem.response - value)
 
 
 # --- the tables of a fit by row: residuals of the fitted rows, and predictions with bands

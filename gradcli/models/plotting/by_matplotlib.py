@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import textwrap
 import threading
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
@@ -20,6 +22,15 @@ from gradcli.timing import phase
 FORMATS = ("png", "svg", "pdf")
 _INCHES = (8.0, 5.0)
 _DOTS_PER_INCH = 150
+_POINTS_PER_INCH = 72
+# The share of the width and the height of a picture that its title and its labels may take.
+_ROOM_FOR_TEXT = 0.85
+# The width of a narrow letter, as a share of the size of the font.
+_NARROW_LETTER = 0.35
+# The share of the width that the labels of a legend may take.
+_ROOM_FOR_LEGEND = 0.3
+# The heights of a picture and of the panel of residuals below it.
+_HEIGHTS = (3, 1)
 # Settings and metadata that make the bytes of a file reproducible: no dates, and fixed ids in SVG.
 _SETTINGS = {"svg.hashsalt": "gradcli", "axes.formatter.useoffset": False}
 _METADATA = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
@@ -84,21 +95,82 @@ def _settings() -> Iterator[Any]:
 def drawn(chart: Chart) -> Any:
     """The figure of a chart. Raises BackendError where Matplotlib is not installed."""
     with _settings() as matplotlib:
-        figure = matplotlib.figure.Figure(figsize=_INCHES, layout="constrained")
-        axes = figure.add_subplot()
-        axes.set(xlabel=_plain(chart.x), ylabel=_plain(chart.y), title=_plain(chart.title))
+        figure = matplotlib.figure.Figure(figsize=chart.size or _INCHES, layout="constrained")
+        axes, *below = _panels(figure, chart)
+        _label(figure, axes, below[-1] if below else axes, chart)
+        if below:
+            _residuals(below[0], chart)
         for axis in chart.log:
             # Numbers that are not positive are masked, and not clipped to the end of the axis.
             getattr(axes, f"set_{axis}scale")("log", nonpositive="mask")
             # Matplotlib's automatic margins may exceed the largest float.
             axes.autoscale(False, axis=axis)
-        _Drawing(matplotlib, figure, axes, chart).draw()
+        _Drawing(matplotlib, figure, axes, chart, below[0] if below else None).draw()
         return figure
 
 
-def _write(figure: Any, stream: IO[bytes], format: str) -> None:
-    with _settings():
-        figure.savefig(stream, format=format, dpi=_DOTS_PER_INCH, metadata=_METADATA[format])
+def _panels(figure: Any, chart: Chart) -> Any:
+    """The axes of the picture, and those of the residuals below."""
+    if not chart.residuals:
+        return [figure.add_subplot()]
+    return figure.subplots(2, 1, sharex=True, height_ratios=_HEIGHTS)
+
+
+def _label(figure: Any, axes: Any, lowest: Any, chart: Chart) -> None:
+    """Set title and labels, on as many lines as they need."""
+    width, height = (length * _POINTS_PER_INCH * _ROOM_FOR_TEXT for length in chart.size or _INCHES)
+    share = _HEIGHTS[0] / sum(_HEIGHTS) if chart.residuals else 1.0
+    # The title is that of the figure: beside a legend, the axes may be narrower than it.
+    size = axes.title.get_fontsize()
+    if chart.title:
+        figure.suptitle(_lines_of(chart.title, width, size), fontsize=size)
+    # Beside a legend, the axes take about half of the width.
+    lines = sum(isinstance(layer, Polyline) for layer in chart.layers)
+    across = width / 2 if lines > 1 else width
+    lowest.set_xlabel(_lines_of(chart.x, across, lowest.xaxis.label.get_fontsize()))
+    axes.set_ylabel(_lines_of(chart.y, height * share, axes.yaxis.label.get_fontsize()))
+
+
+def _lines_of(text: str, length: float, size: float) -> str:
+    """A text, broken into lines of at most a length in points; `size` is that of the font."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import TextPath
+
+    font = FontProperties(size=size)
+
+    def fits(line: str) -> bool:
+        return bool(TextPath((0, 0), _plain(line), prop=font).get_extents().width <= length)
+
+    lines: list[str] = []
+    for paragraph in text.split("\n"):
+        most = min(len(paragraph), int(length / (_NARROW_LETTER * size))) or 1
+        while most > 1 and not all(map(fits, textwrap.wrap(paragraph, most) or [""])):
+            most -= max(1, most // 20)
+        lines += textwrap.wrap(paragraph, most) or [""]
+    return "\n".join(map(_plain, lines))
+
+
+def _residuals(axes: Any, chart: Chart) -> None:
+    """Draw the residuals below the picture, with a line where they would be 0."""
+    axes.axhline(0.0, color="gray", linewidth=1.0)
+    axes.set_ylabel("residual")
+    axes.grid(alpha=0.3)
+    if "x" in chart.log:
+        axes.set_xscale("log", nonpositive="mask")
+
+
+def _write(figure: Any, stream: IO[bytes], format: str, dpi: int) -> None:
+    with _settings(), warnings.catch_warnings():
+        # The layout gives up where texts are larger than the picture.
+        warnings.filterwarnings("error", ".*constrained_layout not applied.*")
+        try:
+            figure.savefig(stream, format=format, dpi=dpi, metadata=_METADATA[format])
+        except UserWarning:
+            width, height = figure.get_size_inches()
+            raise UsageError(
+                f"its texts leave no room for a picture of {width:g}x{height:g} inches",
+                hint="give it a larger --size, or shorter texts",
+            ) from None
 
 
 def format_of(path: str) -> str:
@@ -121,12 +193,13 @@ def save(chart: Chart, path: str, write: output.Save = output.write_atomically) 
     """
     format = format_of(path)
     figure = drawn(chart)
-    write(path, lambda stream: _write(figure, stream, format))
+    write(path, lambda stream: _write(figure, stream, format, chart.dpi or _DOTS_PER_INCH))
 
 
 class _Drawing:
-    def __init__(self, matplotlib: Any, figure: Any, axes: Any, chart: Chart) -> None:
+    def __init__(self, matplotlib: Any, figure: Any, axes: Any, chart: Chart, below: Any) -> None:
         self.matplotlib = matplotlib
+        self.below = below
         self.figure = figure
         self.axes = axes
         self.chart = chart
@@ -146,6 +219,8 @@ class _Drawing:
                 self._band(layer)
             else:
                 self._field(layer)
+        for points in self.chart.residuals:
+            self._residuals(shown(points, self.chart.log.replace("y", "")))
         if not self._has(Field):
             self._limits()
             self.axes.grid(alpha=0.3)
@@ -158,7 +233,8 @@ class _Drawing:
     def _palette(self) -> Iterator[Any]:
         """The colours in the order of their use: one for points, and one for each line or group of lines."""
         groups = [line.group for line in self._lines()]
-        count = len({*groups} - {None}) + groups.count(None) + self._has(Points)
+        groups += [layer.group for layer in self.chart.layers if isinstance(layer, Points)]
+        count = len({*groups} - {None}) + groups.count(None)
         maps = self.matplotlib.colormaps
         if count <= _MOST_COLORS:
             return iter(maps["tab10"].colors)
@@ -181,7 +257,7 @@ class _Drawing:
             if ends is None:
                 continue
             # Without a margin, points at the ends of an axis would be cut in half.
-            room = _ROOM if given is None or self._has(Points) else 0.0
+            room = _ROOM if (given is None or self._has(Points)) and name not in self.chart.exact else 0.0
             low, high = _widened(ends, log, room)
             self.axes.set(**{f"{name}lim": (low, high)})
             if log and high / _MOST_DECADES > low * _MOST_DECADES:
@@ -217,7 +293,9 @@ class _Drawing:
 
     def _legend(self) -> None:
         """Add the legend: outside the axes where there are several curves, as there may be no free place inside."""
-        handles, labels = zip(*((artist, _plain(label)) for artist, label in self.keys))
+        width, _ = self.chart.size or _INCHES
+        most = width * _POINTS_PER_INCH * _ROOM_FOR_LEGEND
+        handles, labels = zip(*((artist, _lines_of(label, most, 10.0)) for artist, label in self.keys))
         style: dict[str, Any] = {}
         if len(self._lines()) > 1:
             style = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.0, "frameon": False}
@@ -242,13 +320,32 @@ class _Drawing:
         if len(points.x) > MOST_POINTS:
             self._density(points)
             return
-        style: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 3 if len(points.x) > 200 else 5}
-        style |= {"color": next(self.colors), "alpha": 0.7}
-        if points.error is None:
-            (artist,) = self.axes.plot(points.x, points.y, **style)
-        else:
-            artist = self.axes.errorbar(points.x, points.y, yerr=points.error, capsize=2, **style)
+        artist = self._dots(self.axes, points, self._color_of(points.group))
         self.keys.append((artist, points.label))
+
+    def _color_of(self, group: int | None) -> Any:
+        """The next colour, or that of a group."""
+        if group is None:
+            return next(self.colors)
+        color, count = self.groups.get(group) or (next(self.colors), 0)
+        self.groups[group] = color, count
+        return color
+
+    def _dots(self, axes: Any, points: Points, color: Any) -> Any:
+        style: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 3 if len(points.x) > 200 else 5}
+        style |= {"color": color, "alpha": 0.7}
+        if points.error is None and points.x_error is None:
+            (artist,) = axes.plot(points.x, points.y, **style)
+            return artist
+        return axes.errorbar(points.x, points.y, yerr=points.error, xerr=points.x_error, capsize=2, **style)
+
+    def _residuals(self, points: Points) -> None:
+        """Draw residuals in the panel below, in the colour of the points that they belong to."""
+        if not len(points.x):
+            return
+        known = self.groups.get(points.group)
+        color = known[0] if known else self.matplotlib.colormaps["tab10"].colors[0]
+        self._dots(self.below, points, color)
 
     def _density(self, points: Points) -> None:
         """Draw points as their number in each cell of a grid."""
@@ -259,8 +356,13 @@ class _Drawing:
         # Lines get colours that stand out against the density.
         self.colors = chain(_ON_DENSITY, self.colors)
         self.figure.colorbar(
-            mesh, ax=self.axes, label=_plain(f"{points.label}: {len(points.x):,} points, number in each cell")
+            mesh, ax=self.axes, label=self._beside(f"{points.label}: {len(points.x):,} points, number in each cell")
         )
+
+    def _beside(self, text: str) -> str:
+        """The label of a colour bar, on as many lines as the height of the picture needs."""
+        _, height = self.chart.size or _INCHES
+        return _lines_of(text, height * _POINTS_PER_INCH * _ROOM_FOR_TEXT, 10.0)
 
     def _band(self, band: Band) -> None:
         color = self.axes.lines[-1].get_color() if self.axes.lines else None
@@ -270,21 +372,33 @@ class _Drawing:
     def _field(self, field: Field) -> None:
         np = arrays.numpy_namespace()
         low, high = field.limits or (np.nanmin(field.z), np.nanmax(field.z))
-        mesh = self.axes.pcolormesh(
-            field.x, field.y, field.z, cmap="viridis", shading="nearest", vmin=low, vmax=high, rasterized=True
-        )
-        levels = self.matplotlib.ticker.MaxNLocator(_LEVELS).tick_values(low, high)
-        levels = levels[(levels > low) & (levels < high)]
+        z = np.ma.masked_less_equal(field.z, 0.0) if field.log else field.z
+        if field.log:
+            low = max(low, float(z.min()))
+        norm = self.matplotlib.colors.LogNorm(low, high) if field.log else self.matplotlib.colors.Normalize(low, high)
+        mesh = self.axes.pcolormesh(field.x, field.y, z, cmap="viridis", shading="nearest", norm=norm, rasterized=True)
+        levels = self._contour_levels(low, high, field.log)
         if levels.size:
             # Mask values beyond the limits, so that no contours run along a pole, where all levels meet.
             seen = np.ma.masked_outside(np.ma.masked_invalid(field.z), low, high)
-            self.axes.contour(field.x, field.y, seen, levels=levels, colors="white", alpha=0.6, linewidths=0.8)
+            lines = self.axes.contour(field.x, field.y, seen, levels=levels, colors="white", alpha=0.6, linewidths=0.8)
+            for label in self.axes.clabel(lines, fmt="%g", fontsize="small"):
+                label.set_alpha(1.0)
         self.axes.set(xlim=(field.x[0], field.x[-1]), ylim=(field.y[0], field.y[-1]))
         self.figure.colorbar(
-            mesh, ax=self.axes, label=_plain(field.label), extend="both" if field.limits else "neither"
+            mesh, ax=self.axes, label=self._beside(field.label), extend="both" if field.limits else "neither"
         )
         if field.arrows is not None:
             self._arrows(field.arrows)
+
+    def _contour_levels(self, low: float, high: float, log: bool) -> Any:
+        np = arrays.numpy_namespace()
+        if log and high > 10 * low:
+            levels = 10.0 ** np.arange(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)
+            levels = levels[:: -(-levels.size // _LEVELS)]
+        else:
+            levels = self.matplotlib.ticker.MaxNLocator(_LEVELS).tick_values(low, high)
+        return levels[(levels > low) & (levels < high)]
 
     def _arrows(self, arrows: Arrows) -> None:
         """Draw arrows along the gradient as it appears on the axes, perpendicular to the contours."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import string
+import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -82,18 +83,26 @@ class _Drawing:
             figure.theme("colorless")
             figure.plot_size(self.columns, self.rows)
             self._frame()
-            for layer in self.chart.layers:
+            # Points are drawn last, so that no curve hides them.
+            for layer in sorted(self.chart.layers, key=lambda layer: isinstance(layer, Points)):
                 self._layer(layer)
             drawn = figure.build().string(colorless=not self.style.colors)
         finally:
             figure.clear()
         lines = [line.rstrip() for line in drawn.rstrip("\n").split("\n")]
-        return "\n".join([*lines, *self._legend()]) + "\n"
+        return "\n".join([*self._title_lines(), *lines, *self._legend()]) + "\n"
+
+    def _title_lines(self) -> list[str]:
+        """The lines of a title that is too long for one."""
+        title = _plain(self.chart.title, len(self.chart.title))
+        lines = textwrap.wrap(title, self.columns) if len(title) > self.columns else []
+        return [line.center(self.columns).rstrip() for line in lines]
 
     def _frame(self) -> None:
-        self.figure.title(_plain(self.chart.title, self.columns) or None)
+        title = _plain(self.chart.title, len(self.chart.title))
+        self.figure.title((title if len(title) <= self.columns else "") or None)
         for name, axis, title in (("x", self.x, self.chart.x), ("y", self.y, self.chart.y)):
-            self.figure.label(_plain(title) or None, name)
+            self.figure.label(_plain(title, self.columns // 2) or None, name)
             ruler = self.figure.ruler(name)
             ruler.lim(0.0, 1.0)
             ruler.ticks(*axis.ticks(_TICKS))
@@ -205,10 +214,11 @@ class _Drawing:
     def _field(self, field: Field) -> None:
         np = arrays.numpy_namespace()
         columns, rows = self._cells()
-        finite = field.z[np.isfinite(field.z)]
-        low, high = field.limits or (float(finite.min()), float(finite.max()))
+        seen = field.z[np.isfinite(field.z) & (field.z > 0 if field.log else True)]
+        low, high = field.limits or (float(seen.min()), float(seen.max()))
+        low = max(low, float(seen.min())) if field.log else low
         places = [np.rint(np.linspace(0, size - 1, n)).astype(int) for size, n in zip(field.z.shape, (rows, columns))]
-        shade = _levels(field.z[np.ix_(*places)], low, high)
+        shade = _levels(field.z[np.ix_(*places)], low, high, log=field.log)
         pixels = [self.plotext.pixel(color) if self.style.colors else None for color in _HEIGHTS]
         symbols = "█" * len(_SHADES) if self.style.colors and self.style.unicode else _SHADES
         self._shades(shade, pixels, symbols)
@@ -250,7 +260,7 @@ class _Drawing:
         line, length = "", 0
         for text_, symbol, pixel in self.keys:
             mark = "──" if symbol == "braille" else symbol
-            label = _plain(text_, min(_LONGEST_LABEL, self.columns - len(mark) - 3))
+            label = _plain(text_, self.columns - len(mark) - 3)
             width = len(mark) + 1 + len(label)
             if line and length + 3 + width > self.columns:
                 yield line
@@ -268,10 +278,12 @@ class _Drawing:
         return str(self.plotext.colorize(shown).fill(pixel).string())
 
 
-def _levels(z: Any, low: float, high: float) -> Any:
-    """The index of the shade of each number, -1 for nan."""
+def _levels(z: Any, low: float, high: float, *, log: bool = False) -> Any:
+    """The index of the shade of each number, -1 for nan, and on a logarithmic scale for what is not above 0."""
     np = arrays.numpy_namespace()
     with arrays.quiet():
+        if log:
+            z, low, high = np.where(z > 0, np.log10(z), np.nan), math.log10(low), math.log10(high)
         level = np.floor((z / 2 - low / 2) / ((high / 2 - low / 2) or 1.0) * len(_SHADES))
     return np.where(np.isfinite(z), np.clip(np.nan_to_num(level), 0, len(_SHADES) - 1), -1).astype(int)
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from gradcli import arrays
+from gradcli.errors import UsageError
 
 
 class Polyline(NamedTuple):
@@ -19,12 +20,15 @@ class Polyline(NamedTuple):
 
 
 class Points(NamedTuple):
-    """Points `[n]`; `error` is the half length of their error bars, `[n]` or one for all."""
+    """Points `[n]`; `error` and `x_error` are the half lengths of their error bars, `[n]` or one for all. Those of one
+    `group` have the colour of its curves."""
 
     label: str
     x: Any
     y: Any
     error: Any = None
+    x_error: Any = None
+    group: int | None = None
 
 
 class Band(NamedTuple):
@@ -47,7 +51,7 @@ class Arrows(NamedTuple):
 
 class Field(NamedTuple):
     """The values `z` `[n, m]` over a grid of `x` `[m]` and `y` `[n]`, drawn in colours; these range between the two
-    `limits`, where they are given."""
+    `limits`, where they are given, and are logarithmic with `log`."""
 
     label: str
     x: Any
@@ -55,6 +59,7 @@ class Field(NamedTuple):
     z: Any
     arrows: Arrows | None = None
     limits: tuple[float, float] | None = None
+    log: bool = False
 
 
 Layer = Polyline | Points | Band | Field
@@ -64,7 +69,8 @@ class Chart(NamedTuple):
     """Layers from bottom to top, and the labels of their axes.
 
     `log` names the logarithmic axes, `"x"`, `"y"` or `"xy"`; numbers that are not positive are not drawn along these.
-    `x_limits` and `y_limits` are the ends of an axis, None for those of the numbers.
+    `x_limits` and `y_limits` are the ends of an axis, None for those of the numbers; those of the axes in `exact` have
+    no margin. `residuals` are drawn in a panel below. `size` are the width and the height of a saved picture in inches, `dpi` are its dots in an inch.
     """
 
     layers: Sequence[Layer]
@@ -74,6 +80,40 @@ class Chart(NamedTuple):
     log: str = ""
     x_limits: tuple[float, float] | None = None
     y_limits: tuple[float, float] | None = None
+    exact: str = ""
+    residuals: Sequence[Points] = ()
+    size: tuple[float, float] | None = None
+    dpi: int | None = None
+
+
+class Presentation(NamedTuple):
+    """What a user says about the looks of a picture, None for what is left as it is; see `Chart`."""
+
+    title: str | None = None
+    x: str | None = None
+    y: str | None = None
+    x_limits: tuple[float, float] | None = None
+    y_limits: tuple[float, float] | None = None
+    size: tuple[float, float] | None = None
+    dpi: int | None = None
+
+    def of(self, chart: Chart) -> Chart:
+        """A chart with these looks. Raises UsageError for ends of a logarithmic axis that are not above 0."""
+        for name, ends in (("x", self.x_limits), ("y", self.y_limits)):
+            if name in chart.log and ends is not None and ends[0] <= 0:
+                raise UsageError("a logarithmic axis begins above 0", hint=f"--{name}lim 0.001..20")
+        exact = "".join(name for name, ends in (("x", self.x_limits), ("y", self.y_limits)) if ends is not None)
+        said = {name: value for name, value in self._asdict().items() if value is not None}
+        return chart._replace(exact=exact, **said)
+
+
+def axes_of(log: str) -> str:
+    """The logarithmic axes in a text such as `x,y`: the names of axes, and z for colours. Raises UsageError."""
+    names = [name.strip() for name in log.split(",") if name.strip()]
+    for name in names:
+        if name not in ("x", "y", "z") or names.count(name) > 1:
+            raise UsageError(f"there is no logarithmic axis {name!r}", hint="--log x, --log y or --log x,y")
+    return "".join(sorted(names))
 
 
 def has_position(numbers: Any, log: bool) -> Any:
@@ -88,8 +128,11 @@ def shown(points: Points, log: str) -> Points:
     """The points that have a position along both axes; `log` names the logarithmic ones."""
     np = arrays.numpy_namespace()
     seen = has_position(points.x, "x" in log) & has_position(points.y, "y" in log)
-    error = points.error[seen] if np.ndim(points.error) else points.error
-    return Points(points.label, np.asarray(points.x)[seen], np.asarray(points.y)[seen], error)
+    errors = {
+        name: value[seen] if np.ndim(value) else value
+        for name, value in (("error", points.error), ("x_error", points.x_error))
+    }
+    return points._replace(x=np.asarray(points.x)[seen], y=np.asarray(points.y)[seen], **errors)
 
 
 def isolated_points(line: Polyline, log: str) -> Points:

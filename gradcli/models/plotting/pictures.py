@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,15 +17,16 @@ from gradcli.errors import (
     expect,
 )
 from gradcli.evaluation import python_values
+from gradcli.language.formula_lists import formulas_of
 from gradcli.language.names import scope
 from gradcli.language.parsing import parse_charged
-from gradcli.language.syntax import tree
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models import checked_arguments
 from gradcli.models.plotting import by_matplotlib, ranges
-from gradcli.models.plotting.charts import Arrows, Chart, Field, Layer, Points, Polyline, shown
-from gradcli.models.plotting.plot_samples import PlottedCurve, PlottedField, Sampler, program_label, selector_hint
+from gradcli.models.plotting.charts import Arrows, Chart, Field, Layer, Points, Polyline, axes_of, shown
+from gradcli.models.plotting.found_ranges import found_range
+from gradcli.models.plotting.plot_samples import PlottedCurve, PlottedField, Sampler, program_label, sampled
 from gradcli.models.plotting.ranges import PlotRange, SeveralValues
 from gradcli.rows.plan import unread
 
@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 
 # The number of gradient arrows of a field along both axes; each is in the middle of an equal part.
 _ARROWS = (20, 15)
+# A longer program is shortened in a title, which may have several lines.
+_LONGEST_TITLE = 240
+# The beginning of a range that is found for a logarithmic axis, as a share of its end.
+_FROM = 1e-3
 # Upper bound of the absolute values of the ends of a range, and lower bound of its width relative to these.
 _GIANT, _NARROW = 1e300, 1e-10
 
@@ -65,13 +69,15 @@ class Plot:
     points: PlottedPoints | None
     # The limits of the y axis, or of the colours, where a pole would hide the rest; else None.
     view: tuple[float, float] | None
+    # Whether the range was found, and not given.
+    found: bool = False
 
     def chart(self) -> Chart:
         """The chart to draw."""
         x, *others = self.ranges
         layers: list[Layer] = []
         if self.field is not None:
-            layers.append(_field_layer(self.field, self.label, self.view))
+            layers.append(_field_layer(self.field, self.label, self.view, "z" in self.log))
         if self.points is not None:
             layers.append(self.points.layer())
         if others:
@@ -79,7 +85,8 @@ class Plot:
         layers += self._lines()
         y = "value" if all(c.order == 0 for c in self.curves or ()) else "value, derivatives"
         ends = self._with_points(self.ranges[x], "x"), self.view and self._with_points(self.view, "y")
-        return Chart(layers, x, y, self.label, self.log, *ends)
+        title = program_label(self.program, _LONGEST_TITLE)
+        return Chart(layers, x, y, title, self.log, *ends)
 
     def hidden(self) -> int:
         """The number of data points that are not shown since they are not positive along a logarithmic axis."""
@@ -136,9 +143,10 @@ def plot(
     """A plot of `program` over the ranges among its values, given as a mapping or keywords; it is saved where `output`
     names a file.
 
-    A range is a tuple of two numbers or a text, `"0..20"`: one range gives curves, two give a field with gradients. A
+    A range is a tuple of two numbers or a text, `"0..20"`: one range gives curves, two give a field with gradients; one
+    is found for a single name without a value. Several formulas, as in `"sin(x); x**2"`, have a curve each. A
     text such as `"0.1,0.2,0.5"` has several values, with a curve for each; other values are numbers and arrays. `order`
-    adds the derivatives up to it, `log` names the logarithmic axes, `"x"`, `"y"` or `"x,y"`, and `data` are the points
+    adds the derivatives up to it, `log` names the logarithmic axes, `"x"`, `"y"` or `"x,y"`, or over two ranges `"z"`, the colours, and `data` are the points
     of two columns of a table (a path, `"PATH:X,Y"`, a data frame or a mapping of columns).
 
     Raises UsageError where there is no range or more than two, ShapeError for a value that is not a scalar, and
@@ -180,32 +188,48 @@ class PlotRequest(NamedTuple):
 def plotted(program: Module, values: Mapping[str, Any], asked: PlotRequest) -> Plot:
     """The plot of a program over the ranges among its values. Raises what `plot` does."""
     over = {name: value for name, value in values.items() if isinstance(value, PlotRange)}
-    log = _axes(asked.log)
+    log = axes_of(asked.log)
+    formulas = formulas_of(program)
+    several = len(formulas) > 1
+    samplers = [
+        Sampler(f.program, values, (asked.max_steps, asked.max_elements), f.label if several else None)
+        for f in formulas
+    ]
+    given = bool(over)
+    if not given:
+        over = _found(program, values, asked, samplers, log)
     _check(over, values, asked, log)
-    _check_value(program, len(over))
-    sampler = Sampler(program, values, (asked.max_steps, asked.max_elements))
     points = None if asked.data is None else _points(*asked.data, [*over])
     if len(over) == 2:
-        field, view = sampler.field(over)
+        if several:
+            raise UsageError(f"{len(formulas)} formulas are for one range", hint="over two there is one field")
+        field, view = samplers[0].field(over)
+        if "z" in log and not (field.value > 0).any():
+            raise EvaluationError(
+                "there is nothing to be seen: the value is nowhere above 0",
+                hint="a logarithmic scale has what is above 0",
+            )
         return Plot(program.source, over, log, None, field, points, view)
-    curves, view = sampler.curves(*next(iter(over.items())), asked.order, log)
-    return Plot(program.source, over, log, curves, None, points, view)
+    curves, view = sampled(samplers, *next(iter(over.items())), asked.order, log)
+    return Plot(program.source, over, log, curves, None, points, view, not given)
 
 
-def _check_value(program: Module, ranges: int) -> None:
-    """Raise EvaluationError where a program ends with several values separated by commas, since a curve needs one."""
-    last = program.body[-1]
-    if not isinstance(last, tree.Evaluate) or type(last.value) is not tree.Tuple:
-        return
-    if re.search(r"\d,\d", program.source[last.span.start : last.span.end]):
-        # A decimal comma has its own error message where the program is run.
-        return
-    raise EvaluationError(
-        f"the program ends with {len(last.value.items)} values, and a curve is of one",
-        hint=selector_hint(program) if ranges == 1 else None,
-        span=last.span,
-        source=program.source,
-    )
+def _found(
+    program: Module, values: Mapping[str, Any], asked: PlotRequest, samplers: Sequence[Sampler], log: str
+) -> dict[str, PlotRange]:
+    """A range for the one name of a program that has no value: that of the data, or one with something to see in it;
+    empty where there is not one such name."""
+    reads = scope.free_names(program)
+    free = [n for n, read in reads.items() if n not in values and n not in scope.CONSTANTS and not read.maybe_assigned]
+    if len(free) != 1:
+        return {}
+    (name,) = free
+    if asked.data is not None:
+        x = _points(*asked.data, free).x
+        if len(x) and float(x.min()) < float(x.max()):
+            return {name: PlotRange(float(x.min()), float(x.max()))}
+    low, high = found_range([sampler.value(name) for sampler in samplers])
+    return {name: PlotRange(max(low, high * _FROM) if "x" in log else low, high)}
 
 
 def columns_of(text: str) -> tuple[str, Sequence[str] | None]:
@@ -238,14 +262,6 @@ def _data(data: Any) -> tuple[DataTable, Sequence[str] | None] | None:
     return table_of(path), columns
 
 
-def _axes(log: str) -> str:
-    names = [name.strip() for name in log.split(",") if name.strip()]
-    for name in names:
-        if name not in ("x", "y") or names.count(name) > 1:
-            raise UsageError(f"there is no logarithmic axis {name!r}", hint="--log x, --log y or --log x,y")
-    return "".join(sorted(names))
-
-
 def _check(over: Mapping[str, PlotRange], values: Mapping[str, Any], asked: PlotRequest, log: str) -> None:
     if not over:
         name = next(iter(values), "x")
@@ -255,11 +271,13 @@ def _check(over: Mapping[str, PlotRange], values: Mapping[str, Any], asked: Plot
     if type(asked.order) is not int or asked.order < 0:
         raise UsageError("the order is a whole number from 0 on", hint="--order 1 adds the first derivative")
     if len(over) == 2:
-        for what, is_given in (("--order", asked.order > 0), ("--log", bool(log))):
+        for what, is_given in (("--order", asked.order > 0), ("--log", log not in ("", "z"))):
             if is_given:
                 raise UsageError(f"{what} is for one range", hint="over two there are heights and gradients")
         if any(isinstance(value, SeveralValues) for value in values.values()):
             raise UsageError("a list of values is for one range", hint="over two ranges give each name one value")
+    elif "z" in log:
+        raise UsageError("--log z is for the colours over two ranges", hint="--log x, --log y or --log x,y")
     for name, (low, high) in over.items():
         if max(-low, high) > _GIANT or high - low < max(1 / _GIANT, _NARROW * max(abs(low), abs(high))):
             raise BindingError(
@@ -286,11 +304,11 @@ def _two_columns(columns: Sequence[str], over: Sequence[str]) -> tuple[str, str]
     return x, wanted if wanted in columns and wanted != x else behind
 
 
-def _field_layer(field: PlottedField, label: str, view: tuple[float, float] | None) -> Field:
+def _field_layer(field: PlottedField, label: str, view: tuple[float, float] | None, log: bool) -> Field:
     np = arrays.numpy_namespace()
     columns, rows = ((np.arange(n) * 2 + 1) * size // (2 * n) for n, size in zip(_ARROWS, (field.x.size, field.y.size)))
     x, y = np.meshgrid(field.x[columns], field.y[rows])
     at = np.ix_(rows, columns)
     here = np.isfinite(field.value[at])
     arrows = Arrows(x[here], y[here], field.dx[at][here], field.dy[at][here])
-    return Field(label, field.x, field.y, np.where(np.isfinite(field.value), field.value, np.nan), arrows, view)
+    return Field(label, field.x, field.y, np.where(np.isfinite(field.value), field.value, np.nan), arrows, view, log)

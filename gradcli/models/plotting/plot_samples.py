@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.errors import DifferentiationError, EvaluationError, LimitError, Proposal, ShapeError, UsageError
+from gradcli.errors import DifferentiationError, EvaluationError, LimitError, ShapeError, UsageError
 from gradcli.language.names import scope
-from gradcli.language.syntax import tree
 from gradcli.language.syntax.tree import Module
 from gradcli.models.plotting.ranges import PlotRange, SeveralValues
 from gradcli.models.plotting.refinement import MOST_EVALUATIONS, Evaluate, refined
@@ -53,40 +52,64 @@ class PlottedField:
     dy: Any
 
 
-def selector_hint(program: Module) -> Proposal | None:
-    """A hint for a program that ends with several values separated by commas: a name with several values that selects
-    one of them, as each value of a name has a curve. None for other programs."""
-    last = program.body[-1]
-    value = last.value if isinstance(last, tree.Evaluate) else None
-    if not isinstance(value, (tree.Tuple, tree.List)) or len(value.items) < 2:
-        return None
-    items = [program.source[item.span.start : item.span.end] for item in value.items]
-    reads = scope.free_names(program)
-    name = "curve"
-    while name in reads:
-        name += "_"
-    numbers = range(1, len(items) + 1)
-    choice = " else ".join([f"{item} if {name} == {k}" for k, item in zip(numbers, items[:-1])] + items[-1:])
-    said = f"each value of a name has a curve: write {choice}, with {name}={','.join(map(str, numbers))}"
-    return Proposal(said, choice, span=last.span)
+class SampledCurves(NamedTuple):
+    """Curves, whether one of them has a pole, and the ends of each that are to be seen, as they are drawn."""
+
+    curves: list[PlottedCurve]
+    has_pole: bool
+    ends: list[tuple[float, float]]
+
+
+def sampled(
+    samplers: Sequence[Sampler], name: str, over: PlotRange, order: int, log: str
+) -> tuple[list[PlottedCurve], Any]:
+    """The curves of several programs over a range, and the limits of the y axis, None where no curve has a pole."""
+    count = sum(sampler.count(order) for sampler in samplers)
+    if count > _MOST_CURVES:
+        raise UsageError(f"there are {count} curves, more than {_MOST_CURVES}", hint="give fewer values or orders")
+    found = [sampler.curves(name, over, order, log, count) for sampler in samplers]
+    ends = [pair for each in found for pair in each.ends]
+    if not ends:
+        raise EvaluationError(
+            f"there is nothing to be seen: the value is nowhere finite for {name}={over.low:g}..{over.high:g}",
+            hint="gradcli eval shows where it comes from"
+            if "y" not in log
+            else "a logarithmic axis has what is above 0",
+        )
+    curves = [curve for each in found for curve in each.curves]
+    if not any(each.has_pole for each in found):
+        return curves, None
+    view = min(low for low, _ in ends), max(high for _, high in ends)
+    return curves, tuple(10**e for e in view) if "y" in log else view
 
 
 class Sampler:
     """Evaluates a program over ranges, with fixed values of all other names."""
 
-    def __init__(self, program: Module, values: Mapping[str, Any], limits: tuple[int, int]) -> None:
+    def __init__(
+        self, program: Module, values: Mapping[str, Any], limits: tuple[int, int], label: str | None = None
+    ) -> None:
         self.program = program
         self.limits = limits
+        # What the curves are called, where there are those of other formulas beside them.
+        self.label = label
+        reads = scope.free_names(program)
+        values = {n: v for n, v in values.items() if n in reads}
         self.fixed = {n: v for n, v in values.items() if not isinstance(v, (PlotRange, SeveralValues))}
         # Whether the program has been run once.
         self.tried = False
         self.several = {n: v.values for n, v in values.items() if isinstance(v, SeveralValues)}
 
-    def curves(self, name: str, over: PlotRange, order: int, log: str) -> tuple[list[PlottedCurve], Any]:
-        """The curves over a range, and the limits of the y axis, None where no curve has a pole."""
-        count = (order + 1) * math.prod(map(len, self.several.values()))
-        if count > _MOST_CURVES:
-            raise UsageError(f"there are {count} curves, more than {_MOST_CURVES}", hint="give fewer values or orders")
+    def count(self, order: int) -> int:
+        """The number of curves with derivatives up to an order."""
+        return (order + 1) * math.prod(map(len, self.several.values()))
+
+    def value(self, name: str) -> Evaluate:
+        """The function of one name, with the first of several values of the others."""
+        return self._evaluate({**self.fixed, **next(self._choices())}, name, 0)
+
+    def curves(self, name: str, over: PlotRange, order: int, log: str, count: int) -> SampledCurves:
+        """The curves over a range; `count` are all in the picture."""
         made, views, ends = [], [], []
         for choice in self._choices():
             for k in range(order + 1):
@@ -99,15 +122,7 @@ class Sampler:
                 if seen.size:
                     ends.append(curve.view or (float(seen.min()), float(seen.max())))
                     views.append(curve.view)
-        if not ends:
-            raise EvaluationError(
-                f"there is nothing to be seen: the value is nowhere finite for {name}={over.low:g}..{over.high:g}",
-                hint="gradcli eval shows where it comes from"
-                if "y" not in log
-                else "a logarithmic axis has what is above 0",
-            )
-        view = min(low for low, _ in ends), max(high for _, high in ends)
-        return made, None if not any(views) else tuple(10**e for e in view) if "y" in log else view
+        return SampledCurves(made, any(views), ends)
 
     def _choices(self) -> Iterator[Mapping[str, Any]]:
         for values in product(*self.several.values()):
@@ -116,6 +131,8 @@ class Sampler:
     def _label(self, name: str, order: int, choice: Mapping[str, Any]) -> str:
         derivative = f"d/d{name}" if order == 1 else f"d{order}/d{name}{order}"
         parts = [*([derivative] if order else []), *(f"{n}={self._text(n, v)}" for n, v in choice.items())]
+        if self.label is not None:
+            parts = [f"{parts[0]} {self.label}", *parts[1:]] if order else [self.label, *parts]
         return _shortened(", ".join(parts)) or program_label(self.program.source)
 
     def _text(self, name: str, value: Any) -> str:
@@ -174,11 +191,9 @@ class Sampler:
         if found.value.shape != (count,) or found.value.dtype == object:
             shape = found.value.shape[1:]
             listed = next((name for name, value in self.fixed.items() if arrays.shape(value) == shape), None)
-            hint: str = "sum(…) of it is a number"
+            hint = "sum(…) of it is a number"
             if listed is not None:
                 hint += f"; {listed}=1,2 without brackets has a curve for each"
-            elif (choice := selector_hint(self.program)) is not None:
-                hint = choice.with_message(f"{hint}; {choice}")
             raise ShapeError(f"a curve is of numbers, and the value has shape {[*shape]}", hint=hint)
         derivatives = {}
         for key, derivative in found.derivatives.items():
@@ -267,10 +282,10 @@ def _on_axes(evaluate: Evaluate, over: PlotRange, log: str) -> Evaluate:
     return on_y if "y" in log else inner
 
 
-def program_label(program: str) -> str:
-    """A program on one line, shortened where it is long."""
-    return _shortened(" ".join(program.split()))
+def program_label(program: str, most: int = _LONGEST_LABEL) -> str:
+    """A program on one line, shortened where it has more than `most` characters."""
+    return _shortened(" ".join(program.split()), most)
 
 
-def _shortened(line: str) -> str:
-    return line if len(line) <= _LONGEST_LABEL else line[: _LONGEST_LABEL - 1] + "…"
+def _shortened(line: str, most: int = _LONGEST_LABEL) -> str:
+    return line if len(line) <= most else line[: most - 1] + "…"
