@@ -216,11 +216,11 @@ def test_errors(run, program, message):
 def test_rows_of_a_table_are_problems_of_their_own(run, tmp_path):
     rows = [(0.5 + 0.01 * i, 1 + 0.1 * i) for i in range(40)]
     path = tmp_path / "rows.csv"
-    path.write_text("k,T\n" + "".join(f"{k},{T}\n" for k, T in rows))
-    done = run("map", "odeint(lambda y, t: -k*y, 1, [0, T])[1]", str(path), "--wrt", "k")
-    for line, (k, T) in zip(done.out.splitlines()[1:], rows):
+    path.write_text("k,end\n" + "".join(f"{k},{end}\n" for k, end in rows))
+    done = run("map", "odeint(lambda y, t: -k*y, 1, [0, end])[1]", str(path), "--wrt", "k")
+    for line, (k, end) in zip(done.out.splitlines()[1:], rows):
         value, slope = map(float, line.split(",")[2:])
-        assert (value, slope) == pytest.approx((math.exp(-k * T), -T * math.exp(-k * T)), rel=1e-12)
+        assert (value, slope) == pytest.approx((math.exp(-k * end), -end * math.exp(-k * end)), rel=1e-12)
 
 
 def test_further_arguments_as_scipy_jax_and_hips_give_them(run):
