@@ -28,7 +28,7 @@ server.connect(sys.argv[1])
 socket.send_fds(server, [json.dumps([sys.argv[2:], os.getcwd(), dict(os.environ)]).encode()], [0, 1, 2])
 sys.exit(int(server.recv(16) or 1))
 """
-_LIBRARIES = ("numpy", "scipy.linalg", "scipy.optimize", "scipy.special", "scipy.sparse.linalg", "flint", "typer")
+_LIBRARIES = ("numpy", "scipy.linalg", "scipy.optimize", "scipy.special", "scipy.sparse.linalg", "flint")
 _LARGEST_MESSAGE = 200_000
 
 

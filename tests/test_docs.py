@@ -101,8 +101,7 @@ def turns(block: Block) -> Iterator[Step]:
 
 
 def words_of(command: str) -> list[str] | None:
-    """The arguments of a single gradcli call; None for commands that need a shell, and for help, which Typer prints to
-    the standard output of the process."""
+    """The arguments of a single gradcli call; None for commands that need a shell, and for help, whose width is that of the workspace."""
     command = command.strip()
     if "--help" in command or _SHELL.search(re.sub(r"'[^']*'", "", command)):
         return None
@@ -137,9 +136,7 @@ class Workspace:
             program = programs / name
             program.write_text(f"#!/bin/sh\nexec '{sys.executable}' {arguments} \"$@\"\n", encoding="utf-8")
             program.chmod(0o755)
-        # If set, these make Typer print help in another width or in colour.
-        unwanted = {"TERMINAL_WIDTH", "GITHUB_ACTIONS", "FORCE_COLOR", "PY_COLORS"}
-        self.variables = {name: value for name, value in os.environ.items() if name not in unwanted} | {
+        self.variables = dict(os.environ) | {
             "PATH": f"{programs}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
             "PYTHONPATH": str(package),
             "PYTHONUTF8": "1",
@@ -450,8 +447,8 @@ def add_commands() -> None:
     text = page.read_text(encoding="utf-8")
     for name in COMMANDS:
         command = f"gradcli {name}"
-        if f"\n$ {command} --help\n" not in text:
-            text += f"\n## {command}\n\n```console\n$ {command} --help\n```\n"
+        if f"\n$ {command} --help-all\n" not in text:
+            text += f"\n## {command}\n\n```console\n$ {command} --help-all\n```\n"
     contents = "".join(f"- [gradcli {name}](#gradcli-{name}): {summary}\n" for name, summary in COMMANDS.items())
     text = re.sub(r"(?:^- \[gradcli .*\n)+", lambda _: contents, text, count=1, flags=re.MULTILINE)
     page.write_text(text, encoding="utf-8")

@@ -367,7 +367,7 @@ class TestTiming:
 
 class TestHelp:
     def test_every_option_is_explained(self, run):
-        shown = run("eval", "--help").out
+        shown = run("eval", "--help-all").out
         for option in ("--json", "--order", "--jacobian", "--retain", "--vars", "--max-elements"):
             assert option in shown
         assert "gradcli eval 'log(x**q)' x=5 q=3" in shown

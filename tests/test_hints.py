@@ -281,7 +281,7 @@ def test_what_is_elsewhere(run, program, hint):
 
 @pytest.mark.parametrize(
     ("command", "hint"),
-    [("help", "gradcli --help"), ("maximize", "gradcli minimize --max"), ("repl", "gradcli map -"), ("calc", "did you mean 'eval'?")],
+    [("maximize", "gradcli minimize --max"), ("repl", "gradcli map -"), ("calc", "did you mean 'eval'?")],
 )  # fmt: skip
 def test_a_command_that_is_called_otherwise(run, command, hint):
     outcome = run(command, "x")
@@ -289,7 +289,7 @@ def test_a_command_that_is_called_otherwise(run, command, hint):
 
 
 def test_a_function_that_is_called_otherwise(run):
-    assert "did you mean 'diff'?" in run("ops", "derivative").err
+    assert "diff(y, x" in run("ops", "derivative").out
 
 
 def test_a_model_that_is_written_as_an_assignment(run, tmp_path):
@@ -382,7 +382,7 @@ def test_a_name_that_begins_as_a_function_does_is_not(run, words):
         (["diff", "x^2", "--latex"], "did you mean --to latex?"), (["diff", "x^2", "--by", "x"], "did you mean --wrt?"),
         (["minimize", "a*b", "a=1,", "b=1"], "write 1, without the comma"),
         (["eval", "matrix([1, 2])"], "leave it out"), (["eval", "sqr(2)"], "x**2 for the square"), (["eval", "tahn(2)"], "did you mean 'tanh'?"),
-        (["eval", "gaussian(0, 0, 1)"], "write exp("), (["eval", "x", "x=1", "--hessian"], "did you mean --order?"), (["eval", "x", "x=1", "--precision", "3"], "--help lists"),
+        (["eval", "gaussian(0, 0, 1)"], "write exp("), (["eval", "x", "x=1", "--hessian"], "did you mean --order?"), (["eval", "x", "x=1", "--frob", "3"], "--help lists"),
         (["minimize", "x", "x=1", "--constraint", "x>=1"], "did you mean --subject-to?"), (["minimize", "x", "x=1", "--bounds", "x=0..1"], "write x=0:1"),
         (["eval", "sum(y)", "y=d.csv:y"], "write y=@d.csv:y"), (["eval", "lambda x: x^2", "x=1"], "write x^2"), (["eval", "x = 1, y = 2, x + y"], "write x = 1; y = 2; x + y"),
         (["eval", "sin(x)", "x=90deg"], "write deg2rad(90)"), (["eval", "x", "x=0,001"], "write 0.001"), (["eval", "x", "x=2y"], "made of numbers alone"),
@@ -515,8 +515,8 @@ def test_a_loop_that_does_not_end_is_not_waited_for(run):
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (["eval", "x", "x=1", "--encoding", "utf8"], "--encoding is an option of gradcli map, gradcli fit"),
-        (["solve", "x=2", "--encoding", "utf8"], "--encoding is an option of gradcli map, gradcli fit"),
+        (["eval", "x", "x=1", "--encoding", "utf8"], "--encoding is an option of gradcli fit, gradcli minimize"),
+        (["solve", "x=2", "--encoding", "utf8"], "--encoding is an option of gradcli fit, gradcli minimize"),
         (["eval", "x", "x=1", "--digit", "3"], "did you mean --digits?"),
         (["eval", "x", "x=1", "--maxiter", "3"], "gradcli eval --help"),
     ],

@@ -28,22 +28,60 @@ NAMES = [entry.operation.name for entry in ENTRIES]
 ALIASES = [alias for entry in ENTRIES for alias in entry.operation.aliases]
 KEYS = ["name", "subject", "signature", "operator", "aliases", "doc", "derivative", "domain", "edges", "digits"]
 
+SUBJECTS = [*dict.fromkeys(entry.subject for entry in ENTRIES)]
+
 every_entry = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.operation.name)
 
 
 # --- the listing
 
 
-def test_the_listing_has_every_function_once(run):
+def test_the_listing_fits_a_screen_and_counts_every_function(run):
     done = run("ops")
     assert (done.status, done.err) == (0, "")
-    lines = [line for block in done.out.split("\n\n") for line in block.splitlines()[1:]]
-    for entry in ENTRIES:
-        assert [line.removeprefix(entry.usage).strip() for line in lines if line.startswith(f"{entry.usage}  ")] == [
-            entry.operation.doc
-        ]
-    operators = set(reference.OPERATORS.values())
-    assert len(lines) == len(ENTRIES) + len(operators)
+    lines = done.out.splitlines()
+    assert len(lines) <= 23
+    assert max(map(len, lines)) < 80
+    for subject in SUBJECTS:
+        assert any(line.startswith(subject) for line in lines)
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_a_group_has_every_function_once(run, subject):
+    done = run("ops", subject)
+    assert (done.status, done.err) == (0, "")
+    members = [entry for entry in ENTRIES if entry.subject == subject]
+    if len(members) == 1 or subject in NAMES:
+        return
+    lines = done.out.splitlines()[1:]
+    assert len(lines) == len(members)
+    for line, entry in zip(lines, members):
+        assert re.split(r"[( ]", line)[0] == entry.operation.name
+        assert line.endswith(entry.operation.doc)
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("derivative", "diff("), ("root", "root("), ("root", "sqrt"), ("for", "for i in range"), ("^", "x**q"), ("!", "factorial("),
+        ("standard deviation", "std"), ("square root", "sqrt(x)"), ("while", "while y < 10"), ("operators", "x**q"),
+        ("statements", "lambda t"), ("LOSSES", "mse_loss"),
+    ],
+)  # fmt: skip
+def test_a_word_is_looked_for(run, word, meant):
+    done = run("ops", word)
+    assert (done.status, done.err) == (0, "")
+    assert meant in done.out
+
+
+def test_statements_are_as_the_language_has_them(run):
+    for program, _ in ops.STATEMENTS:
+        done = (
+            run("eval", program, "x=2", "--no-grad")
+            if "y += x" not in program
+            else run("eval", f"y = 1; {program}; y", "x=2")
+        )
+        assert done.status == 0, done.err
 
 
 def test_the_listing_as_json(run):

@@ -34,7 +34,7 @@ class Command(NamedTuple, Generic[Asked]):
 class _GeneralOptions:
     """The options before the name of a command."""
 
-    version: Annotated[bool, Option("--version", help="Show the version and exit.")] = False
+    version: Annotated[bool, Option("--version", short="-V", help="Show the version and exit.")] = False
 
 
 # Returns the commands that have an option.
@@ -56,10 +56,10 @@ def call(
     elsewhere = partial(_commands_with_option, commands)
     general = _parsed(_GeneralOptions, arguments[:named], "gradcli", elsewhere)
     if general is None or (named == len(arguments) and not general):
-        # Imported here because only help pages need Typer.
+        # Imported here because most calls need no help.
         from gradcli.cli import help_pages
 
-        environment.write(help_pages.general_page(environment, _GeneralOptions, commands))
+        environment.write(help_pages.general_page(environment, commands))
         return ExitStatus.SUCCESS
     if general:
         from gradcli import __version__
@@ -77,7 +77,8 @@ def call(
     if given is None:
         from gradcli.cli import help_pages
 
-        environment.write(help_pages.command_page(environment, name, commands[name], command.options, command.help))
+        page = help_pages.full_page if _ALL in arguments else help_pages.command_page
+        environment.write(page(environment, name, commands[name], command.options, command.help))
         return ExitStatus.SUCCESS
     options = command.options(**given)
     limited = any(getattr(options, limit, None) is not None for limit in ("max_seconds", "max_memory"))
@@ -95,7 +96,7 @@ def call(
 
 def _with_help(arguments: Sequence[str]) -> Sequence[str]:
     """The arguments with a trailing `-h` as `--help`, where `-h` cannot be a program because no values follow."""
-    return [*arguments[:-1], "--help"] if arguments[-1:] == ["-h"] and len(arguments) <= 2 else arguments
+    return [*arguments[:-1], "--help"] if [*arguments[-1:]] == ["-h"] and len(arguments) <= 2 else arguments
 
 
 def _declared(name: str) -> Command[Any]:
@@ -104,8 +105,8 @@ def _declared(name: str) -> Command[Any]:
 
 
 def _options_of(commands: Collection[str], name: str) -> set[str]:
-    """The options of a command; only --help for an unknown command."""
-    return {"--help", *(_options(name) if name in commands else ())}
+    """The options of a command; only those of help for an unknown command."""
+    return {*_HELP, *(_options(name) if name in commands else ())}
 
 
 def _commands_with_option(commands: Iterable[str], option: str) -> list[str]:
@@ -123,7 +124,10 @@ def _by_name(declared: Iterable[Field]) -> dict[str, Field]:
     return {field.declared.name: field for field in declared if isinstance(field.declared, Option)}
 
 
-# A word that looks like a short option; there are none.
+# The options that ask for help, the last of which for all of it.
+_ALL = "--help-all"
+_HELP = ("--help", _ALL)
+# A word that looks like a short option.
 _SHORT = re.compile(r"-[A-Za-z][\w-]*")
 # What the types of numbers are called in messages.
 _NUMBERS = {int: "a whole number in digits", float: "a number"}
@@ -140,17 +144,17 @@ def _parsed(options: type, words: Sequence[str], path: str, elsewhere: Elsewhere
     argument = opt.argument(options)
     texts: dict[str, list[str]] = {}
     others: list[str] = []
-    has_program = argument is None or argument.kind is not list
-    rest = iter(words)
+    has_program = not _takes_program(argument)
+    rest = iter(_with_long_names(words, declared, has_program))
     for word in rest:
         if word == "--":
             others += _behind_options(rest, declared)
         elif word.startswith("--"):
             name = word.partition("=")[0]
-            if name != "--help" and name not in declared:
+            if name not in _HELP and name not in declared:
                 raise _unknown(name, declared, path, elsewhere)
             found = texts.setdefault(name, [])
-            if name == "--help" or declared[name].kind is bool:
+            if name in _HELP or declared[name].kind is bool:
                 _expect_no_value(word, path)
                 continue
             if found and declared[name].kind is not list:
@@ -161,10 +165,55 @@ def _parsed(options: type, words: Sequence[str], path: str, elsewhere: Elsewhere
                 raise _unknown(word, declared, path, elsewhere)
             has_program = has_program or "=" not in word
             others.append(word)
-    if "--help" in texts:
+    if not texts.keys().isdisjoint(_HELP):
         return None
     given = {declared[name].name: _value(declared[name], name, found, path) for name, found in texts.items()}
     return given | _argument(argument, others, path)
+
+
+def _takes_program(argument: Field | None) -> bool:
+    return argument is not None and argument.kind is list
+
+
+def _with_long_names(words: Sequence[str], declared: Mapping[str, Field], has_program: bool) -> list[str]:
+    """The words with short options as long ones. Before the program one is an option only where a program follows: `-q`
+    is itself the program in `gradcli eval -q q=3`."""
+    short = {field.declared.short: field for field in declared.values() if field.declared.short}
+    found: list[str] = []
+    rest = [*words]
+    while rest:
+        word = rest.pop(0)
+        if word == "--":
+            return [*found, word, *rest]
+        if word == "-h" and has_program:
+            # Behind a program it cannot be one.
+            word = "--help"
+        field = short.get(word) or declared.get(word)
+        if word in short and not (has_program or _has_program(short[word], rest, short | declared)):
+            field = None
+        found.append(word if field is None else field.declared.name)
+        if field is None:
+            has_program = has_program or not ("=" in word or word.startswith("--"))
+        elif field.kind is not bool and rest:
+            found.append(rest.pop(0))
+            has_program = has_program or field.declared.name == "--file"
+    return found
+
+
+def _has_program(option: Field, rest: Sequence[str], declared: Mapping[str | None, Field]) -> bool:
+    """Whether the words behind a short option have a program among them or name its file."""
+    words = iter(rest)
+    if option.kind is not bool and ("=" in next(words, "=") or option.declared.name == "--file"):
+        return bool(rest) and "=" not in rest[0]
+    for word in words:
+        field = declared.get(word)
+        if field is None and "=" not in word and not word.startswith("--"):
+            return True
+        if field is not None and field.kind is not bool:
+            if field.declared.name == "--file":
+                return True
+            next(words, None)
+    return False
 
 
 def _behind_options(words: Iterable[str], declared: Collection[str]) -> Sequence[str]:

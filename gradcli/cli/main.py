@@ -16,21 +16,22 @@ from gradcli.errors import ExitStatus, GradcliError, PipeClosed, internal
 
 # The commands, whose modules have the same names, and the first lines of their help pages.
 COMMANDS = {
-    "eval": "Value and leaf gradients of PROGRAM.",
-    "map": "The value and the derivatives of PROGRAM for each row of a table.",
-    "fit": "The parameters of a model for which it is nearest to data.",
-    "minimize": "The minimum of PROGRAM from a start.",
-    "check": "Whether the derivatives of PROGRAM are right: reverse mode beside central differences.",
-    "graph": "The operations that PROGRAM records, from its value down to its inputs.",
-    "explain": "The chain rule for PROGRAM in words and numbers: its steps, and what adds up to each gradient.",
+    "eval": "The value of PROGRAM, a formula, and its derivative by each name.",
     "diff": "The derivatives of PROGRAM as formulas.",
-    "propagate": "The uncertainty of PROGRAM by those of its inputs.",
-    "solve": "The roots of EQUATIONS, and their derivatives by the constants in these.",
+    "plot": "A picture of PROGRAM over a range of a name, or over two.",
+    "solve": "The roots of EQUATIONS, and how they change with constants.",
+    "fit": "The parameters with which a model is nearest to data.",
+    "minimize": "Where PROGRAM is least, from a start.",
+    "propagate": "The uncertainty of PROGRAM from those of its inputs.",
     "series": "The Taylor polynomial of PROGRAM.",
-    "plot": "The picture of PROGRAM over a range of a name, or over two.",
-    "shell": "An interactive session: names keep their values from line to line.",
-    "ops": "The functions of the language, or all about the one called NAME.",
-    "backends": "The array libraries that can compute: which are installed, their devices, and how to install the rest.",
+    "map": "PROGRAM and its derivatives for each row of a table.",
+    "check": "Whether the derivatives of PROGRAM are right.",
+    "graph": "The operations of PROGRAM, from its value to its inputs.",
+    "explain": "The chain rule for PROGRAM in words and numbers.",
+    "shell": "An interactive session: names keep their values.",
+    "ops": "The functions of the language: a list, a search, or one of them.",
+    "backends": "The array libraries that can compute, and how to install them.",
+    "help": "What a command, an option, a function or a word means.",
 }
 
 
@@ -99,7 +100,13 @@ def _report(error: GradcliError, cause: Exception, arguments: Sequence[str], env
 
 def wants_json(arguments: Sequence[str]) -> bool:
     """Whether a command line asks for JSON, in which its errors are reported then too."""
-    return "--json" in arguments or "--to=json" in arguments or ("--to", "json") in pairwise(arguments)
+    # Before any other word -j may be a program.
+    return (
+        "--json" in arguments
+        or ("-j" in arguments[1:] and len(arguments) > 2)
+        or "--to=json" in arguments
+        or ("--to", "json") in pairwise(arguments)
+    )
 
 
 def run() -> None:

@@ -14,20 +14,34 @@ from gradcli.errors import UsageError
 from gradcli.io.file_formats import FORMS
 from gradcli.limits import MAX_DIGITS, MAX_ELEMENTS, MAX_STEPS
 
+# The headings of options that several commands share. The limits stand last.
+INPUT, OUTPUT, COMPUTING, LIMITS = "Input", "Output", "Computing", "Limits"
+
 
 class Option:
     """An option of the command line: `Annotated[int | None, Option("--order", help=…)]` is the type of its field.
 
     A field of type `bool` is a flag, and an option of type `list[str]` may be repeated. `min` and `max` are bounds of
-    numbers. `metavar` stands for the value on the help page.
+    numbers. `metavar` stands for the value on the help page, where the options of one `group` stand together. Those
+    with a `brief` explanation are on the page that fits a screen. `short` is the name of one letter.
     """
 
-    __slots__ = ("help", "max", "metavar", "min", "name")
+    __slots__ = ("brief", "group", "help", "max", "metavar", "min", "name", "short")
 
     def __init__(
-        self, name: str, *, help: str, metavar: str | None = None, min: int | None = None, max: int | None = None
+        self,
+        name: str,
+        *,
+        help: str,
+        metavar: str | None = None,
+        min: int | None = None,
+        max: int | None = None,
+        short: str | None = None,
+        group: str = "Options",
+        brief: str | None = None,
     ) -> None:
         self.name, self.help, self.metavar, self.min, self.max = name, help, metavar, min, max
+        self.short, self.group, self.brief = short, group, brief
 
 
 class Argument:
@@ -47,36 +61,69 @@ Words = Annotated[
         "x=linspace(0,1,5), x=@data.csv:column, x=@- for standard input.",
     ),
 ]
-File = Annotated[str | None, Option("--file", metavar="PATH", help="Read the program from a file.")]
+File = Annotated[
+    str | None,
+    Option(
+        "--file",
+        short="-f",
+        group=INPUT,
+        brief="Read the program from a file.",
+        metavar="PATH",
+        help="Read the program from a file.",
+    ),
+]
 Vars = Annotated[
     str | None,
-    Option("--vars", metavar="PATH|-", help="Read values from a JSON object of names to numbers or nested lists."),
+    Option(
+        "--vars",
+        group=INPUT,
+        metavar="PATH|-",
+        help="Read values from a JSON object of names to numbers or nested lists.",
+    ),
 ]
 From = Annotated[
     str | None,
     Option(
         "--from",
+        group=INPUT,
         metavar="|".join(FORMS),
         help="What standard input holds, as in x=@-, or a file whose name does not say it; default: what it begins like.",
     ),
 ]
 Wrt = Annotated[
     list[str] | None,
-    Option("--wrt", metavar="NAMES", help="Differentiate by these, as in x,q; default: every bound name."),
+    Option(
+        "--wrt",
+        short="-w",
+        brief="Differentiate by these names alone.",
+        metavar="NAMES",
+        help="Differentiate by these, as in x,q; default: every bound name.",
+    ),
 ]
 Const = Annotated[list[str] | None, Option("--const", metavar="NAMES", help="Do not differentiate by these.")]
-Dtype = Annotated[str, Option("--dtype", metavar="|".join(DTYPES), help="The precision of every number.")]
+Dtype = Annotated[
+    str, Option("--dtype", group=COMPUTING, metavar="|".join(DTYPES), help="The precision of every number.")
+]
 Backend = Annotated[
-    str, Option("--backend", metavar="|".join(b.name for b in BACKENDS), help="The array library that computes.")
+    str,
+    Option(
+        "--backend",
+        group=COMPUTING,
+        metavar="|".join(b.name for b in BACKENDS),
+        help="The array library that computes.",
+    ),
 ]
 Device = Annotated[
     str | None,
-    Option("--device", metavar="cpu|cuda|cuda:N", help="Where it computes; default: cpu, for cupy cuda."),
+    Option(
+        "--device", group=COMPUTING, metavar="cpu|cuda|cuda:N", help="Where it computes; default: cpu, for cupy cuda."
+    ),
 ]
 Digits = Annotated[
     int | None,
     Option(
         "--digits",
+        brief="So many digits of every number, each proved.",
         metavar="N",
         min=1,
         max=MAX_DIGITS,
@@ -85,58 +132,107 @@ Digits = Annotated[
 ]
 MaxPrecision = Annotated[
     int,
-    Option("--max-precision", metavar="N", min=1, help="The most digits to compute with for them."),
+    Option("--max-precision", group=LIMITS, metavar="N", min=1, help="The most digits to compute with for them."),
 ]
-Json = Annotated[bool, Option("--json", help="Print one JSON object on one line.")]
+Json = Annotated[
+    bool,
+    Option(
+        "--json", short="-j", group=OUTPUT, brief="Print JSON on one line.", help="Print one JSON object on one line."
+    ),
+]
+Precision = Annotated[
+    int | None,
+    Option(
+        "--precision",
+        metavar="N",
+        min=1,
+        max=17,
+        group=OUTPUT,
+        brief="Show N significant digits.",
+        help="Round the numbers of tables to so many significant digits; JSON and files have all of them.",
+    ),
+]
+Bare = Annotated[
+    bool,
+    Option(
+        "--bare",
+        group=OUTPUT,
+        brief="The value alone, one number a line.",
+        help="Print the value alone, one number a line, without derivatives.",
+    ),
+]
 GradOutput = Annotated[
     str | None, Option("--grad-output", metavar="EXPR", help="The cotangent of a value that is no scalar.")
 ]
 NoGrad = Annotated[bool, Option("--no-grad", help="The value alone.")]
 NoRewrite = Annotated[
-    bool, Option("--no-rewrite", help="Evaluate log(x**q) and its like as they stand, not in a stable form.")
+    bool,
+    Option(
+        "--no-rewrite", group=COMPUTING, help="Evaluate log(x**q) and its like as they stand, not in a stable form."
+    ),
 ]
-Expand = Annotated[bool, Option("--expand", help="Every operation by itself.")]
-Quiet = Annotated[bool, Option("--quiet", help="No warnings on standard error.")]
+Quiet = Annotated[
+    bool, Option("--quiet", short="-q", group=OUTPUT, brief="No warnings.", help="No warnings on standard error.")
+]
+Traceback = Annotated[bool, Option("--traceback", group=LIMITS, help="Show where in gradcli an error was raised.")]
+MaxSteps = Annotated[
+    int, Option("--max-steps", group=LIMITS, metavar="N", min=1, help="Stop a program after so many steps.")
+]
+Expand = Annotated[bool, Option("--expand", brief="Every operation by itself.", help="Every operation by itself.")]
 Log = Annotated[
     str,
-    Option("--log", metavar="x|y|x,y|z", help="The axes of the picture that are logarithmic; z: its colours."),
+    Option(
+        "--log", group=OUTPUT, metavar="x|y|x,y|z", help="The axes of the picture that are logarithmic; z: its colours."
+    ),
 ]
-Title = Annotated[str | None, Option("--title", metavar="TEXT", help="The title of the picture.")]
-XLabel = Annotated[str | None, Option("--xlabel", metavar="TEXT", help="What runs across, with its unit.")]
-YLabel = Annotated[str | None, Option("--ylabel", metavar="TEXT", help="What runs upwards, with its unit.")]
-XLim = Annotated[str | None, Option("--xlim", metavar="LOW..HIGH", help="The ends of the axis across.")]
-YLim = Annotated[str | None, Option("--ylim", metavar="LOW..HIGH", help="The ends of the upright axis.")]
+Title = Annotated[str | None, Option("--title", group=OUTPUT, metavar="TEXT", help="The title of the picture.")]
+XLabel = Annotated[
+    str | None, Option("--xlabel", group=OUTPUT, metavar="TEXT", help="What runs across, with its unit.")
+]
+YLabel = Annotated[
+    str | None, Option("--ylabel", group=OUTPUT, metavar="TEXT", help="What runs upwards, with its unit.")
+]
+XLim = Annotated[str | None, Option("--xlim", group=OUTPUT, metavar="LOW..HIGH", help="The ends of the axis across.")]
+YLim = Annotated[str | None, Option("--ylim", group=OUTPUT, metavar="LOW..HIGH", help="The ends of the upright axis.")]
 Size = Annotated[
     str | None,
-    Option("--size", metavar="WxH", help="Width and height of a saved picture in inches; default: 8x5."),
+    Option("--size", group=OUTPUT, metavar="WxH", help="Width and height of a saved picture in inches; default: 8x5."),
 ]
 Dpi = Annotated[
     int | None,
-    Option("--dpi", metavar="N", min=10, max=2400, help="The dots of a .png in an inch; default: 150."),
+    Option("--dpi", group=OUTPUT, metavar="N", min=10, max=2400, help="The dots of a .png in an inch; default: 150."),
 ]
-Traceback = Annotated[bool, Option("--traceback", help="Show where in gradcli an error was raised.")]
-MaxSteps = Annotated[int, Option("--max-steps", metavar="N", min=1, help="Stop a program after so many steps.")]
 MaxElements = Annotated[
-    int, Option("--max-elements", metavar="N", min=1, help="Stop a program that computes more array elements.")
+    int,
+    Option(
+        "--max-elements", group=LIMITS, metavar="N", min=1, help="Stop a program that computes more array elements."
+    ),
 ]
 MaxSeconds = Annotated[
     float | None,
-    Option("--max-seconds", metavar="S", help="Stop the command after so many seconds, whatever it is doing."),
+    Option(
+        "--max-seconds", group=LIMITS, metavar="S", help="Stop the command after so many seconds, whatever it is doing."
+    ),
 ]
 MaxMemory = Annotated[
     str | None,
-    Option("--max-memory", metavar="SIZE", help="Stop it when it needs more memory, as in 500MB or 2GiB."),
+    Option(
+        "--max-memory", group=LIMITS, metavar="SIZE", help="Stop it when it needs more memory, as in 500MB or 2GiB."
+    ),
 ]
 Cluster = Annotated[
     str | None,
     Option(
         "--cluster",
+        group=COMPUTING,
         metavar="tcp://HOST:PORT|local[:N]",
         help="Compute on a Dask cluster, or on N processes of this machine: parts of the tables into the directory "
         "--output.",
     ),
 ]
-Resume = Annotated[bool, Option("--resume", help="Go on with the run in the directory, where that was stopped.")]
+Resume = Annotated[
+    bool, Option("--resume", group=COMPUTING, help="Go on with the run in the directory, where that was stopped.")
+]
 
 
 class Options:

@@ -24,7 +24,6 @@ _OPTION_SYNONYMS = {
 _STARTS = ("--start", "--init", "--initial", "--guess", "--p0", "--x0")
 # Command names that other tools use, and the hints for them.
 _COMMAND_HINTS = {
-    "help": "gradcli --help lists the commands, gradcli COMMAND --help says all about one",
     "maximize": "gradcli minimize --max finds a maximum",
     "maximise": "gradcli minimize --max finds a maximum",
     "minimise": "did you mean 'minimize'?",
@@ -68,7 +67,9 @@ def unknown_option(
     word: str, options: Iterable[str], path: str, elsewhere: Callable[[str], Sequence[str]]
 ) -> UsageError:
     """The error of an option that `path`, as in `gradcli eval`, lacks; `elsewhere` gives the commands that have it."""
-    known = [*options, "--help"]
+    known = [*(name for name in options if name.startswith("--")), "--help"]
+    if path == "gradcli help":
+        return UsageError(f"there is no option {word}", hint=f"{path} {word.lstrip('-')} explains it")
     if _OPTION_SYNONYMS.get(word, "").partition(" ")[0] in known:
         return UsageError(f"there is no option {word}", hint=f"did you mean {_OPTION_SYNONYMS[word]}?")
     if word in _STARTS and path != "gradcli":

@@ -38,7 +38,9 @@ Examples:
 
   gradcli check 'log(x**q)' x=5 q=3
 
-  gradcli check 'cube(t) = t**3 backward(g) = 3*g*t**2; sum(cube(x))' x=[1,2] --order 2
+  gradcli check 'sin(x)*exp(y)' x=1 y=2 --order 2
+
+  gradcli check 'cube(t) = t**3 backward(g) = 3*g*t**2; cube(x)' x=2
 
   gradcli check 'cube(t) = t**3 backward(g) = 3*g*t**2; sum(cube(x))' x=[1,2] --certify
 """
@@ -57,10 +59,23 @@ class CheckOptions(opt.ProgramRun):
     device: opt.Device = None
     json: opt.Json = False
     order: Annotated[
-        int, opt.Option("--order", metavar="N", help="Check every order up to N against the one below it.")
+        int,
+        opt.Option(
+            "--order",
+            short="-n",
+            brief="Check all orders up to N.",
+            metavar="N",
+            help="Check every order up to N against the one below it.",
+        ),
     ] = 1
     tolerance: Annotated[
-        float, opt.Option("--tolerance", metavar="X", help="How far derivatives may differ, relative to the larger.")
+        float,
+        opt.Option(
+            "--tolerance",
+            brief="How far derivatives may differ.",
+            metavar="X",
+            help="How far derivatives may differ, relative to the larger.",
+        ),
     ] = 1e-6
     certify: Annotated[
         bool, opt.Option("--certify", help="Compare with derivatives that are proved, not with differences.")

@@ -37,6 +37,8 @@ Examples:
 
   gradcli diff 'log(x**q)' --wrt x
 
+  gradcli diff 'x**3 + a*x' x=2 a=5
+
   gradcli diff 'a*exp(-x**2/2)' --wrt x --order 2 --to latex
 
   gradcli diff 'sum((X@w - y)**2)' X='eye(3, 2)' w=[1,2] y=[1,2,3] --wrt w --to python
@@ -52,12 +54,29 @@ class DiffOptions(opt.ProgramRun):
     input_form: opt.From = None
     wrt: Annotated[
         list[str] | None,
-        opt.Option("--wrt", metavar="NAMES", help="Differentiate by these, as in x,q; default: every name it reads."),
+        opt.Option(
+            "--wrt",
+            short="-w",
+            brief="Differentiate by these names alone.",
+            metavar="NAMES",
+            help="Differentiate by these, as in x,q; default: every name it reads.",
+        ),
     ] = None
-    order: Annotated[int, opt.Option("--order", metavar="N", help="The derivatives of order N.")] = 1
-    to: Annotated[str, opt.Option("--to", metavar="|".join(languages.NAMES), help="The language of the formulas.")] = (
-        "text"
-    )
+    order: Annotated[
+        int,
+        opt.Option(
+            "--order", short="-n", brief="The derivatives of order N.", metavar="N", help="The derivatives of order N."
+        ),
+    ] = 1
+    to: Annotated[
+        str,
+        opt.Option(
+            "--to",
+            brief="The language of the formulas.",
+            metavar="|".join(languages.NAMES),
+            help="The language of the formulas.",
+        ),
+    ] = "text"
     dialect: Annotated[
         str | None,
         opt.Option(
@@ -67,7 +86,12 @@ class DiffOptions(opt.ProgramRun):
         ),
     ] = None
     simplify: Annotated[
-        bool, opt.Option("--simplify", help="Simplify further by SymPy, from the extra gradcli[sympy].")
+        bool,
+        opt.Option(
+            "--simplify",
+            brief="Simplify further by SymPy.",
+            help="Simplify further by SymPy, from the extra gradcli[sympy].",
+        ),
     ] = False
     digits: opt.Digits = None
     max_precision: opt.MaxPrecision = MAX_PRECISION

@@ -12,7 +12,7 @@ from gradcli.cli.arguments import inputs
 from gradcli.cli.command import Command
 from gradcli.cli.process.environment import Environment
 from gradcli.cli.rendering.evaluation_report import evaluation_tables, sparse_matrices
-from gradcli.cli.rendering.render import opening, show, show_json
+from gradcli.cli.rendering.render import flat, number_text, opening, rounded, show, show_json
 from gradcli.cli.rendering.warning_output import warning_json, warning_text
 from gradcli.errors import ExitStatus, SeveralTensorsError, UsageError, position
 from gradcli.evaluation import session
@@ -33,6 +33,8 @@ Examples:
   gradcli eval 'sum((X@w - y)**2)' X=@data.npz:X y=@data.npz:y w=[0,0] --wrt w --json
 
   gradcli eval 'sin(x)*exp(x)' x=1 --order 4
+
+  gradcli eval '[x*y, x + y]' x=2 y=3 --jacobian
 
   gradcli eval 'sum(log(x**q)*sin(x))' x=@x.npy q=3 --backend torch --device cuda
 
@@ -58,17 +60,32 @@ class EvalOptions(opt.ProgramRun):
         bool,
         opt.Option(
             "--enclose",
+            brief="Bounds over ranges: x=0.9..1.1.",
             help="Inputs may be intervals, x=0.9..1.1 or x=1±0.1: bounds of the value and of each derivative over all of "
             "them, which are proved.",
         ),
     ] = False
     json: opt.Json = False
-    order: Annotated[int | None, opt.Option("--order", metavar="N", help="All derivatives up to order N.")] = None
+    order: Annotated[
+        int | None,
+        opt.Option(
+            "--order",
+            short="-n",
+            brief="All derivatives up to order N.",
+            metavar="N",
+            help="All derivatives up to order N.",
+        ),
+    ] = None
     sparse: Annotated[
         bool, opt.Option("--sparse", help="The derivatives of order 2 as coordinates: those that may differ from 0.")
     ] = False
     jacobian: Annotated[
-        bool, opt.Option("--jacobian", help="The derivative of each element of the value by each leaf.")
+        bool,
+        opt.Option(
+            "--jacobian",
+            brief="By element, where the value is a vector or matrix.",
+            help="The derivative of each element of the value by each leaf.",
+        ),
     ] = False
     grad_output: opt.GradOutput = None
     retain: Annotated[
@@ -78,7 +95,15 @@ class EvalOptions(opt.ProgramRun):
         False
     )
     save: Annotated[
-        str | None, opt.Option("--save", metavar="PATH.npz", help="Write the arrays in full precision.")
+        str | None,
+        opt.Option(
+            "--save",
+            short="-o",
+            group=opt.OUTPUT,
+            brief="Write the arrays to a file.",
+            metavar="PATH.npz",
+            help="Write the arrays in full precision.",
+        ),
     ] = None
     no_grad: opt.NoGrad = False
     no_rewrite: opt.NoRewrite = False
@@ -86,6 +111,7 @@ class EvalOptions(opt.ProgramRun):
         str | None,
         opt.Option(
             "--executor",
+            group=opt.COMPUTING,
             metavar="|".join(session.EXECUTORS),
             help="How to compute value and gradients: operation by operation, or as one recorded program, which the "
             "backend compiles; default: compiled for large arrays.",
@@ -95,6 +121,7 @@ class EvalOptions(opt.ProgramRun):
         bool,
         opt.Option(
             "--timing",
+            group=opt.OUTPUT,
             help="The seconds spent on import (of array libraries), parse (of the program), read (the values of its names), "
             "record, compile, transfer (to the device and back) and run; 0 for what did not happen.",
         ),
@@ -117,6 +144,8 @@ class EvalOptions(opt.ProgramRun):
             "--require-digits", metavar="N", help="Exit with status 1 where fewer digits of a number are certified."
         ),
     ] = None
+    precision: opt.Precision = None
+    bare: opt.Bare = False
     quiet: opt.Quiet = False
 
 
@@ -146,7 +175,12 @@ def run(options: EvalOptions, environment: Environment) -> ExitStatus:
         if options.json:
             show_json(_json(options, text, result, namespace, seconds), environment)
         else:
-            show(evaluation_tables(result, seconds), environment)
+            if options.bare:
+                environment.write("".join(f"{number_text(number)}\n" for number in flat(result.value)))
+            else:
+                with rounded(options.precision):
+                    tables = evaluation_tables(result, seconds)
+                show(tables, environment)
             if not options.quiet:
                 for warning in result.warnings:
                     environment.write_error(warning_text(warning, text))
@@ -243,8 +277,10 @@ def _check(options: EvalOptions) -> None:
         "--retain": options.retain is not None,
     }
     asked = [name for name, given in derived.items() if given]
-    if options.no_grad and asked:
-        raise UsageError(f"--no-grad and {asked[0]} contradict each other", hint="leave out one of them")
+    alone = "--no-grad" if options.no_grad else "--bare"
+    if (options.no_grad or options.bare) and asked:
+        raise UsageError(f"{alone} and {asked[0]} contradict each other", hint="leave out one of them")
+    _check_bare(options)
     if options.order is not None and options.order < 1:
         raise UsageError("--order is 1 or more", hint="--no-grad gives the value alone")
     if options.sparse and options.order != 2:
@@ -254,6 +290,24 @@ def _check(options: EvalOptions) -> None:
     _check_certified(options)
     if options.save is not None:
         output.check_npz_path(options.save)
+
+
+def _check_bare(options: EvalOptions) -> None:
+    others = {
+        "--json": options.json,
+        "--nodes": options.nodes,
+        "--certify": options.certify,
+        "--timing": options.timing,
+        "--enclose": options.enclose,
+    }
+    given = [name for name, asked in others.items() if asked]
+    if options.bare and given:
+        raise UsageError(f"--bare prints the value alone, without {given[0]}", hint="leave out one of them")
+    if options.precision is not None and (options.json or options.digits is not None or options.enclose):
+        other = "--json" if options.json else "--digits" if options.digits is not None else "--enclose"
+        raise UsageError(
+            f"--precision rounds the numbers of a table, and {other} has all digits", hint=f"leave out {other}"
+        )
 
 
 def _check_executor(options: EvalOptions) -> None:
@@ -305,7 +359,7 @@ def _request(options: EvalOptions, sources: inputs.Sources, wrt: Sequence[str]) 
         program=sources.program,
         bindings=sources.bindings(),
         wrt=wrt,
-        gradient=not options.no_grad,
+        gradient=not (options.no_grad or options.bare),
         grad_output=inputs.cotangent(options.grad_output, options.dtype),
         jacobian=options.jacobian,
         order=options.order,

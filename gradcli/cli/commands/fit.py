@@ -60,14 +60,31 @@ class FitOptions(opt.PictureRun):
     file: opt.File = None
     vars: opt.Vars = None
     response: Annotated[
-        str | None, opt.Option("--response", metavar="NAME", help="The response, where the model does not name it.")
+        str | None,
+        opt.Option(
+            "--response",
+            brief="The measured quantity, if the model names none.",
+            metavar="NAME",
+            help="The response, where the model does not name it.",
+        ),
     ] = None
     fix: Annotated[
-        list[str] | None, opt.Option("--fix", metavar="NAMES", help="Keep these parameters at their values.")
+        list[str] | None,
+        opt.Option(
+            "--fix",
+            brief="Keep these parameters at their values.",
+            metavar="NAMES",
+            help="Keep these parameters at their values.",
+        ),
     ] = None
     bounds: Annotated[
         list[str] | None,
-        opt.Option("--bounds", metavar="NAME=LOW:HIGH", help="Keep parameters between bounds: 'b2=0:1,b1=0:'."),
+        opt.Option(
+            "--bounds",
+            brief="Keep parameters between bounds.",
+            metavar="NAME=LOW:HIGH",
+            help="Keep parameters between bounds: 'b2=0:1,b1=0:'.",
+        ),
     ] = None
     prior: Annotated[
         list[str] | None,
@@ -77,6 +94,7 @@ class FitOptions(opt.PictureRun):
         str | None,
         opt.Option(
             "--sigma",
+            brief="The uncertainties of the measurements.",
             metavar="COLUMN|NUMBER",
             help="The standard deviations of the response, up to a common factor: the weight of a row is 1/sigma².",
         ),
@@ -126,7 +144,13 @@ class FitOptions(opt.PictureRun):
         ),
     ] = None
     by: Annotated[
-        str | None, opt.Option("--by", metavar="COLUMN", help="A fit for each group of rows: a table of them.")
+        str | None,
+        opt.Option(
+            "--by",
+            brief="A fit for each group of rows.",
+            metavar="COLUMN",
+            help="A fit for each group of rows: a table of them.",
+        ),
     ] = None
     level: Annotated[float, opt.Option("--level", metavar="P", help="The level of the confidence intervals.")] = 0.95
     profile: Annotated[bool, opt.Option("--profile", help="Take the intervals from the profile of the likelihood.")] = (
@@ -140,13 +164,19 @@ class FitOptions(opt.PictureRun):
         str | None,
         opt.Option(
             "--predict",
+            brief="Predict at further points.",
             metavar="PATH",
             help="Write a table of what the model predicts, with bands, for all rows, also those without a response.",
         ),
     ] = None
     plot: Annotated[
         str | None,
-        opt.Option("--plot", metavar="PATH", help="Write a picture of the data and the fit: .png, .svg or .pdf."),
+        opt.Option(
+            "--plot",
+            brief="Write a picture: .png, .svg or .pdf.",
+            metavar="PATH",
+            help="Write a picture of the data and the fit: .png, .svg or .pdf.",
+        ),
     ] = None
     starts: Annotated[
         int,
@@ -164,7 +194,11 @@ class FitOptions(opt.PictureRun):
     output: Annotated[
         str | None,
         opt.Option(
-            "--output", metavar="DIR", help="The directory of the parts of the table of groups, with --cluster."
+            "--output",
+            short="-o",
+            group=opt.OUTPUT,
+            metavar="DIR",
+            help="The directory of the parts of the table of groups, with --cluster.",
         ),
     ] = None
     resume: opt.Resume = False

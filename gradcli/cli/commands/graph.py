@@ -27,7 +27,9 @@ Examples:
 
   gradcli graph 'y = x**q; z = log(y) + sqrt(y)' x=5 q=3 --values
 
-  gradcli graph 'sum(tanh(W@x)**2)' W=[[1,2],[3,4]] x=[5,6] --to svg > graph.svg
+  gradcli graph 'sum(tanh(W@x)**2)' W=[[1,2],[3,4]] x=[5,6] --to svg > g.svg
+
+  gradcli graph 'f(t) = t**2; f(x) + f(2*x)' x=3 --expand
 """
 
 
@@ -42,9 +44,16 @@ class GraphOptions(opt.ProgramRun):
     const: opt.Const = None
     backend: opt.Backend = "numpy"
     device: opt.Device = None
-    to: Annotated[str, opt.Option("--to", metavar="FORMAT", help=f"{_FORMATS_HELP}.")] = "tree"
+    to: Annotated[
+        str, opt.Option("--to", brief="tree, dot, svg and others.", metavar="FORMAT", help=f"{_FORMATS_HELP}.")
+    ] = "tree"
     json: opt.Json = False
-    values: Annotated[bool, opt.Option("--values", help="The value of each node and the gradient by it.")] = False
+    values: Annotated[
+        bool,
+        opt.Option(
+            "--values", brief="With values and gradients.", help="The value of each node and the gradient by it."
+        ),
+    ] = False
     expand: opt.Expand = False
     grad_output: opt.GradOutput = None
     no_grad: opt.NoGrad = False

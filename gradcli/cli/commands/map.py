@@ -42,7 +42,7 @@ Examples:
 
   gradcli map 'x**q' - q=3 --from jsonl --wrt x --only
 
-  gradcli map 'sin(q*log(x))' 'runs/*.parquet' --output results/ --on-error skip
+  gradcli map 'sin(q*log(x))' 'runs/*.parquet' --output out/ --on-error skip
 """
 
 
@@ -66,11 +66,25 @@ class MapOptions(opt.ProgramRun):
     wrt: Annotated[
         list[str] | None,
         opt.Option(
-            "--wrt", metavar="NAMES", help="Differentiate by these, as in x,q; default: every name, columns first."
+            "--wrt",
+            short="-w",
+            brief="Differentiate by these names alone.",
+            metavar="NAMES",
+            help="Differentiate by these, as in x,q; default: every name, columns first.",
         ),
     ] = None
     const: opt.Const = None
-    order: Annotated[int, opt.Option("--order", metavar="N", min=1, help="All derivatives up to order N.")] = 1
+    order: Annotated[
+        int,
+        opt.Option(
+            "--order",
+            short="-n",
+            brief="All derivatives up to order N.",
+            metavar="N",
+            min=1,
+            help="All derivatives up to order N.",
+        ),
+    ] = 1
     no_grad: opt.NoGrad = False
     propagate: Annotated[
         bool,
@@ -89,18 +103,34 @@ class MapOptions(opt.ProgramRun):
     keep: Annotated[
         list[str] | None, opt.Option("--keep", metavar="NAMES", help="Write these columns of the table alone.")
     ] = None
-    only: Annotated[bool, opt.Option("--only", help="Write no column of the table, but the results alone.")] = False
+    only: Annotated[
+        bool,
+        opt.Option(
+            "--only",
+            brief="Results alone, without the columns of the table.",
+            help="Write no column of the table, but the results alone.",
+        ),
+    ] = False
     output: Annotated[
         str | None,
         opt.Option(
             "--output",
+            short="-o",
+            group=opt.OUTPUT,
+            brief="Write to a file or a directory.",
             metavar="PATH",
             help="Write a file, or into a directory one for each that is read; - is standard output.",
         ),
     ] = None
     to: Annotated[
         str | None,
-        opt.Option("--to", metavar=table_reading.FORMATS, help="The format to write; default: that of the table."),
+        opt.Option(
+            "--to",
+            group=opt.OUTPUT,
+            brief="The format to write.",
+            metavar=table_reading.FORMATS,
+            help="The format to write; default: that of the table.",
+        ),
     ] = None
     from_: table_reading.From = None
     separator: table_reading.Separator = None
@@ -111,6 +141,7 @@ class MapOptions(opt.ProgramRun):
         str,
         opt.Option(
             "--on-error",
+            brief="What to do with rows that fail.",
             metavar="|".join(ON_ERROR),
             help="What becomes of a row that fails: empty results, none, or the end.",
         ),
@@ -131,15 +162,39 @@ class MapOptions(opt.ProgramRun):
         opt.Option("--retries", metavar="N", min=0, help="Give a part to N more workers where one dies; default: 3."),
     ] = None
     json: Annotated[
-        bool, opt.Option("--json", help="Errors, and at the end the counts of rows, as JSON on standard error.")
+        bool,
+        opt.Option(
+            "--json",
+            short="-j",
+            group=opt.OUTPUT,
+            help="Errors, and at the end the counts of rows, as JSON on standard error.",
+        ),
     ] = False
-    quiet: Annotated[bool, opt.Option("--quiet", help="No warnings and no progress bar on standard error.")] = False
+    quiet: Annotated[
+        bool,
+        opt.Option(
+            "--quiet",
+            short="-q",
+            group=opt.OUTPUT,
+            brief="No warnings and no progress bar.",
+            help="No warnings and no progress bar on standard error.",
+        ),
+    ] = False
     max_steps: Annotated[
-        int, opt.Option("--max-steps", metavar="N", min=1, help="Stop the program of a row after so many steps.")
+        int,
+        opt.Option(
+            "--max-steps", group=opt.LIMITS, metavar="N", min=1, help="Stop the program of a row after so many steps."
+        ),
     ] = MAX_STEPS
     max_elements: Annotated[
         int,
-        opt.Option("--max-elements", metavar="N", min=1, help="Stop that of a row that computes more array elements."),
+        opt.Option(
+            "--max-elements",
+            group=opt.LIMITS,
+            metavar="N",
+            min=1,
+            help="Stop that of a row that computes more array elements.",
+        ),
     ] = MAX_ELEMENTS
 
 

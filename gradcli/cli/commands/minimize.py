@@ -27,6 +27,10 @@ Examples:
 
   gradcli minimize '(1-x)**2 + 100*(y-x**2)**2' x=-1.2 y=1
 
+  gradcli minimize 'x*exp(-x)' x=0.5 --max
+
+  gradcli minimize 'x**2 + y**2' x=1 y=1 --subject-to 'x + y >= 2'
+
   gradcli minimize 'x**2 + y**2' x=1 y=1 c=2 --subject-to 'x + y >= c' --sensitivity c
 
   gradcli minimize 'mean((a*exp(-k*t) - y)**2)' data.csv a=1 k=1 --method adam --batch 32 --epochs 20
@@ -51,23 +55,44 @@ class MinimizeOptions(opt.ProgramRun):
     vars: opt.Vars = None
     wrt: Annotated[
         list[str] | None,
-        opt.Option("--wrt", metavar="NAMES", help="Vary these, as in x,y; default: every name that has a value."),
+        opt.Option(
+            "--wrt",
+            short="-w",
+            brief="Vary these; otherwise all that have a value.",
+            metavar="NAMES",
+            help="Vary these, as in x,y; default: every name that has a value.",
+        ),
     ] = None
-    const: Annotated[list[str] | None, opt.Option("--const", metavar="NAMES", help="Do not vary these.")] = None
+    const: Annotated[
+        list[str] | None, opt.Option("--const", brief="Do not vary these.", metavar="NAMES", help="Do not vary these.")
+    ] = None
     method: Annotated[
         str, opt.Option("--method", metavar="|".join(METHODS), help="How to search; auto takes what suits.")
     ] = "auto"
-    max: Annotated[bool, opt.Option("--max", help="Find a maximum.")] = False
+    max: Annotated[bool, opt.Option("--max", brief="Find a maximum.", help="Find a maximum.")] = False
     bounds: Annotated[
         list[str] | None,
-        opt.Option("--bounds", metavar="NAME=LOW:HIGH,...", help="Stay within these, one of which may be left out."),
+        opt.Option(
+            "--bounds",
+            brief="Stay within bounds.",
+            metavar="NAME=LOW:HIGH,...",
+            help="Stay within these, one of which may be left out.",
+        ),
     ] = None
     subject_to: Annotated[
         list[str] | None,
-        opt.Option("--subject-to", metavar="CONSTRAINT", help="As in 'x**2 + y <= 1', also with >= and =; repeated."),
+        opt.Option(
+            "--subject-to",
+            brief="A condition: 'x + y <= 1'.",
+            metavar="CONSTRAINT",
+            help="As in 'x**2 + y <= 1', also with >= and =; repeated.",
+        ),
     ] = None
     global_: Annotated[
-        bool, opt.Option("--global", help="Try many starts, and say how many different minima there are.")
+        bool,
+        opt.Option(
+            "--global", brief="Try many starts.", help="Try many starts, and say how many different minima there are."
+        ),
     ] = False
     starts: Annotated[
         int | None,
@@ -76,7 +101,12 @@ class MinimizeOptions(opt.ProgramRun):
     seed: Annotated[int, opt.Option("--seed", metavar="N", min=0, help="What random choices hang on.")] = 0
     sensitivity: Annotated[
         list[str] | None,
-        opt.Option("--sensitivity", metavar="NAMES", help="How the minimum changes with these constants."),
+        opt.Option(
+            "--sensitivity",
+            brief="How the minimum changes with constants.",
+            metavar="NAMES",
+            help="How the minimum changes with these constants.",
+        ),
     ] = None
     steps: Annotated[
         int | None,

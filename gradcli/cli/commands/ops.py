@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from gradcli.arrays.flint.missing_ball_functions import REASONS
+from gradcli.cli import help_pages
 from gradcli.cli import options as opt
 from gradcli.cli.command import Command
 from gradcli.cli.process.environment import Environment
 from gradcli.cli.rendering.render import Table, show, show_json
-from gradcli.errors import ExitStatus
+from gradcli.errors import ExitStatus, UnknownNameError
 from gradcli.language.names import reference
 from gradcli.language.names.reference import Entry
+from gradcli.primitives import table
 
 _HELP = """\
-NAME may be an alias or an operator. In the derivative g is the derivative by the function's result.
+WORD is a function, an alias or an operator, which are described; or a group, whose functions are listed; or
+what is looked for in names and descriptions. In the derivative g is the derivative by the function's result.
 
 Examples:
 
   gradcli ops
 
   gradcli ops atan2
+
+  gradcli ops 'standard deviation'
 
   gradcli ops '**' --json
 """
@@ -32,20 +38,162 @@ Examples:
 class OpsOptions(opt.Options):
     """The options of `gradcli ops`."""
 
-    name: Annotated[str | None, opt.Argument(metavar="[NAME]", help="A function, constant or operator.")] = None
+    name: Annotated[
+        str | None,
+        opt.Argument(metavar="[WORD]", help="A function, constant or operator, a group, or a word to look for."),
+    ] = None
     json: opt.Json = False
 
 
 def run(options: OpsOptions, environment: Environment) -> ExitStatus:
-    """List all functions, or describe one; see `gradcli ops --help`."""
+    """List the groups of functions, or describe what a word means; see `gradcli ops --help`."""
     name = options.name
-    if options.json:
-        show_json(_listing_json() if name is None else _description_json(reference.find(name)), environment)
+    if name is None and options.json:
+        show_json(_listing_json(), environment)
     elif name is None:
-        show([*_listing()], environment)
+        environment.write(_overview(help_pages.width(environment)))
     else:
-        _describe(reference.find(name), environment)
+        _show_meaning(name, options.json, environment)
     return ExitStatus.SUCCESS
+
+
+def is_described(word: str) -> bool:
+    """Whether a word is the name of a function or a keyword of a statement."""
+    return word in _KEYWORDS or any(word in (e.operation.name, *e.operation.aliases) for e in reference.entries())
+
+
+def _show_meaning(name: str, json: bool, environment: Environment) -> None:
+    """Describe a function, list a group, or list what a search finds. Raises UnknownNameError where there is nothing."""
+    word = _ELSEWHERE.get(name, name)
+    try:
+        entry = reference.find(word)
+    except UnknownNameError:
+        found = _group(word) or _search(word)
+        if table.why_missing(word) or not (found.entries or found.statements):
+            raise
+        if json:
+            show_json({"functions": [_json(entry) for entry in found.entries]}, environment)
+        else:
+            show([*found.tables()], environment)
+    else:
+        if json:
+            show_json(_description_json(entry), environment)
+        else:
+            _describe(entry, environment)
+
+
+# Symbols of other languages for functions that are called by another name here.
+_ELSEWHERE = {"^": "**", "!": "factorial", "√": "sqrt", "∫": "integrate", "∑": "sum", "Σ": "sum", "∂": "diff", "·": "*"}
+
+_KEYWORDS = ("=", "if", "else", "for", "while", "lambda", "backward", "and", "or", "not")
+# The longest call that a list of functions shows, in characters, and the most functions that a description refers to.
+_MOST_USAGE, _MOST_RELATED = 26, 12
+
+# The statements of the language as they are written, and what they do.
+STATEMENTS = (
+    ("y = x**2; y + 1", "give a value a name; statements are separated by ; or new lines"),
+    ("y += x", "change a name: also -= *= /= **="),
+    ("if x > 0 { y = x } else { y = -x }; y", "take one of two branches"),
+    ("x if x > 0 else -x", "the same as an expression"),
+    ("y = 0; for i in range(3) { y = y + x }; y", "a loop over numbers or the elements of a tensor"),
+    ("y = x; while y < 10 { y = y*2 }; y", "a loop as long as a condition holds"),
+    ("f(t) = t**2; f(x)", "a function of your own"),
+    ("f = lambda t: t**2; f(x)", "a function without a name"),
+    ("cube(t) = t**3 backward(g) = 3*g*t**2; cube(x)", "a function with a derivative of your own"),
+    ("[t*x for t in range(3)]", "a list from a loop"),
+    ("x > 0 and x < 5", "conditions: and or not"),
+    ("[x, 2, 3][0:2]", "elements and slices of a tensor"),
+)
+
+
+class _Found(NamedTuple):
+    """What a group or a search has: functions, and statements."""
+
+    entries: Sequence[Entry]
+    statements: Sequence[tuple[str, str]] = ()
+
+    def tables(self) -> Iterator[Table]:
+        if self.entries:
+            rows = [(_short_usage(entry), entry.operation.doc) for entry in self.entries]
+            yield Table(("function", "computes"), rows)
+        if self.statements:
+            yield Table(("statement", "is for"), self.statements)
+
+
+def _short_usage(entry: Entry) -> str:
+    """How a function is called, without operands where there are many."""
+    return entry.usage if len(entry.usage) <= _MOST_USAGE else entry.operation.name
+
+
+def _group(title: str) -> _Found | None:
+    """The members of a group."""
+    if title.casefold() == "statements":
+        return _Found((), STATEMENTS)
+    if title.casefold() == "operators":
+        return _Found((), _operators())
+    members = [entry for entry in reference.entries() if entry.subject == title.casefold()]
+    return _Found(members) if members else None
+
+
+def _search(text: str) -> _Found:
+    """The functions and statements in whose names and descriptions all words of a text begin a word, those first that
+    are called so."""
+    words = text.casefold().split()
+    if not words:
+        return _Found(())
+    if text in _KEYWORDS:
+        return _Found((), [row for row in STATEMENTS if re.search(rf"(?<!\w){re.escape(text)}(?!\w)", row[0])])
+
+    def has_all(texts: Iterable[str]) -> bool:
+        known = " ".join(texts).casefold()
+        return all(re.search(rf"(?<![^\W_]){re.escape(word)}", known) for word in words)
+
+    def names(entry: Entry) -> tuple[str, ...]:
+        return (entry.operation.name, *entry.operation.aliases)
+
+    found = [e for e in reference.entries() if has_all((*names(e), e.operation.doc, e.operator or "", e.subject))]
+    return _Found(sorted(found, key=lambda e: not has_all(names(e))), [row for row in STATEMENTS if has_all(row)])
+
+
+# The width of the titles of groups.
+_TITLES = 14
+
+
+def _overview(width: int) -> str:
+    """The groups, with as many names of each as fit a line."""
+    groups = [(subject, [entry.operation.name for entry in members]) for subject, members in _by_subject()]
+    operators = [_symbol(usage) for usage in dict(_operators())]
+    lines = [*_overview_lines([*groups, ("operators", [*dict.fromkeys(operators)])], width)]
+    lines += _overview_lines([("statements", list(_KEYWORDS))], width)
+    lines += [
+        "",
+        "gradcli ops NAME   describes a function: gradcli ops log",
+        "gradcli ops GROUP  lists a group: gradcli ops losses",
+        "gradcli ops WORD   searches: gradcli ops 'standard deviation'",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _overview_lines(groups: Iterable[tuple[str, list[str]]], width: int) -> Iterator[str]:
+    for title, names in groups:
+        head = f"{title:{_TITLES}}  "
+        if len(title) > _TITLES:
+            yield title
+            head = " " * len(head)
+        shown = len(names)
+        while shown > 1 and len(_shown(head, names, shown)) >= width:
+            shown -= 1
+        yield _shown(head, names, shown)
+
+
+def _shown(head: str, names: Sequence[str], count: int) -> str:
+    more = f" and {len(names) - count} more" if count < len(names) else ""
+    return f"{head}{' '.join(names[:count])}{more}"
+
+
+def _symbol(usage: str) -> str:
+    return "".join(c for c in usage if not c.isalpha() and not c.isspace())
 
 
 def _by_subject() -> Iterator[tuple[str, list[Entry]]]:
@@ -54,13 +202,8 @@ def _by_subject() -> Iterator[tuple[str, list[Entry]]]:
 
 
 def _operators() -> list[tuple[str, str]]:
+    """The calls of operators, and of the functions that they stand for."""
     return [(operator, reference.find(name).usage) for name, operator in reference.OPERATORS.items()]
-
-
-def _listing() -> Iterator[Table]:
-    for subject, members in _by_subject():
-        yield Table((subject, ""), [(entry.usage, entry.operation.doc) for entry in members])
-    yield Table(("operators", ""), _operators())
 
 
 def _listing_json() -> dict[str, Any]:
@@ -103,10 +246,17 @@ def _describe(entry: Entry, environment: Environment) -> None:
         "domain": operation.domain,
         "edges": "\n".join(operation.edges),
         "digits": _digits(operation.name),
+        "see also": _related(entry),
         "example": shown.command,
     }
     show([Table((), [(name, text) for name, text in rows.items() if text])], environment)
     environment.write(f"\n{shown.output}")
+
+
+def _related(entry: Entry) -> str:
+    """The functions in whose descriptions the name of a function is a word, where these are few."""
+    others = [e.operation.name for e in _search(entry.operation.name).entries if e is not entry]
+    return ", ".join(others) if len(others) <= _MOST_RELATED else ""
 
 
 def _digits(name: str) -> str:

@@ -51,11 +51,22 @@ class PlotOptions(opt.PictureRun):
     file: opt.File = None
     vars: opt.Vars = None
     input_form: opt.From = None
-    order: Annotated[int, opt.Option("--order", metavar="N", min=0, help="The derivatives up to order N too.")] = 0
+    order: Annotated[
+        int,
+        opt.Option(
+            "--order",
+            short="-n",
+            brief="The derivatives up to order N too.",
+            metavar="N",
+            min=0,
+            help="The derivatives up to order N too.",
+        ),
+    ] = 0
     data: Annotated[
         str | None,
         opt.Option(
             "--data",
+            brief="With points from a table.",
             metavar="PATH[:X,Y]",
             help="Points from two columns of a table: those named, or those that are called as the range and y, or the "
             "first two. - is standard input.",
@@ -63,9 +74,25 @@ class PlotOptions(opt.PictureRun):
     ] = None
     output: Annotated[
         str | None,
-        opt.Option("--output", metavar="PATH", help="Write the picture as .png, .svg or .pdf, by the end of its name."),
+        opt.Option(
+            "--output",
+            short="-o",
+            group=opt.OUTPUT,
+            brief="Write it as .png, .svg or .pdf.",
+            metavar="PATH",
+            help="Write the picture as .png, .svg or .pdf, by the end of its name.",
+        ),
     ] = None
-    json: Annotated[bool, opt.Option("--json", help="Print the points as one JSON object on one line.")] = False
+    json: Annotated[
+        bool,
+        opt.Option(
+            "--json",
+            short="-j",
+            group=opt.OUTPUT,
+            brief="The points as JSON.",
+            help="Print the points as one JSON object on one line.",
+        ),
+    ] = False
     quiet: opt.Quiet = False
 
 

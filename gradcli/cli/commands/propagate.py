@@ -39,7 +39,11 @@ Examples:
 
   gradcli propagate 'V/I' V=5.0±0.1 I=0.020(1)
 
-  gradcli propagate 'm*g*h' m=2.50±1% g=9.81 h='~uniform(1.9, 2.1)' --samples 1e6
+  gradcli propagate 'm*g*h' m=2.50±1% g=9.81 h='~uniform(1.9, 2.1)'
+
+  gradcli propagate 'a*b' a=1.0±0.1 b=2.0±0.1 --correlation a,b=-0.5
+
+  gradcli propagate 'm*h' m=2.50±1% h='~uniform(1.9, 2.1)' --samples 1e6
 
   gradcli propagate 'a*b' a=1.0±0.1 b=2.0±0.1 --correlation a,b=-0.5 --dof a=9 --level 0.99
 """
@@ -61,15 +65,30 @@ class PropagateOptions(opt.ProgramRun):
     input_form: opt.From = None
     correlation: Annotated[
         list[str] | None,
-        opt.Option("--correlation", metavar="A,B=R", help="The correlation coefficient of two inputs, or elements."),
+        opt.Option(
+            "--correlation",
+            brief="The correlation of two inputs.",
+            metavar="A,B=R",
+            help="The correlation coefficient of two inputs, or elements.",
+        ),
     ] = None
     dof: Annotated[
         list[str] | None, opt.Option("--dof", metavar="NAME=N", help="The degrees of freedom of an uncertainty.")
     ] = None
-    level: Annotated[float, opt.Option("--level", metavar="P", help="The level of the coverage intervals.")] = 0.95
+    level: Annotated[
+        float,
+        opt.Option(
+            "--level", brief="The level of the intervals.", metavar="P", help="The level of the coverage intervals."
+        ),
+    ] = 0.95
     samples: Annotated[
         float | None,
-        opt.Option("--samples", metavar="N", help="Propagate the distributions too, by N draws, as in 1e6."),
+        opt.Option(
+            "--samples",
+            brief="Draw N samples too, as in 1e6.",
+            metavar="N",
+            help="Propagate the distributions too, by N draws, as in 1e6.",
+        ),
     ] = None
     seed: Annotated[int, opt.Option("--seed", metavar="S", min=0, help="The seed of the draws.")] = 0
     shortest: Annotated[

@@ -44,17 +44,39 @@ class SeriesOptions(opt.ProgramRun):
     input_form: opt.From = None
     wrt: Annotated[
         list[str] | None,
-        opt.Option("--wrt", metavar="NAMES", help="The series is in these; default: every bound name."),
+        opt.Option(
+            "--wrt",
+            short="-w",
+            brief="The series is in these names.",
+            metavar="NAMES",
+            help="The series is in these; default: every bound name.",
+        ),
     ] = None
     const: Annotated[list[str] | None, opt.Option("--const", metavar="NAMES", help="It is not in these.")] = None
     order: Annotated[
-        int, opt.Option("--order", metavar="N", help="The highest degree, that of all powers together.")
+        int,
+        opt.Option(
+            "--order",
+            short="-n",
+            brief="The highest degree.",
+            metavar="N",
+            help="The highest degree, that of all powers together.",
+        ),
     ] = ORDER
-    to: Annotated[str, opt.Option("--to", metavar="|".join(LANGUAGES), help="The language of the polynomial.")] = "text"
+    to: Annotated[
+        str,
+        opt.Option(
+            "--to",
+            brief="The language of the polynomial.",
+            metavar="|".join(LANGUAGES),
+            help="The language of the polynomial.",
+        ),
+    ] = "text"
     over: Annotated[
         list[str] | None,
         opt.Option(
             "--over",
+            brief="A proved bound of the error over a range.",
             metavar="[NAME=]LOW..HIGH",
             help="A bound of the distance from PROGRAM over this range, which is proved.",
         ),

@@ -50,18 +50,40 @@ class SolveOptions(opt.ProgramRun):
             "all other names.",
         ),
     ] = None
-    file: Annotated[str | None, opt.Option("--file", metavar="PATH", help="Read the equations from a file.")] = None
+    file: Annotated[
+        str | None,
+        opt.Option("--file", short="-f", group=opt.INPUT, metavar="PATH", help="Read the equations from a file."),
+    ] = None
     vars: opt.Vars = None
     input_form: opt.From = None
     unknowns: Annotated[
         list[str] | None,
-        opt.Option("--for", metavar="NAMES", help="Solve for these, as in x,y, from their values or from 1."),
+        opt.Option(
+            "--for",
+            brief="Solve for these names.",
+            metavar="NAMES",
+            help="Solve for these, as in x,y, from their values or from 1.",
+        ),
     ] = None
-    all: Annotated[bool, opt.Option("--all", help="Every change of sign in the range of the unknown, x=0..20.")] = False
+    all: Annotated[
+        bool,
+        opt.Option(
+            "--all",
+            brief="Every change of sign in the range of x.",
+            help="Every change of sign in the range of the unknown, x=0..20.",
+        ),
+    ] = False
     wrt: opt.Wrt = None
     const: opt.Const = None
     order: Annotated[
-        int, opt.Option("--order", metavar="N", help="The derivatives of the root up to order N, 0, 1 or 2.")
+        int,
+        opt.Option(
+            "--order",
+            short="-n",
+            brief="The derivatives of the root up to order N.",
+            metavar="N",
+            help="The derivatives of the root up to order N, 0, 1 or 2.",
+        ),
     ] = 1
     seed: Annotated[
         int, opt.Option("--seed", metavar="S", min=0, help="Of further starts, where the first leads nowhere.")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from gradcli import arrays
@@ -19,8 +21,30 @@ class Table(NamedTuple):
     drawn: bool = False
 
 
+# The number of significant digits to which numbers are rounded in tables, or None.
+_PRECISION: ContextVar[int | None] = ContextVar("precision", default=None)
+
+
+@contextmanager
+def rounded(precision: int | None) -> Iterator[None]:
+    """Within the block numbers are rounded to so many significant digits as text."""
+    token = _PRECISION.set(precision)
+    try:
+        yield
+    finally:
+        _PRECISION.reset(token)
+
+
+def flat(value: Any) -> Iterable[Any]:
+    """The numbers of a value one by one."""
+    return value.ravel() if getattr(value, "ndim", 0) else (value,)
+
+
 def number_text(value: Any) -> str:
     """A number or array as text; a long array is abbreviated."""
+    precision = _PRECISION.get()
+    if precision is not None and not isinstance(value, (bool, str, int)) and value is not None:
+        return _rounded_text(value, precision)
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -37,6 +61,23 @@ def number_text(value: Any) -> str:
         value, separator=", ", threshold=200, edgeitems=3, floatmode="unique", max_line_width=100, formatter=as_it_is
     )
     return str(text)
+
+
+def _rounded_text(value: Any, precision: int) -> str:
+    def text(number: Any) -> str:
+        return f"{float(number):.{precision}g}"
+
+    if not getattr(value, "ndim", 0):
+        return text(value)
+    import numpy as np
+
+    if value.dtype.kind != "f":
+        return str(np.array2string(value, separator=", ", threshold=200, edgeitems=3, max_line_width=100))
+    return str(
+        np.array2string(
+            value, separator=", ", threshold=200, edgeitems=3, max_line_width=100, formatter={"float_kind": text}
+        )
+    )
 
 
 def opening(program: str, namespace: arrays.Namespace | None) -> dict[str, Any]:
