@@ -178,7 +178,7 @@ def _takes_program(argument: Field | None) -> bool:
 def _with_long_names(words: Sequence[str], declared: Mapping[str, Field], has_program: bool) -> list[str]:
     """The words with short options as long ones. Before the program one is an option only where a program follows: `-q`
     is itself the program in `gradcli eval -q q=3`."""
-    short = {field.declared.short: field for field in declared.values() if field.declared.short}
+    short: dict[str, Field] = {field.declared.short: field for field in declared.values() if field.declared.short}
     found: list[str] = []
     rest = [*words]
     while rest:
@@ -189,7 +189,7 @@ def _with_long_names(words: Sequence[str], declared: Mapping[str, Field], has_pr
             # Behind a program it cannot be one.
             word = "--help"
         field = short.get(word) or declared.get(word)
-        if word in short and not (has_program or _has_program(short[word], rest, short | declared)):
+        if word in short and not (has_program or _has_program(short[word], rest, {**short, **declared})):
             field = None
         found.append(word if field is None else field.declared.name)
         if field is None:
@@ -200,7 +200,7 @@ def _with_long_names(words: Sequence[str], declared: Mapping[str, Field], has_pr
     return found
 
 
-def _has_program(option: Field, rest: Sequence[str], declared: Mapping[str | None, Field]) -> bool:
+def _has_program(option: Field, rest: Sequence[str], declared: Mapping[str, Field]) -> bool:
     """Whether the words behind a short option have a program among them or name its file."""
     words = iter(rest)
     if option.kind is not bool and ("=" in next(words, "=") or option.declared.name == "--file"):

@@ -31,6 +31,7 @@ COMMANDS = {
     "shell": "An interactive session: names keep their values.",
     "ops": "The functions of the language: a list, a search, or one of them.",
     "backends": "The array libraries that can compute, and how to install them.",
+    "completion": "Completion by the Tab key in bash, zsh, fish and PowerShell.",
     "help": "What a command, an option, a function or a word means.",
 }
 

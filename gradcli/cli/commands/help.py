@@ -59,9 +59,13 @@ def _declared(name: str) -> Command[opt.Options]:
     return command
 
 
+def _options(name: str) -> type:
+    return _declared(name).options
+
+
 def _with_option(option: str) -> dict[str, Field]:
     """The commands that have an option, and its declaration in each."""
-    declared = ((name, field) for name in COMMANDS for field in fields(_declared(name).options))
+    declared = ((name, field) for name in COMMANDS for field in fields(_options(name)))
     return {name: field for name, field in declared if getattr(field.declared, "name", None) == option}
 
 

@@ -1,0 +1,134 @@
+"""Tests the completion by the Tab key in real shells, at a pseudo-terminal; shells that are not installed are left out."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from gradcli.cli.main import COMMANDS
+
+pexpect = pytest.importorskip("pexpect")
+
+_START = {
+    "bash": ["bash", "--norc", "--noprofile", "-i"],
+    "zsh": ["zsh", "-f", "-i"],
+    "fish": ["fish", "--no-config", "-i"],
+}
+_LOAD = {
+    "bash": ["bind 'set bell-style none'", "bind 'set enable-bracketed-paste off'", "source gradcli.bash"],
+    "zsh": ["autoload -Uz compinit; compinit -u -D; source gradcli.zsh"],
+    "fish": ["source gradcli.fish"],
+}
+# The program that stands for gradcli and prints its arguments.
+_ECHO = "#!/bin/sh\nprintf 'ARGS:'; printf '<%s>' \"$@\"; echo ':END'\n"
+
+every_shell = pytest.mark.parametrize("shell", _START)
+
+
+class Terminal:
+    """A shell at a pseudo-terminal that has the completion."""
+
+    def __init__(self, shell: str, directory: Path, script: str) -> None:
+        if shutil.which(shell) is None:
+            pytest.skip(f"{shell} is not installed")
+        (directory / f"gradcli.{shell}").write_text(script, encoding="utf-8")
+        (directory / "gradcli").write_text(_ECHO, encoding="utf-8")
+        (directory / "gradcli").chmod(0o755)
+        (directory / "data.csv").write_text("x\n1\n", encoding="utf-8")
+        environment = {"PATH": f"{directory}:/usr/local/bin:/usr/bin:/bin", "HOME": str(directory), "TERM": "dumb"}
+        environment |= {"LC_ALL": "C.UTF-8", "PS1": "$ "}
+        words = _START[shell]
+        self.child = pexpect.spawn(
+            words[0], words[1:], env=environment, cwd=str(directory), encoding="utf-8", timeout=20, dimensions=(24, 200)
+        )
+        for line in _LOAD[shell]:
+            self.child.sendline(line)
+        self.child.sendline("printf 'REA%s\\n' DY")
+        self.child.expect_exact("READY")
+
+    def completed(self, typed: str) -> str:
+        """The arguments that the program gets where Tab is pressed after what is typed."""
+        self.child.send(typed)
+        time.sleep(0.3)
+        self.child.send("\t")
+        time.sleep(0.5)
+        self.child.send("\r")
+        self.child.expect("ARGS:(.*):END")
+        return self.child.match[1]
+
+    def close(self) -> None:
+        self.child.close(force=True)
+
+
+@pytest.fixture
+def terminal(run, tmp_path, request):
+    opened = []
+
+    def open_(shell):
+        opened.append(Terminal(shell, tmp_path, run("completion", shell).out))
+        return opened[-1]
+
+    yield open_
+    for each in opened:
+        each.close()
+
+
+@every_shell
+def test_what_is_completed(terminal, shell):
+    shown = terminal(shell)
+    for typed, arguments in (
+        ("gradcli ev", "<eval>"),
+        ("gradcli eval x --jac", "<eval><x><--jacobian>"),
+        ("gradcli eval x --backend tor", "<eval><x><--backend><torch>"),
+        ("gradcli diff x --to lat", "<diff><x><--to><latex>"),
+        ("gradcli ops logadd", "<ops><logaddexp>"),
+        ("gradcli eval x x=@dat", "<eval><x><x=@data.csv>"),
+        ("gradcli eval -f dat", "<eval><-f><data.csv>"),
+        ("gradcli fit y dat", "<fit><y><data.csv>"),
+    ):
+        assert shown.completed(typed).replace("<>", "") == arguments, typed
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+def test_a_key_takes_less_than_50_ms(run, tmp_path):
+    (tmp_path / "script").write_text(run("completion", "bash").out)
+    code = (
+        "source ./script; COMP_LINE='gradcli ops log'; COMP_POINT=${#COMP_LINE}; COMP_WORDS=(gradcli ops log); COMP_CWORD=2\n"
+        "for i in {1..20}; do _gradcli; done; echo ${#COMPREPLY[@]}"
+    )
+    start = time.perf_counter()
+    done = subprocess.run(["bash", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert int(done.stdout) > 5
+    assert (time.perf_counter() - start) / 20 < 0.05
+
+
+def test_the_script_of_powershell_has_every_command(run):
+    script = run("completion", "powershell").out
+    assert all(f"'{name}' = @{{" in script for name in COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("shell", "path"),
+    [
+        ("bash", ".local/share/bash-completion/completions/gradcli"), ("zsh", ".zfunc/_gradcli"),
+        ("fish", ".config/fish/completions/gradcli.fish"), ("powershell", ".config/powershell/gradcli-completion.ps1"),
+    ],
+)  # fmt: skip
+def test_installing(run, tmp_path, shell, path):
+    done = run("completion", shell, "--install", variables={"HOME": str(tmp_path)})
+    assert (done.status, done.err) == (0, "")
+    assert done.out.startswith(f"{tmp_path / path}\n")
+    assert (tmp_path / path).read_text(encoding="utf-8") == run("completion", shell).out
+
+
+def test_wrong_use(run, tmp_path):
+    assert "did you mean 'bash'?" in run("completion", "bahs").err
+    (tmp_path / ".config").write_text("")
+    done = run("completion", "fish", "--install", variables={"HOME": str(tmp_path)})
+    assert (done.status, "cannot write" in done.err) == (2, True)
+    assert sys.platform == "win32" or run("completion").status == 2
