@@ -28,13 +28,27 @@ def run(*words: str, **options) -> str:
 def wheel(tmp_path_factory):
     """The wheel, built from a copy of the source like a fresh checkout."""
     source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
-    copied = ["pyproject.toml", "README.md", "LICENSE", "hatch_build.py", "gradcli", "grammar"]
+    copied = ["pyproject.toml", "README.md", "LICENSE", "hatch_build.py", "gradcli", "grammar", "man"]
     subprocess.run(["cp", "-r", *(str(ROOT / name) for name in copied), str(source)], check=True)
     for prepared in PREPARED:
         (source / prepared).unlink(missing_ok=True)
     run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(out), str(source))
     (built,) = out.glob("gradcli-*.whl")
+    # Kept beside it for a second build.
+    source.rename(out / "source")
     return built
+
+
+def test_a_second_build_is_the_same(wheel, tmp_path):
+    for path in (wheel.parent / "source").rglob("*"):
+        os.utime(path)
+    source = str(wheel.parent / "source")
+    built = []
+    for directory in (tmp_path / "first", tmp_path / "second"):
+        run(sys.executable, "-m", "build", "--wheel", "--sdist", "--no-isolation", "--outdir", str(directory), source)
+        built.append({path.name: path.read_bytes() for path in directory.iterdir()})
+    assert built[0] == built[1]
+    assert built[0][wheel.name] == wheel.read_bytes()
 
 
 def test_what_is_in_the_wheel(wheel):
@@ -42,6 +56,7 @@ def test_what_is_in_the_wheel(wheel):
     assert {"gradcli/grammar/gradcli.lark", "gradcli/py.typed", *PREPARED} <= names
     assert not any(name.startswith(("tests/", "benchmarks/", "docs/")) for name in names)
     assert not any("__pycache__" in name for name in names)
+    assert {path.name for path in (ROOT / "man").iterdir()} == {Path(n).name for n in names if "/share/man/man1/" in n}
 
 
 def test_the_installed_command(wheel, tmp_path):
