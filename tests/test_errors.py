@@ -47,7 +47,7 @@ CASES = {
     "broadcasting": (["x + [1,2,3]", "x=[1,2]"], 1, "shape", (1, 1), "[2] and [3]", "sizes"),
     "an axis that is not there": (["sum(x, axis=3)", "x=[1,2]"], 1, "shape", (1, 1), "axis 3", ""),
     "an index out of bounds": (["x[5]", "x=[1,2]"], 1, "shape", (1, 1), "index 5", ""),
-    "a value that is no scalar": (["x*2", "x=[1,2]"], 1, "differentiation", (1, 1), "grad can be implicitly created only for scalar outputs", "--grad-output"),
+    "a value that is no scalar": (["x*2", "x=[1,2]"], 1, "differentiation", (1, 1), "a gradient is that of a single number", "--grad-output"),
     "orders of no scalar": (["x*2", "x=[1,2]", "--jacobian", "--order", "2"], 1, "differentiation", (1, 1), "need a scalar", "sum"),
     "a condition of many": (["1 if x else 2", "x=[1,2]"], 1, "shape", (1, 6), "one number", "where"),
     "diff of no scalar": (["diff(x*[1,2], x)", "x=1"], 1, "differentiation", (1, 1), "scalar", "diff(sum(y), x)"),

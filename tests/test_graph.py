@@ -304,9 +304,9 @@ class TestValues:
         outcome = run("graph", "y = x*2", "x=[1,2]", "--values")
         assert outcome.status == 1
         assert outcome.err == (
-            "error: grad can be implicitly created only for scalar outputs\n"
+            "error: the value has 2 elements and a gradient is that of a single number\n"
             "  | y = x*2\n  | ^^^^^^^\n"
-            "hint: the value has shape [2]: --grad-output EXPR weights its elements, --no-grad shows values alone\n"
+            "hint: --grad-output EXPR weights the elements of the value, of shape [2]; --no-grad shows values alone\n"
         )
         assert run("graph", "y = x*2", "x=[1,2]").status == 0
         assert rows(run("graph", "x*2", "x=[1,2]", "--values", "--grad-output", "[1, 0]"))[1].endswith("[1, 2]  [2, 0]")

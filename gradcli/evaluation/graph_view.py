@@ -14,6 +14,7 @@ from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import DifferentiationError, Span, locating
 from gradcli.evaluation.groups import Group, Grouping, grouped
+from gradcli.evaluation.session import no_single_number
 from gradcli.language.interpreter.provenance import Log
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.interpreter.values import as_numpy
@@ -103,8 +104,8 @@ def _gradients(request: GraphRequest, value: Any) -> dict[Any, Any]:
     with locating(source, request.program.body[-1].span):
         if value.shape and request.grad_output is None:
             raise DifferentiationError(
-                "grad can be implicitly created only for scalar outputs",
-                hint=f"the value has shape {list(value.shape)}: --grad-output EXPR weights its elements, "
+                no_single_number(value.shape),
+                hint=f"--grad-output EXPR weights the elements of the value, of shape {list(value.shape)}; "
                 "--no-grad shows values alone",
             )
 

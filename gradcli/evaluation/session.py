@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
@@ -403,6 +404,12 @@ def _leaf(array: Any, requires_grad: bool) -> Tensor:
     return Tensor(array).requires_grad_(requires_grad and arrays.is_floating(array))
 
 
+def no_single_number(shape: Sequence[int]) -> str:
+    """The message for a value that has no gradient because it is more or less than one number."""
+    count = math.prod(shape)
+    return f"the value has {count} element{'' if count == 1 else 's'} and a gradient is that of a single number"
+
+
 def _backward(request: EvaluationRequest, value: Any, by: Mapping[str, Tensor], result: Result) -> None:
     """Set the gradients of `result`, unless only Jacobians were requested."""
     shape = arrays.shape(value)
@@ -414,8 +421,8 @@ def _backward(request: EvaluationRequest, value: Any, by: Mapping[str, Tensor], 
             result.grad = {}
             return
         raise DifferentiationError(
-            "grad can be implicitly created only for scalar outputs",
-            hint=f"the value has shape {list(shape)}: --jacobian differentiates each element, "
+            no_single_number(shape),
+            hint=f"--jacobian differentiates each element of the value, of shape {list(shape)}; "
             "--grad-output EXPR weights them, --no-grad gives the value alone",
         )
     if isinstance(value, Tensor) and value.requires_grad:
