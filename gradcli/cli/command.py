@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
 from gradcli.cli import options as opt
-from gradcli.cli.options import Field, Option, fields
+from gradcli.cli.options import Field, Option, fields, fields_called
 from gradcli.cli.process.environment import Environment
 from gradcli.errors import ExitStatus, GradcliError, UsageError
 from gradcli.named_tuples import NamedTuple
@@ -129,6 +129,17 @@ _ALL = "--help-all"
 _HELP = ("--help", _ALL)
 # A word that looks like a short option.
 _SHORT = re.compile(r"-[A-Za-z][\w-]*")
+
+
+def _declared_for(options: type, words: Iterable[str]) -> dict[str, Field]:
+    """The options by name: those among the words alone where each is called as its field, to spare the evaluation of
+    other declarations, else all."""
+    given = {word.partition("=")[0] for word in words if word.startswith("--") or _SHORT.fullmatch(word)}
+    given -= {"--", *_HELP}
+    found = _by_name(fields_called(options, (name[2:].replace("-", "_") for name in given)))
+    return found if found.keys() == given else _by_name(fields(options))
+
+
 # What the types of numbers are called in messages.
 _NUMBERS = {int: "a whole number in digits", float: "a number"}
 
@@ -139,8 +150,7 @@ def _parsed(options: type, words: Sequence[str], path: str, elsewhere: Elsewhere
     A program, the first word that is not an option, may start with a minus; a value before it is reported where the
     words are read.
     """
-    # A command line without options is spared the declarations of all of them.
-    declared = _by_name(fields(options)) if any(word.startswith("-") for word in words) else {}
+    declared = _declared_for(options, words)
     argument = opt.argument(options)
     texts: dict[str, list[str]] = {}
     others: list[str] = []

@@ -289,6 +289,12 @@ def fields(options: type) -> Sequence[Field]:
     return [Field(options, name) for name in _names(options)]
 
 
+def fields_called(options: type, names: Iterable[str]) -> Sequence[Field]:
+    """The fields among the names."""
+    known = {*_names(options)}
+    return [Field(options, name) for name in names if name in known]
+
+
 @cache
 def argument(options: type) -> Field | None:
     """The field of the words that are no options, which comes first in a class that has one."""
