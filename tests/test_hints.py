@@ -561,3 +561,17 @@ def test_command_lines_in_messages_have_commands_and_options_that_there_are():
             assert every.issuperset(hints._OPTION.findall(text)), text
         for name, rest in re.findall(r"\bgradcli ([a-z]+)\b((?:(?! and )[^,;:()\n])*)", text):
             assert name not in known or known[name].issuperset(hints._OPTION.findall(rest)), text
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["maximize", "x*exp(-x)", "x=0.5"], "gradcli minimize --max"), (["maximize", "x < ", "x=0.5"], "gradcli --help"),
+        (["eval", "x**2", "x=1", "--jso"], "did you mean --json?"), (["eval", "x**2", "x=1", "--hessian"], "did you mean --order?"),
+        (["root", "x**2 = 2"], "did you mean 'solve'?"), (["evl", "x <"], "gradcli --help"),
+    ],
+)  # fmt: skip
+def test_a_proposal_is_tried_on_the_program(run, words, hint):
+    done = run(*words)
+    assert (done.status, done.out) == (2, "")
+    assert hint in done.err

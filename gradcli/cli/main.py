@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
+from io import StringIO
 from itertools import pairwise
 from typing import Any
 
@@ -90,6 +91,7 @@ def explained(error: Exception) -> GradcliError:
 
 
 def _report(error: GradcliError, cause: Exception, arguments: Sequence[str], environment: Environment) -> ExitStatus:
+    _check_proposal(error, arguments, environment)
     if "--traceback" in arguments:
         # Imported here because it compiles regular expressions.
         import traceback
@@ -97,6 +99,36 @@ def _report(error: GradcliError, cause: Exception, arguments: Sequence[str], env
         environment.write_error("".join(traceback.format_exception(cause)).rstrip())
     environment.report(error, wants_json(arguments))
     return error.exit_status
+
+
+# The limits of the trial of a proposal: about 0.1 s.
+_TRIAL = ("--max-steps", "20000", "--max-elements", "200000")
+# Commands that only compute, so that a trial writes no file.
+_COMPUTING = ("eval", "diff", "check", "graph", "series", "solve", "minimize", "propagate")
+
+
+def _check_proposal(error: GradcliError, arguments: Sequence[str], environment: Environment) -> None:
+    """Replace the hint at another command or option where that fails with the words of this command line."""
+    proposed = getattr(error, "proposed", None)
+    if proposed is None:
+        return
+    word = error.word  # type: ignore[attr-defined]
+    words = [part for a in arguments for part in (proposed.split() if a == word else [a])]
+    # Standard input can be read once alone, and without a program there is nothing to try.
+    programs = [w for w in words[1:] if not w.startswith("--") and "=" not in w]
+    if words[0] not in _COMPUTING or not programs or any(w == "-" or w.endswith("@-") for w in words):
+        return
+    if any(w.startswith(("--save", "-o", "--output", "--max-")) for w in words):
+        return
+    trial = environment._replace(stdin=None, stdout=StringIO(), stderr=StringIO())
+    try:
+        command.call(COMMANDS, [words[0], *_TRIAL, *words[1:]], trial, lambda _options: ExitStatus.SUCCESS)
+    except GradcliError as failure:
+        # A name without a value, a value that is yet to be given and a trial that is too long say nothing against it.
+        if failure.kind in ("usage", "syntax") and "requires an argument" not in failure.message:
+            error.hint = error.otherwise  # type: ignore[attr-defined]
+    except Exception:
+        return
 
 
 def wants_json(arguments: Sequence[str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from gradcli.errors import UsageError, closest_word, did_you_mean
@@ -20,6 +21,8 @@ _OPTION_SYNONYMS = {
     **dict.fromkeys(("--out", "--save"), "--output"),
     **dict.fromkeys(("--silent",), "--quiet"),
 }
+# The command, with an option, that a hint proposes.
+_PROPOSED = re.compile(r"did you mean '(\w+)'\?|^gradcli (\w+ --\w+) ")
 # Names that other tools use for the option with the start of a search.
 _STARTS = ("--start", "--init", "--initial", "--guess", "--p0", "--x0")
 # Command names that other tools use, and the hints for them.
@@ -55,12 +58,25 @@ _COMMAND_HINTS = {
 }
 
 
+class UnknownWordError(UsageError):
+    """An unknown command or option. The hint proposes to replace `word` by the words of `proposed`; where that fails on
+    the program of the command line, `otherwise` is the hint."""
+
+    def __init__(self, message: str, hint: str, word: str, proposed: str, otherwise: str) -> None:
+        super().__init__(message, hint=hint)
+        self.word, self.proposed, self.otherwise = word, proposed, otherwise
+
+
 def unknown_command(name: str, commands: Collection[str]) -> UsageError:
     a_word = name.isidentifier() and "_" not in name
     general = "gradcli --help lists the commands" if a_word else f"gradcli eval {name!r} evaluates a program"
     otherwise = _COMMAND_HINTS.get(name.casefold(), general)
     hint = otherwise if name.casefold() in _COMMAND_HINTS else did_you_mean(name, commands, otherwise)
-    return UsageError(f"there is no command {name!r}", hint=hint)
+    message = f"there is no command {name!r}"
+    proposed = _PROPOSED.search(hint or "")
+    if proposed is None:
+        return UsageError(message, hint=hint)
+    return UnknownWordError(message, hint or "", name, proposed[1] or proposed[2], general)
 
 
 def unknown_option(
@@ -68,16 +84,19 @@ def unknown_option(
 ) -> UsageError:
     """The error of an option that `path`, as in `gradcli eval`, lacks; `elsewhere` gives the commands that have it."""
     known = [*(name for name in options if name.startswith("--")), "--help"]
+    message, otherwise = f"there is no option {word}", f"{path} --help lists the options"
     if path == "gradcli help":
-        return UsageError(f"there is no option {word}", hint=f"{path} {word.lstrip('-')} explains it")
+        return UsageError(message, hint=f"{path} {word.lstrip('-')} explains it")
     if _OPTION_SYNONYMS.get(word, "").partition(" ")[0] in known:
-        return UsageError(f"there is no option {word}", hint=f"did you mean {_OPTION_SYNONYMS[word]}?")
+        proposed = _OPTION_SYNONYMS[word]
+        return UnknownWordError(message, f"did you mean {proposed}?", word, proposed, otherwise)
     if word in _STARTS and path != "gradcli":
         hint = "a start is a value behind the program: x=1 in gradcli fit and minimize, x~1 in gradcli solve"
-        return UsageError(f"there is no option {word}", hint=hint)
+        return UsageError(message, hint=hint)
+    if path != "gradcli" and (others := elsewhere(word)):
+        return UsageError(message, hint=f"{word} is an option of gradcli {', gradcli '.join(others)}")
     meant = [name for name in known if name.startswith(f"-{word}")]
     close = meant[0] if len(meant) == 1 else closest_word(word, known)
-    hint = f"did you mean {close}?" if close else f"{path} --help lists the options"
-    if path != "gradcli" and (others := elsewhere(word)):
-        hint = f"{word} is an option of gradcli {', gradcli '.join(others)}"
-    return UsageError(f"there is no option {word}", hint=hint)
+    if close:
+        return UnknownWordError(message, f"did you mean {close}?", word, close, otherwise)
+    return UsageError(message, hint=otherwise)
