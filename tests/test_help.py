@@ -46,7 +46,7 @@ class TestPages:
             assert "".join(narrow).count("…") == "".join(wide).count("…")
             # What can be copied is not wrapped, and names of options and of their values are not cut.
             long = [line for line in narrow if len(line) > 40 and " " in line.strip()]
-            assert all(re.match(r" *(gradcli|-|[A-Z|]+ )", line) for line in long)
+            assert all(re.match(r" *(gradcli|echo|-|[A-Z|]+ )", line) for line in long)
 
     def test_all_options_are_explained_and_the_limits_last(self, run):
         lines = page(run, "eval", "--help-all")
