@@ -339,7 +339,7 @@ def test_quit_ends_a_file(run):
 
 
 def test_gradcli_alone_prints_the_help_where_there_is_no_terminal(run):
-    assert "Usage" in run().out
+    assert "gradcli eval" in run().out
 
 
 def test_a_pipe_is_answered_line_by_line():
