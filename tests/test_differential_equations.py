@@ -203,7 +203,10 @@ def test_times_that_descend_or_repeat(run):
         ("odeint(lambda y, t: -sqrt(y), 1, [0, 2*x])", "the step becomes too small at t = 2"),
         ("odeint(lambda y, t: [y, y], x, [0, 2])", "the right side has 2 values for 1 states"),
         ("odeint(x, 1, [0, 2])", "'odeint' needs a function"),
-        ("odeint(lambda y, t: y, x, [0, 1], rtol=3)", "rtol= is a number above 0 and up to 0.01, and atol= is 0 or more"),
+        (
+            "odeint(lambda y, t: y, x, [0, 1], rtol=3)",
+            "rtol= is a number above 0 and up to 0.01, and atol= is 0 or more",
+        ),
         ("solve_ivp(lambda t, y: y, (0, 1), [x], method='RK99').y", "there is no method 'RK99'"),
     ],
 )

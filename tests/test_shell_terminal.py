@@ -101,7 +101,7 @@ def opened(tmp_path: Path) -> Iterator[Callable[..., Terminal]]:
     def opened(*arguments: str, columns: int = 80, **more: str) -> Terminal:
         unwanted = ("NO_COLOR", "COLUMNS", "LINES", "TERM")
         variables = {name: value for name, value in os.environ.items() if name not in unwanted}
-        variables |= {"TERM": "xterm", "XDG_STATE_HOME": str(tmp_path), "PYTHONPATH": str(PACKAGE)} | more
+        variables |= {"TERM": "xterm", "XDG_CONFIG_HOME": str(tmp_path), "PYTHONPATH": str(PACKAGE)} | more
         terminals.append(Terminal([*arguments], columns, variables))
         return terminals[-1]
 

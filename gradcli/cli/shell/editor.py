@@ -38,7 +38,7 @@ from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
 
-from gradcli.cli.shell.history_file import HistoryFile, path_of
+from gradcli.cli.shell.history_file import HistoryFile, default_path
 from gradcli.cli.shell.typed_text import CONTINUED, PROMPT, inputs_of, is_complete
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Editor:
         environment = session.environment
         self._buffer = Buffer(
             completer=_Completer(session),
-            history=_History(HistoryFile(path_of(environment.variables))),
+            history=_History(HistoryFile(default_path())),
             multiline=True,
             enable_history_search=True,
         )

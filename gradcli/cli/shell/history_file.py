@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
+
+import typer
 
 # The most inputs that are kept, and bytes of the file from which it is looked at whether there are more.
 _MOST_INPUTS, _LOOKED_AT = 10_000, 2_000_000
 _OWNER_ALONE, _FOLDER_OF_OWNER = 0o600, 0o700
 
 
-def path_of(variables: Mapping[str, str]) -> str:
-    """The path of the file, by the environment variables of the process."""
-    state = variables.get("XDG_STATE_HOME") or variables.get("LOCALAPPDATA")
-    home = variables.get("HOME") or os.path.expanduser("~")
-    return os.path.join(state or os.path.join(home, ".local", "state"), "gradcli", "shell-history")
+def default_path() -> str:
+    """The path of the file, in the folder that the system has for the settings of a program."""
+    return os.path.join(typer.get_app_dir("gradcli"), "shell-history")
 
 
 class HistoryFile:
