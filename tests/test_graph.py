@@ -304,7 +304,7 @@ class TestValues:
         outcome = run("graph", "y = x*2", "x=[1,2]", "--values")
         assert outcome.status == 1
         assert outcome.err == (
-            "error: the value has 2 elements and a gradient is that of a single number\n"
+            "error: the value has 2 elements and a gradient is that of a single number (grad can be implicitly created only for scalar outputs)\n"
             "  | y = x*2\n  | ^^^^^^^\n"
             "hint: --grad-output EXPR weights the elements of the value, of shape [2]; --no-grad shows values alone\n"
         )

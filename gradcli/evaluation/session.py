@@ -405,9 +405,12 @@ def _leaf(array: Any, requires_grad: bool) -> Tensor:
 
 
 def no_single_number(shape: Sequence[int]) -> str:
-    """The message for a value that has no gradient because it is more or less than one number."""
+    """The message for a value that has no gradient because it is more or less than one number, with PyTorch's words."""
     count = math.prod(shape)
-    return f"the value has {count} element{'' if count == 1 else 's'} and a gradient is that of a single number"
+    return (
+        f"the value has {count} element{'' if count == 1 else 's'} and a gradient is that of a single number "
+        "(grad can be implicitly created only for scalar outputs)"
+    )
 
 
 def _backward(request: EvaluationRequest, value: Any, by: Mapping[str, Tensor], result: Result) -> None:
