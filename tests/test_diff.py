@@ -895,7 +895,7 @@ def test_a_function_that_a_language_lacks(run):
     outcome = run("diff", "gamma(x)", "--to", "sql")
     assert outcome.status == 1
     assert "'gamma' cannot be written as sql" in outcome.err
-    assert "--to text or latex or python or c" in outcome.err
+    assert "--to text, latex, python, c" in outcome.err
 
 
 def test_a_function_that_a_language_lacks_is_called_as_in_the_program(run):

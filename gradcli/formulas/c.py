@@ -5,29 +5,27 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import DifferentiationError
 from gradcli.formulas.documents import Code, Document, Formulas, functions
-from gradcli.formulas.naming import Names, Naming, with_underscores
+from gradcli.formulas.naming import Names, Naming, elements_of_rows, in_ascii, with_underscores
+from gradcli.formulas.scalar_spellings import ScalarSyntax, scalar_functions, scalar_parts
 from gradcli.formulas.stability import stable
-from gradcli.formulas.text import negated, sinc
+from gradcli.formulas.text import negated
 from gradcli.formulas.text_writer import (
-    ATOM,
     COMPARE,
     CONDITIONAL,
-    SCALAR_FUNCTIONS,
     SUM,
-    TANHSHRINK,
     TIMES,
     UNARY,
     BooleanConversion,
     Fragment,
     Language,
-    by_part,
     calls,
     expect_numbers,
     function,
@@ -63,8 +61,6 @@ _MACROS = re.compile(
 )
 # Names with this beginning are reserved for the compiler; only lower-case parameters may begin with an underscore.
 _COMPILERS = re.compile("_[A-Z_]")
-# Characters to escape: those outside ASCII, and the letters u and U where they would read as an escape.
-_ESCAPE = re.compile("u(?=[0-9a-f]{4})|U(?=[0-9a-f]{8})|[^\x00-\x7f]")
 
 
 def c(program: Program, names: Names, *, name: str, doc: str, short: int) -> Code:
@@ -96,10 +92,6 @@ def _parameter(name: str, shape: Shape) -> str:
     return f"{'const ' if shape else ''}double {name}{''.join(f'[{size}]' for size in shape)}"
 
 
-def _elements(name: str, key: Sequence[int]) -> Iterator[str]:
-    yield name + "".join(f"[{i}]" for i in key)
-
-
 def _number(value: Any) -> Fragment:
     """A floating-point constant: 1/2 of integers would be 0 in C."""
     if arrays.dtype_name(value) == "bool":
@@ -117,13 +109,8 @@ def _array(_constant: Any) -> Fragment:
 
 
 def _spellings(name: str) -> Iterator[str]:
-    name = _ESCAPE.sub(_escaped, name)
+    name = in_ascii(name)
     return with_underscores(f"v{name}" if _COMPILERS.match(name) else name, _is_taken)
-
-
-def _escaped(match: re.Match[str]) -> str:
-    code = ord(match.group())
-    return f"u{code:04x}" if code < 0x10000 else f"U{code:08x}"
 
 
 def _is_taken(name: str) -> bool:
@@ -137,99 +124,32 @@ def _whole_power(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
     return function("pow", base.text, _number(n).text)
 
 
-def _clip(_equation: Equation, operands: Sequence[Fragment], part: Callable[[str], str]) -> Fragment:
-    x, lower, upper = (o.at(SUM) for o in operands)
-    x = part(f"{x} < {lower} || {lower} != {lower} ? {lower} : {x}")
-    return Fragment(f"{x} > {upper} || {upper} != {upper} ? {upper} : {x}", CONDITIONAL)
-
-
-def _remainder(_equation: Equation, operands: Sequence[Fragment], part: Callable[[str], str]) -> Fragment:
-    """The remainder with the sign of the divisor; fmod computes it without rounding."""
-    rest, y = part(f"fmod({operands[0].text}, {operands[1].text})"), operands[1].at(SUM)
-    return Fragment(f"{_has_other_sign(rest, y)} ? {rest} + {y} : {rest}", CONDITIONAL)
-
-
-def _floor_divide(_equation: Equation, operands: Sequence[Fragment], part: Callable[[str], str]) -> Fragment:
-    x, y = (o.at(ATOM) for o in operands)
-    rest = part(f"fmod({operands[0].text}, {operands[1].text})")
-    return Fragment(f"{y} == 0.0 ? {x}/{y} : rint(({x} - {rest})/{y}) - ({_has_other_sign(rest, y)})", CONDITIONAL)
-
-
-def _has_other_sign(rest: str, divisor: str) -> str:
-    return f"{rest} != 0.0 && ({rest} < 0.0) != ({divisor} < 0.0)"
-
-
-def _sinc_or_wave(name: str, x: str) -> str:
-    if name != "sinc":
-        return f"{name}({x})"
-    x, pi = x if x.isidentifier() else f"({x})", repr(math.pi)
-    return f"({x} == 0.0 ? 1.0 : sin({pi}*{x})/({pi}*{x}))"
-
-
 def _document(formulas: Formulas) -> Document:
     return functions(stable(formulas, LANGUAGE), c, _NAMING)
 
 
-_NAMING = Naming(_spellings, elements=_elements)
+_NAMING = Naming(_spellings, elements=elements_of_rows)
+# Comparing with itself needs no macro that a C++ compiler has made a function.
+_SYNTAX = ScalarSyntax(partial(re.sub, r"isnan\((.*?)\)", r"\1 != \1"), "{} ? {} : {}".format, CONDITIONAL)
 
 LANGUAGE = Language(
     name="c",
     comment="//",
     functions={
         **operators("// % @ **"),
-        **SCALAR_FUNCTIONS,
-        "sigmoid": template("1.0/(1.0 + exp(-{0}))", TIMES),
-        "logsigmoid": template("fmin({0}, 0.0) - log1p(exp(-fabs({0})))", SUM),
-        "softplus": template("fmax({0}, 0.0) + log1p(exp(-fabs({0})))", SUM),
-        # The equal case comes first: the difference of two equal infinities is nan.
-        "logaddexp": template(
-            "{0} == {1} ? {0} + 0.6931471805599453 : fmax({0}, {1}) + log1p(exp(-fabs({0} - {1})))", CONDITIONAL
-        ),
-        "logcosh": template(
-            "fabs({0}) < 1.0 ? log1p(2.0*pow(sinh({0}/2.0), 2.0)) "
-            ": fabs({0}) + log1p(exp(-2.0*fabs({0}))) - 0.6931471805599453",
-            CONDITIONAL,
-        ),
-        "logaddexp2": template(
-            "{0} == {1} ? {0} + 1.0 : fmax({0}, {1}) + log1p(exp2(-fabs({0} - {1})))/0.6931471805599453", CONDITIONAL
-        ),
-        "sech": template("1.0/cosh({0})", TIMES),
-        "csch": template("1.0/sinh({0})", TIMES),
-        "coth": template("1.0/tanh({0})", TIMES),
-        "softsign": template("{0}/(1.0 + fabs({0}))", TIMES),
-        "tanhshrink": template(f"fabs({{0}}) < 0.01 ? {TANHSHRINK} : {{0}} - tanh({{0}})", CONDITIONAL),
-        "relu": template("{0} < 0.0 ? 0.0 : {0}", CONDITIONAL, inner=SUM),
+        **scalar_functions(_SYNTAX),
         "sign": template("{0} != {0} ? {0} : ({0} > 0.0) - ({0} < 0.0)", CONDITIONAL, inner=SUM),
-        # Not fmax and fmin, which ignore nan.
-        "maximum": template("{0} > {1} || {0} != {0} ? {0} : {1}", CONDITIONAL, inner=SUM),
-        "minimum": template("{0} < {1} || {0} != {0} ? {0} : {1}", CONDITIONAL, inner=SUM),
-        "where": lambda _equation, operands: Fragment(
-            f"{operands[0].at(COMPARE)} ? {operands[1].at(COMPARE)} : {operands[2].at(CONDITIONAL)}", CONDITIONAL
-        ),
-        "xlogy": template("{0} == 0.0 && {1} == {1} ? 0.0 : {0}*log({1})", CONDITIONAL),
-        "xlog1py": template("{0} == 0.0 && {1} == {1} ? 0.0 : {0}*log1p({1})", CONDITIONAL),
-        "rsqrt": lambda _equation, operands: Fragment(f"1.0/sqrt({operands[0].text})", TIMES),
         "negative": negated,
         "whole_power": _whole_power,
         "logical_and": template("({0} && {1})"),
         "logical_or": template("({0} || {1})"),
         "logical_not": template("!{0}", UNARY),
-        "sech_square": template("pow(cosh({0}), -2.0)"),
     },
     others=calls("c", lambda primitive: primitive.spelling.get("c", "")),
     number=_number,
     array=_array,
     document=_document,
-    with_parts={
-        "clip": _clip,
-        "remainder": _remainder,
-        "floor_divide": _floor_divide,
-        "sinc": sinc(_sinc_or_wave, _number),
-        "sinpi": by_part(
-            "remainder({0}, 2.0)", "sin(3.141592653589793*(fabs({0}) > 0.5 ? copysign(1.0, {0}) - {0} : {0}))"
-        ),
-        "cospi": by_part("remainder({0}, 2.0)", "sin(3.141592653589793*(0.5 - fabs({0})))"),
-    },
+    with_parts=scalar_parts(_SYNTAX),
     truths=BooleanConversion(
         lambda truth: Fragment(f"1.0*{truth.at(UNARY)}", TIMES),
         lambda number: Fragment(f"{number.at(SUM)} != 0.0", COMPARE),

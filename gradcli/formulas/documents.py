@@ -36,21 +36,23 @@ class Document(NamedTuple):
 
 
 class Code(NamedTuple):
-    """The import or include lines at the head of a file, and one function."""
+    """One function, with what a file must have before it (import or include lines, definitions) and after it."""
 
     head: Sequence[str]
     function: str
+    tail: Sequence[str] = ()
 
     @property
     def whole(self) -> str:
-        """The function with the head that it needs."""
+        """The function with the definitions that it needs."""
         return file_of([self])
 
 
 def file_of(parts: Sequence[Code]) -> str:
-    """The text of a file with several functions, whose head lines are not repeated."""
+    """The text of a file with several functions, whose other parts are not repeated."""
     head = "\n".join(dict.fromkeys(line for part in parts for line in part.head))
-    return "\n\n\n".join([*([head] if head else []), *(part.function for part in parts)])
+    tail = dict.fromkeys(definition for part in parts for definition in part.tail)
+    return "\n\n\n".join([*([head] if head else []), *(part.function for part in parts), *tail])
 
 
 class WriteFunction(Protocol):

@@ -7,7 +7,7 @@ from importlib import import_module
 from gradcli.formulas.documents import Document, Formulas
 from gradcli.formulas.text_writer import Language, UnsupportedPrimitiveError
 
-NAMES = ("text", "latex", "python", "c", "sql", "polars")
+NAMES = ("text", "latex", "python", "c", "julia", "javascript", "rust", "matlab", "excel", "sql", "polars")
 
 
 # The dialects of SQL.
@@ -29,5 +29,5 @@ def document(name: str, formulas: Formulas, dialect: str | None = None) -> Docum
     except UnsupportedPrimitiveError as error:
         others = [n for n in NAMES if n != name and find(n).writes(error.primitive)]
         if others:
-            error.hint = f"--to {' or '.join(others)} can"
+            error.hint = f"--to {', '.join(others[:-1])} or {others[-1]} can" if others[1:] else f"--to {others[0]} can"
         raise

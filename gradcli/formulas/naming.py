@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -19,6 +20,25 @@ def with_underscores(name: str, taken: Callable[[str], bool] = lambda _name: Fal
 def in_brackets(name: str, key: Key) -> Iterator[str]:
     """The name of an element of a tensor in Python's syntax."""
     yield element_name(name, key)
+
+
+def elements_of_rows(name: str, key: Key) -> Iterator[str]:
+    """The name of an element of an array of arrays, as in C."""
+    yield name + "".join(f"[{i}]" for i in key)
+
+
+# Characters to escape: those outside ASCII, and the letters u and U where they would read as an escape.
+_ESCAPE = re.compile("u(?=[0-9a-f]{4})|U(?=[0-9a-f]{8})|[^\x00-\x7f]")
+
+
+def in_ascii(name: str) -> str:
+    """A name with its characters outside ASCII as u03c3 or U0001d7d8; different names stay different."""
+    return _ESCAPE.sub(_escaped, name)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    return f"u{code:04x}" if code < 0x10000 else f"U{code:08x}"
 
 
 class Naming(NamedTuple):

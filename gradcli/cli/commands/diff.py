@@ -257,7 +257,15 @@ def _check(options: DiffOptions) -> None:
     if options.order < 1:
         raise UsageError("--order is 1 or more", hint="--order 2 is the second derivative")
     if options.to not in languages.NAMES:
-        meant = {"tex": "latex", "numpy": "python", "py": "python", "c++": "c"}.get(options.to)
+        meant = {
+            "tex": "latex",
+            "numpy": "python",
+            "py": "python",
+            "c++": "c",
+            "js": "javascript",
+            "octave": "matlab",
+            "xlsx": "excel",
+        }.get(options.to)
         hint = (
             f"did you mean '{meant}'?"
             if meant
