@@ -173,6 +173,7 @@ _HOMES = {
     "jacobian": "gradcli.calculus.calling_conventions",
     "linspace": "gradcli.autograd.creation_functions",
     "load": "gradcli.utils.serialization",
+    "load_ipython_extension": "gradcli.cli.notebook",
     "logspace": "gradcli.autograd.creation_functions",
     "long": "gradcli.autograd.dtype_names",
     "make_ggnvp": "gradcli.calculus.differential_operators",

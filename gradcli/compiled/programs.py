@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays, limits
 from gradcli.compiled.computation import Compiled
-from gradcli.errors import BindingError, UsageError, as_bool, did_you_mean, expect
+from gradcli.errors import BindingError, GradcliError, UsageError, as_bool, did_you_mean, expect
 from gradcli.evaluation import python_values
 from gradcli.evaluation.session import EvaluationRequest
 from gradcli.language.interpreter.run import evaluate
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from gradcli.proofs.proved_recordings import ProvedRecordings
 
 
+# The steps after which a notebook shows the text of a program, not its formula: about a tenth of a second.
+_FORMULA_STEPS = 100_000
+
+
 class CompiledProgram(Compiled):
     """A parsed program. It is called with its inputs by name."""
 
@@ -41,6 +45,22 @@ class CompiledProgram(Compiled):
 
     def __repr__(self) -> str:
         return f"<program {self.program.source!r}>"
+
+    def _repr_latex_(self) -> str | None:
+        """The program as a formula for notebooks; None where it has none, or where simplifying takes too many steps."""
+        from gradcli.formulas.documents import with_squares
+        from gradcli.formulas.latex import latex
+        from gradcli.formulas.symbolic import derivatives_as_formulas
+
+        if not self.inputs:
+            return None
+        try:
+            with limits.within(_FORMULA_STEPS, MAX_ELEMENTS):
+                formulas = derivatives_as_formulas(self.program, {}, self.inputs[:1])
+                written = latex(formulas._replace(derivatives={"value": with_squares(formulas.value)}))
+                return f"$\\displaystyle {written.text}$"
+        except GradcliError:
+            return None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle by source text and limits; recordings are made anew."""

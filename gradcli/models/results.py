@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
 
+from gradcli.io.text_tables import Table, as_html, plain
+
 
 class Iteration(NamedTuple):
     """The progress of a search: its iteration number, objective, gradient norm and point (a vector). The last two are
@@ -31,6 +33,28 @@ MAY_BE_NULL = {_NULL: True}
 
 # Types that JSON represents directly, tested first because most values have them.
 _PLAIN = frozenset({float, int, bool, str, type(None)})
+
+
+class Reported:
+    """A result that prints as the tables of its command: as text, and in a notebook as HTML."""
+
+    def report(self) -> Sequence[Table]:
+        """The tables, short enough for a screen."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return "\n".join(plain(table) for table in self.report() if table.rows).rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        return as_html([table for table in self.report() if table.rows])
+
+    def __init_subclass__(cls) -> None:
+        # IPython prefers the __repr__ of a class, which a dataclass has, to what its bases have.
+        cls._repr_pretty_ = cls._repr_pretty_  # type: ignore[method-assign]
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))
+
 
 # A callback that receives each iteration.
 ProgressCallback = Callable[[Iteration], object]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, BinaryIO, Protocol
@@ -261,7 +261,15 @@ def sources(
     for name, value in values_of_vars_option(options, environment, dtype, values).items():
         if name in reads:
             values[name] = value
-    return Sources(program, values)
+    return Sources(program, values | _of_caller(environment, reads, values, dtype))
+
+
+def _of_caller(
+    environment: Environment, reads: Iterable[str], given: Container[str], dtype: str
+) -> dict[str, Callable[[], Any]]:
+    """The functions that return the values of the names of a notebook that the program reads and nothing else gives."""
+    names = [name for name in reads if name in environment.names and name not in given]
+    return {name: partial(_read, environment.names[name], dtype) for name in names}
 
 
 def values_of_vars_option(
@@ -297,7 +305,7 @@ def _unused(name: str, program: Module, reads: Mapping[str, Any], given: Mapping
 def _read(number: Any, dtype: str) -> Any:
     """A value from a file; decimals that were kept exact become floats unless exact arithmetic is used."""
     if mathematical_constants.is_exact():
-        return number
+        return number.tolist() if hasattr(number, "tolist") else number
     return arrays.astype(float(number) if isinstance(number, float) else number, dtype)
 
 

@@ -9,8 +9,9 @@ from gradcli.arrays.backends import BackendStatus, Device
 from gradcli.cli import options as opt
 from gradcli.cli.command import Command
 from gradcli.cli.process.environment import Environment
-from gradcli.cli.rendering.render import Table, show, show_json
+from gradcli.cli.rendering.render import show, show_json
 from gradcli.errors import ExitStatus
+from gradcli.io.text_tables import Table
 
 _HEADER = ("backend", "version", "device", "what it is", "memory", "free")
 

@@ -11,9 +11,10 @@ from gradcli.cli import options as opt
 from gradcli.cli.arguments import inputs
 from gradcli.cli.command import Command
 from gradcli.cli.process.environment import Environment
-from gradcli.cli.rendering.render import Table, number_text, opening, show, show_json
+from gradcli.cli.rendering.render import opening, show, show_json
 from gradcli.compiled.derivative_check import Checked, check_program
 from gradcli.errors import DifferentiationError, ExitStatus, UsageError
+from gradcli.io.text_tables import Table, number_text
 from gradcli.language.names import scope
 from gradcli.language.syntax.tree import Module
 

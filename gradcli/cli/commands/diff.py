@@ -12,13 +12,14 @@ from gradcli.cli import options as opt
 from gradcli.cli.arguments import inputs
 from gradcli.cli.command import Command
 from gradcli.cli.process.environment import Environment
-from gradcli.cli.rendering.render import number_text, show_json
+from gradcli.cli.rendering.render import show_json
 from gradcli.cli.rendering.warning_output import warning_json, warning_text
 from gradcli.errors import ExitStatus, Span, UnknownNameError, UsageError, did_you_mean
 from gradcli.evaluation.diagnose import Warning, unused_parts
 from gradcli.formulas import languages
 from gradcli.formulas.documents import Document, Formulas, one_line
 from gradcli.formulas.symbolic import compared_for_equality, derivatives_as_formulas, tests_equality
+from gradcli.io.text_tables import number_text
 from gradcli.language.formula_lists import LabelledFormula, formulas_of
 from gradcli.language.names import scope
 from gradcli.language.suggestions.joined_names import call_of_last_function, function_of_a_letter

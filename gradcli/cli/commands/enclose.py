@@ -6,8 +6,9 @@ from typing import Any, Protocol
 
 from gradcli.cli.arguments import inputs
 from gradcli.cli.process.environment import Environment
-from gradcli.cli.rendering.render import Table, opening, show, show_json
+from gradcli.cli.rendering.render import opening, show, show_json
 from gradcli.errors import ExitStatus, UsageError
+from gradcli.io.text_tables import Table
 from gradcli.limits import MAX_PRECISION
 from gradcli.proofs import enclosed
 from gradcli.proofs.enclosed import Enclosure

@@ -15,6 +15,7 @@ from gradcli.errors import BindingError, ExitStatus, Span, UsageError, did_you_m
 from gradcli.evaluation.nested_lists import items, unreadable
 from gradcli.io import variables
 from gradcli.models.data import DataTable, table_of
+from gradcli.models.fitting import fit_tables
 from gradcli.models.fitting.estimation import SearchOptions
 from gradcli.models.fitting.fit_execution import execute
 from gradcli.models.fitting.fit_files import FitFiles
@@ -250,7 +251,7 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
         for fit in found.fits:
             model_report.report({"model": given.text}, fit, environment)
     elif options.by is None:
-        model_report.show_tables(fit_report.tables(found.fits[0], options.level), environment)
+        model_report.show_tables(fit_tables.tables(found.fits[0], options.level), environment)
     else:
         fit_report.tell_groups(found.fits, options.by, environment)
     account = summary_of(found.fits)

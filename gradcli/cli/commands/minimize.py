@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated
 
 from gradcli.cli import options as opt
 from gradcli.cli.arguments import inputs, model_arguments, table_reading
 from gradcli.cli.command import Command
 from gradcli.cli.process.environment import Environment
 from gradcli.cli.rendering import model_report
-from gradcli.cli.rendering.render import Table, number_text
 from gradcli.errors import EvaluationError, ExitStatus
-from gradcli.models.optima import histories
-from gradcli.models.optima.minima import METHODS, Minimum, minimize
+from gradcli.models.optima import histories, minimum_tables
+from gradcli.models.optima.minima import METHODS, minimize
 from gradcli.models.optima.training import SCHEDULES
 from gradcli.models.packing import Packing
 from gradcli.models.results import Iteration
@@ -35,8 +32,6 @@ Examples:
 
   gradcli minimize 'mean((a*exp(-k*t) - y)**2)' data.csv a=1 k=1 --method adam --batch 32 --epochs 20
 """
-# The maximum number of active constraints in a table.
-_MOST_ROWS = 20
 _EXAMPLE = "gradcli minimize '(x - 2)**2' x=1"
 
 
@@ -184,54 +179,11 @@ def run(options: MinimizeOptions, environment: Environment) -> ExitStatus:
     if options.json:
         model_report.report({"program": words.text}, found, environment)
     else:
-        model_report.show_tables(_tables(found), environment)
+        model_report.show_tables(minimum_tables.tables(found), environment)
     if not found.converged:
         what = "maximum" if options.max else "minimum"
         raise EvaluationError(f"no {what} was found: {found.message}", hint="the best point is printed")
     return ExitStatus.SUCCESS
-
-
-def _tables(found: Minimum) -> list[Table]:
-    tables = [
-        model_report.members({"value": found.value, **_number_rows(found.point)}),
-        model_report.members(
-            {
-                "gradient norm": found.gradient_norm,
-                "eigenvalues": _range(found.eigenvalues),
-                "kind": found.kind,
-                "minima": found.minima,
-                "rows left out": found.left_out,
-                "iterations": found.iterations,
-                "evaluations": found.evaluations,
-                "ended": found.message,
-            }
-        ),
-    ]
-    if found.multipliers:
-        rows = [(text, number_text(m)) for text, m in islice(found.multipliers.items(), _MOST_ROWS)]
-        if len(found.multipliers) > len(rows):
-            rows.append(("…", f"{len(found.multipliers) - len(rows):,} more"))
-        tables.append(Table(("active", "multiplier"), rows))
-    for name, moved in (found.sensitivity or {}).items():
-        derivatives = {"value": moved.value} if moved.value is not None else {}
-        derivatives |= {n: d for n, d in moved.point.items() if d is not None}
-        rows = [(n, number_text(d)) for n, d in derivatives.items()]
-        if moved.reason is not None:
-            rows.append(("point" if rows else "all", f"none: {moved.reason}"))
-        tables.append(Table(("of", f"derivative by {name}"), rows))
-    return tables
-
-
-def _number_rows(point: Mapping[str, Any]) -> dict[str, Any]:
-    """The point by names; a variable called `value` is renamed, because the table has a row of that name."""
-    return {("value " if name == "value" else name): value for name, value in point.items()}
-
-
-def _range(eigenvalues: Mapping[str, float | None] | None) -> str | None:
-    if eigenvalues is None:
-        return None
-    ends = ["unknown" if end is None else f"{end:.6g}" for end in eigenvalues.values()]
-    return ends[0] if ends[0] == ends[1] else " to ".join(ends)
 
 
 COMMAND = Command(MinimizeOptions, run, _HELP)

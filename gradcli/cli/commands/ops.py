@@ -13,8 +13,9 @@ from gradcli.cli import help_pages
 from gradcli.cli import options as opt
 from gradcli.cli.command import Command
 from gradcli.cli.process.environment import Environment
-from gradcli.cli.rendering.render import Table, show, show_json
+from gradcli.cli.rendering.render import show, show_json
 from gradcli.errors import ExitStatus, UnknownNameError
+from gradcli.io.text_tables import Table
 from gradcli.language.names import reference
 from gradcli.language.names.reference import Entry
 from gradcli.primitives import table

@@ -10,10 +10,10 @@ from gradcli.cli.arguments import inputs
 from gradcli.cli.command import Command
 from gradcli.cli.process.environment import Environment
 from gradcli.cli.rendering import model_report
-from gradcli.cli.rendering.render import Table
 from gradcli.cli.rendering.warning_output import warning_json, warning_text
 from gradcli.errors import ExitStatus, UsageError, did_you_mean
 from gradcli.evaluation.nested_lists import items
+from gradcli.io.text_tables import Table
 from gradcli.limits import MAX_PRECISION
 from gradcli.models.expansions.power_series import LANGUAGES, ORDER, SeriesAnswer, expand
 from gradcli.models.expansions.taylor_coefficients import SeriesRequest

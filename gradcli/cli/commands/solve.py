@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, NamedTuple
 
 from gradcli import limits
@@ -13,12 +11,12 @@ from gradcli.cli.arguments import inputs, map_arguments
 from gradcli.cli.command import Command
 from gradcli.cli.process.environment import Environment
 from gradcli.cli.rendering import model_report
-from gradcli.cli.rendering.render import Table, number_text
 from gradcli.errors import BindingError, ExitStatus, Span
 from gradcli.evaluation.constant_expressions import constant
 from gradcli.io import variables
 from gradcli.limits import MAX_PRECISION
-from gradcli.models.equations.roots import START, ProofOptions, Root, RootProblem, Roots, question_of, solve_problem
+from gradcli.models.equations import root_tables
+from gradcli.models.equations.roots import START, ProofOptions, RootProblem, question_of, solve_problem
 
 _EXAMPLE = "gradcli solve 'x**3 + a*x = b' x~1 a=2 b=5"
 _HELP = """\
@@ -107,7 +105,9 @@ def run(options: SolveOptions, environment: Environment) -> ExitStatus:
             asked if options.digits is None else {**asked, "digits": options.digits}, found, environment
         )
     else:
-        model_report.show_tables([*_tables(found, question)], environment)
+        model_report.show_tables(
+            [*root_tables.tables(found, listed=question.all, told=question.all or question.everywhere)], environment
+        )
         if not found.converged:
             environment.write_error(f"error: {found.message}")
     return ExitStatus.SUCCESS if found.converged else ExitStatus.FAILURE
@@ -190,36 +190,6 @@ def _ends(text: str, word: str, offset: int) -> tuple[float, float]:
             "an end of a bracket is a number", hint="write x=0..5", span=Span(offset, len(word)), source=word
         )
     return float(found[0]), float(found[1])
-
-
-def _tables(found: Roots, question: RootProblem) -> Iterator[Table]:
-    listed = question.all or len(found.roots) > 1
-    if listed and found.roots:
-        rows = [_row(root) for root in found.roots]
-        yield Table((*rows[0],), [(*row.values(),) for row in rows])
-    for root in () if listed else found.roots:
-        yield Table((), [(name, number_text(value)) for name, value in root.point.items()])
-        yield model_report.members({"residual": root.residual, "condition": root.condition})
-        if root.derivatives:
-            yield Table(("of", "by", "derivative"), [*_derivatives(root)])
-    if found.converged and (
-        question.all or question.everywhere or any(root.condition == math.inf for root in found.roots)
-    ):
-        yield Table((), [("found", found.message)])
-
-
-def _row(root: Root) -> dict[str, str]:
-    """A root of one unknown as a table row: cells by column title."""
-    told = {**root.point, "residual": root.residual, "condition": root.condition}
-    by = {f"{name} by {key}": text for name, key, text in _derivatives(root)}
-    return {name: number_text(value) for name, value in told.items()} | by
-
-
-def _derivatives(root: Root) -> Iterator[tuple[str, str, str]]:
-    derivatives: Mapping[str, Mapping[str, Any]] = root.derivatives or {}
-    for name, by in derivatives.items():
-        for key, value in by.items():
-            yield name, key, number_text(value)
 
 
 COMMAND = Command(SolveOptions, run, _HELP)

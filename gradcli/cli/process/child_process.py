@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from tempfile import TemporaryFile
-from typing import IO, NamedTuple, Protocol, TextIO
+from typing import IO, Any, NamedTuple, Protocol, TextIO
 
 from gradcli import subprocess_calls
 from gradcli.arrays.backends import BACKENDS
@@ -49,6 +49,7 @@ class _Streams(NamedTuple):
     is_terminal: bool
     size: tuple[int, int] | None
     variables: dict[str, str]
+    names: dict[str, Any]
 
 
 class _Ended(NamedTuple):
@@ -154,6 +155,7 @@ def _streams(environment: Environment, stdin: int | None, out: int, saved: int) 
         is_terminal=terminal,
         size=shutil.get_terminal_size() if terminal else None,
         variables=dict(environment.variables),
+        names=dict(environment.names),
     )
 
 
@@ -179,6 +181,9 @@ def _run(main: Main, arguments: Sequence[str], streams: _Streams) -> _Ended:
         out = opened.enter_context(_Text(io.FileIO(streams.stdout, "wb"), streams.encoding, streams.is_terminal))
         complaints = io.BytesIO()
         err = _Text(complaints, streams.error_encoding, is_terminal=False)
-        status = main(arguments, Environment(stdin, out, err, {**streams.variables, **size}, save, is_child=True))
+        status = main(
+            arguments,
+            Environment(stdin, out, err, {**streams.variables, **size}, save, is_child=True, names=streams.names),
+        )
         err.flush()
     return _Ended(status, complaints.getvalue().decode("utf-8", "surrogatepass"), saved_to)

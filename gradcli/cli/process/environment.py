@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TextIO
+from typing import Any, TextIO
 
 from gradcli.cli.process.interrupts import Interrupts
 from gradcli.errors import GradcliError, OutputError, PipeClosed, UsageError
@@ -23,7 +23,8 @@ _COLUMNS = 80
 class Environment(NamedTuple):
     """Standard input, output and error, the environment variables, and the function that writes a file atomically (see
     `output.write_atomically`). `is_child` is true in a child process that runs one limited command; `interrupts` are
-    those of the process, None where it has no handler of them."""
+    those of the process, None where it has no handler of them. `names` has arrays for names that a program reads and the
+    command line gives no value: those of a notebook."""
 
     stdin: TextIO | None
     stdout: TextIO | None
@@ -32,6 +33,7 @@ class Environment(NamedTuple):
     save: output.Save = output.write_atomically
     is_child: bool = False
     interrupts: Interrupts | None = None
+    names: Mapping[str, Any] = {}
 
     @classmethod
     def of_process(cls) -> Environment:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gradcli.cli.rendering.render import Table, number_text
 from gradcli.evaluation import session
+from gradcli.io.text_tables import Table, number_text
 
 # A sparse matrix with more entries is abbreviated in tables.
 _MOST_ENTRIES = 200

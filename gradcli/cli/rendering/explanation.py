@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.cli.process.environment import Environment, is_unicode
-from gradcli.cli.rendering.render import number_text, show_json
+from gradcli.cli.rendering.render import show_json
 from gradcli.cli.rendering.warning_output import warning_json
 from gradcli.errors import position
 from gradcli.evaluation.explanation.chain_rule import Explanation, Leaf, Note, Step, Term
@@ -18,6 +18,7 @@ from gradcli.evaluation.explanation.local_derivatives import LocalDerivative
 from gradcli.evaluation.explanation.rules import RulesExplanation
 from gradcli.evaluation.explanation.second_order import Factor, SecondDerivative, SecondStep, SecondTerm
 from gradcli.formulas.differentiation_rules import RuleDerivation
+from gradcli.io.text_tables import number_text
 
 FORMATS = ("text", "markdown", "latex", "json")
 # The languages of the formulas in each format.

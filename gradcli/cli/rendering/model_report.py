@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from gradcli.cli.process.environment import Environment
-from gradcli.cli.rendering.render import Table, number_text, show, show_json
+from gradcli.cli.rendering.render import show, show_json
+from gradcli.io.text_tables import Table
 from gradcli.models.results import Iteration, Sampling, as_json
 
 # Seconds before a progress line is shown, and between its updates.
@@ -18,11 +19,6 @@ _PATIENCE, _PAUSE = 1.0, 0.1
 def report(asked: Mapping[str, Any], result: Any, environment: Environment) -> None:
     """Write a result as one JSON object on one line: `asked` (`program` or `model`), then the fields of `result`."""
     show_json({**asked, **as_json(result)}, environment)
-
-
-def members(rows: Mapping[str, Any]) -> Table:
-    """A table with two columns, name and value; None is left out."""
-    return Table((), [(name, number_text(value)) for name, value in rows.items() if value is not None])
 
 
 def show_tables(tables: Sequence[Table], environment: Environment) -> None:

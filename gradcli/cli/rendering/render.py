@@ -2,82 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
 from gradcli.cli.process.environment import Environment, is_unicode
-from gradcli.named_tuples import NamedTuple
-
-
-class Table(NamedTuple):
-    """A table of texts; without a header the first column has the names of the rows. In a `drawn` table the first
-    column contains line drawings, which must not be wrapped."""
-
-    header: tuple[str, ...]
-    rows: Sequence[tuple[str, ...]]
-    drawn: bool = False
-
-
-# The number of significant digits to which numbers are rounded in tables, or None.
-_PRECISION: ContextVar[int | None] = ContextVar("precision", default=None)
-
-
-@contextmanager
-def rounded(precision: int | None) -> Iterator[None]:
-    """Within the block numbers are rounded to so many significant digits as text."""
-    token = _PRECISION.set(precision)
-    try:
-        yield
-    finally:
-        _PRECISION.reset(token)
-
-
-def flat(value: Any) -> Iterable[Any]:
-    """The numbers of a value one by one."""
-    return value.ravel() if getattr(value, "ndim", 0) else (value,)
-
-
-def number_text(value: Any) -> str:
-    """A number or array as text; a long array is abbreviated."""
-    precision = _PRECISION.get()
-    if precision is not None and not isinstance(value, (bool, str, int)) and value is not None:
-        return _rounded_text(value, precision)
-    if value is None:
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if type(value) in (float, int, str):
-        return str(value)
-    import numpy as np
-
-    if value.ndim == 0:
-        return str(value)
-    # Object arrays contain strings, the proved digits of numbers.
-    as_it_is: Any = {"object": str} if value.dtype == object else None
-    text = np.array2string(
-        value, separator=", ", threshold=200, edgeitems=3, floatmode="unique", max_line_width=100, formatter=as_it_is
-    )
-    return str(text)
-
-
-def _rounded_text(value: Any, precision: int) -> str:
-    def text(number: Any) -> str:
-        return f"{float(number):.{precision}g}"
-
-    if not getattr(value, "ndim", 0):
-        return text(value)
-    import numpy as np
-
-    if value.dtype.kind != "f":
-        return str(np.array2string(value, separator=", ", threshold=200, edgeitems=3, max_line_width=100))
-    return str(
-        np.array2string(
-            value, separator=", ", threshold=200, edgeitems=3, max_line_width=100, formatter={"float_kind": text}
-        )
-    )
+from gradcli.io.text_tables import Table, plain
 
 
 def opening(program: str, namespace: arrays.Namespace | None) -> dict[str, Any]:
@@ -103,18 +33,7 @@ def show(tables: Sequence[Table], environment: Environment) -> None:
     if environment.for_terminal:
         environment.write(_decorated(tables, environment))
     else:
-        environment.write("\n".join(_plain(table) for table in tables))
-
-
-def _plain(table: Table) -> str:
-    cells = [[cell.split("\n") for cell in row] for row in (*([table.header] if table.header else []), *table.rows)]
-    widths = [max(len(line) for row in cells for line in row[i]) for i in range(len(cells[0]))]
-    lines = []
-    for row in cells:
-        for n in range(max(map(len, row))):
-            parts = [(cell[n] if n < len(cell) else "").ljust(width) for cell, width in zip(row, widths)]
-            lines.append("  ".join(parts).rstrip())
-    return "\n".join(lines) + "\n"
+        environment.write("\n".join(plain(table) for table in tables))
 
 
 # The width that Rich adds between columns, and around the table.

@@ -169,7 +169,8 @@ def _unknowns(words: Sequence[str]) -> set[str]:
 
 
 def _show_names(session: Session, _rest: str) -> None:
-    from gradcli.cli.rendering.render import Table, show
+    from gradcli.cli.rendering.render import show
+    from gradcli.io.text_tables import Table
 
     rows = [(name, *_described(name, entry)) for name, entry in session.workspace.entries.items()]
     if rows:
@@ -180,8 +181,8 @@ def _show_names(session: Session, _rest: str) -> None:
 
 def _described(name: str, entry: Entry) -> tuple[str, str]:
     """The value of an entry, and the statement that it came from, as far as there are any."""
-    from gradcli.cli.rendering.render import number_text
     from gradcli.cli.shell.workspace import SessionInput
+    from gradcli.io.text_tables import number_text
 
     if isinstance(entry, SessionInput):
         return number_text(entry.value), entry.text if entry.text is not None and entry.text.startswith("@") else ""

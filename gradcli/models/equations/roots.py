@@ -13,6 +13,7 @@ from gradcli.calculus.implicit import implicit_derivatives
 from gradcli.compiled.evaluated import check_digits, in_namespace
 from gradcli.errors import BindingError, UsageError, as_bool, did_you_mean, expect
 from gradcli.evaluation import python_values
+from gradcli.io.text_tables import Table
 from gradcli.language.equations import Equations, read_equations
 from gradcli.language.names import scope
 from gradcli.language.syntax import parse_equations, tree
@@ -31,7 +32,7 @@ from gradcli.models.equations.sign_changes import (
     root_or_jump_between,
 )
 from gradcli.models.equations.systems import System
-from gradcli.models.results import MAY_BE_NULL, ProgressCallback
+from gradcli.models.results import MAY_BE_NULL, ProgressCallback, Reported
 
 # The default start of an unknown.
 START = 1.0
@@ -59,13 +60,18 @@ class Root:
 
 
 @dataclass(frozen=True)
-class Roots:
+class Roots(Reported):
     """The roots found: those in a bracket, or one from a start. Where `converged` is False, the only entry is the point
     with the least residual, and `message` says why."""
 
     roots: list[Root]
     converged: bool
     message: str
+
+    def report(self) -> Sequence[Table]:
+        from gradcli.models.equations import root_tables
+
+        return [*root_tables.tables(self, told=not self.roots)]
 
 
 class RootProblem(NamedTuple):

@@ -70,6 +70,15 @@ class PowerSeries:
     radius: float | None = field(metadata=MAY_BE_NULL)
     radius_method: str | None
 
+    def __str__(self) -> str:
+        return self.text
+
+    def _repr_latex_(self) -> str:
+        return f"$\\displaystyle {self.to('latex')}$"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(self.text)
+
     def to(self, language: str, *, name: str = "taylor", doc: str = "A Taylor polynomial.") -> str:
         """The polynomial as `text`, `latex`, or a function of the given name in `python` or `c`. Raises UsageError for
         another language."""

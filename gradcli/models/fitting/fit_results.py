@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from gradcli.io.text_tables import Table
 from gradcli.models.fitting.inference import Statistics
 from gradcli.models.fitting.information import combination_text, correlation
 from gradcli.models.fitting.units import Scaling
-from gradcli.models.results import MAY_BE_NULL
+from gradcli.models.results import MAY_BE_NULL, Reported
 
 # Curvature up to which linear intervals are good: D. M. Bates and D. G. Watts, Nonlinear Regression Analysis, 1988, 7.
 _MAX_CURVATURE = 0.3
@@ -58,7 +59,7 @@ class Curvature:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fit:
+class Fit(Reported):
     """A fit to n rows. The names of its attributes are also its keys in JSON.
 
     `group` is None where there are no groups. `estimates` are by name, and `covariance` and `correlation` are matrices
@@ -107,6 +108,11 @@ class Fit:
             if told is None or name not in _MEMBERS:
                 raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
             return told.said(name, self._place)
+
+    def report(self) -> Sequence[Table]:
+        from gradcli.models.fitting import fit_tables
+
+        return fit_tables.brief(self)
 
 
 _MEMBERS = frozenset(Fit.__dataclass_fields__)

@@ -10,6 +10,7 @@ from gradcli import arrays, limits
 from gradcli.compiled.compiling import compile
 from gradcli.compiled.programs import CompiledProgram
 from gradcli.errors import BindingError, UsageError, as_bool, did_you_mean, expect, expect_callable
+from gradcli.io.text_tables import Table
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models import checked_arguments, dense_matrices
 from gradcli.models.data import DataTable, table_of
@@ -24,7 +25,7 @@ from gradcli.models.optima.optimization_problems import MinimizeRequest, Problem
 from gradcli.models.optima.training import STOCHASTIC, Training, of_training, train
 from gradcli.models.optima.verdicts import Verdict, verdict_of
 from gradcli.models.packing import Bounds, Packing
-from gradcli.models.results import MAY_BE_NULL, Iteration, ProgressCallback
+from gradcli.models.results import MAY_BE_NULL, Iteration, ProgressCallback, Reported
 
 METHODS = ("auto", "newton", *scipy_methods.METHODS, *STOCHASTIC)
 # The default upper bound of iterations.
@@ -34,7 +35,7 @@ _MOST_STARTS = 10_000
 
 
 @dataclass(frozen=True)
-class Minimum:
+class Minimum(Reported):
     """The lowest point that was found, with the fields of `gradcli minimize --json`.
 
     `point` is by name. `gradient_norm` is the norm of the gradient that active bounds and constraints leave.
@@ -60,6 +61,11 @@ class Minimum:
     evaluations: int
     converged: bool
     message: str
+
+    def report(self) -> Sequence[Table]:
+        from gradcli.models.optima import minimum_tables
+
+        return minimum_tables.tables(self)
 
 
 def minimize(

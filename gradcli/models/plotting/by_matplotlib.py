@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import textwrap
 import threading
@@ -194,6 +195,13 @@ def save(chart: Chart, path: str, write: output.Save = output.write_atomically) 
     format = format_of(path)
     figure = drawn(chart)
     write(path, lambda stream: _write(figure, stream, format, chart.dpi or _DOTS_PER_INCH))
+
+
+def svg(chart: Chart) -> str:
+    """A picture as SVG. Raises BackendError where Matplotlib is not installed."""
+    stream = io.BytesIO()
+    _write(drawn(chart), stream, "svg")
+    return stream.getvalue().decode()
 
 
 class _Drawing:

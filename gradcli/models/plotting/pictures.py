@@ -101,6 +101,9 @@ class Plot:
             raise CallError("'path' is the path of a picture, not None")
         by_matplotlib.save(self.chart(), name)
 
+    def _repr_svg_(self) -> str:
+        return by_matplotlib.svg(self.chart())
+
     @property
     def label(self) -> str:
         """The program on one line, shortened where it is long."""

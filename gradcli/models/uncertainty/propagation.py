@@ -16,13 +16,14 @@ from gradcli.errors import BindingError, ShapeError, UsageError, as_bool, expect
 from gradcli.evaluation import session
 from gradcli.evaluation.diagnose import Warning
 from gradcli.evaluation.nested_lists import items
+from gradcli.io.text_tables import Table
 from gradcli.language.names import scope
 from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree
 from gradcli.limits import MAX_DIGITS, MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
 from gradcli.models import checked_arguments
 from gradcli.models.packing import Packing
-from gradcli.models.results import MAY_BE_NULL, Sampling
+from gradcli.models.results import MAY_BE_NULL, Reported, Sampling
 from gradcli.models.uncertainty.coverage import coverage_factor, effective_dofs, norm, scale_of
 from gradcli.models.uncertainty.input_quantities import Quantities, input_of_value, quantities
 from gradcli.models.uncertainty.monte_carlo import check_distributions, draw, summary
@@ -62,7 +63,7 @@ class Contribution:
 
 
 @dataclass(frozen=True)
-class Propagation:
+class Propagation(Reported):
     """A result and its combined standard uncertainty; with several results each attribute is a mapping by name.
 
     `dof` are the effective degrees of freedom, and `interval` is the value ± k times its uncertainty. `second_order`
@@ -82,6 +83,12 @@ class Propagation:
     monte_carlo: Any = field(default=None, metadata=MAY_BE_NULL)
     covariance: Any = None
     warnings: Sequence[Any] | None = None
+
+    def report(self) -> Sequence[Table]:
+        from gradcli.models.uncertainty import propagation_tables
+
+        first = next(iter(self.u.values())) if isinstance(self.u, dict) else self.u
+        return propagation_tables.tables(self, in_digits=isinstance(first, str))
 
 
 def propagate(

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
-from gradcli.cli.rendering.render import number_text
 from gradcli.errors import Span
 from gradcli.evaluation.graph_view import Graph, GraphRequest, Vertex
 from gradcli.evaluation.outline import GraphBox, outline
+from gradcli.io.text_tables import number_text
 from gradcli.language.stable.stable_expressions import stable_text
 
 # The maximum number of characters of a piece of program text.

@@ -13,7 +13,8 @@ from typing import NamedTuple
 from gradcli import limits
 from gradcli.cli.process.environment import Environment
 from gradcli.cli.rendering.drawing.labels import Label, Picture
-from gradcli.cli.rendering.render import Table, number_text, show
+from gradcli.cli.rendering.render import show
+from gradcli.io.text_tables import Table, number_text
 
 # Nodes below this depth are written further down.
 _DEEPEST = 16

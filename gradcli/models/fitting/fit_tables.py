@@ -1,0 +1,98 @@
+"""The tables that a fit is printed as; its class, whose method calls these, is not imported here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.io.text_tables import Table, members, number_text
+
+# A report of a fit on one screen has correlations of at most so many parameters, and estimates of so many.
+_MOST_CORRELATED, _MOST_ESTIMATES = 5, 12
+
+
+def tables(fit: Any, level: float) -> list[Table]:
+    """Tables of the estimates, of their correlations where there are several, and of the fit as a whole."""
+    found = [_estimates(fit, f"{100 * level:.15g} % from"), _correlations(fit), _whole(fit)]
+    return found if len(fit.estimates) > 1 else [found[0], found[2]]
+
+
+def brief(fit: Any) -> list[Table]:
+    """The same on one screen: without the correlations of many parameters, and without what is seldom asked for."""
+    estimates = _estimates(fit, "from")
+    if len(estimates.rows) > _MOST_ESTIMATES:
+        more = f"{len(estimates.rows) - _MOST_ESTIMATES:,} more"
+        estimates = estimates._replace(rows=[*estimates.rows[:_MOST_ESTIMATES], ("…", more, "", "", "", "")])
+    correlations = [_correlations(fit)] if 1 < len(fit.estimates) <= _MOST_CORRELATED else []
+    whole = {
+        "rows": f"{fit.n:,}, with {fit.dof:,} degrees of freedom",
+        "residual standard deviation": _six(fit.s) if fit.s == fit.s else None,
+        "reduced chi-square": _six(fit.reduced_chi2) if fit.reduced_chi2 == fit.reduced_chi2 else None,
+        "R²": _six(fit.r2) if fit.r2 == fit.r2 else None,
+        "AIC": _six(fit.aic) if fit.aic == fit.aic else None,
+        "ended": fit.message,
+        "warning": "; ".join(fit.warnings) or None,
+    }
+    return [estimates, *correlations, members(whole)]
+
+
+def _estimates(fit: Any, level: str) -> Table:
+    header = ("parameter", "estimate", "error", "t", level, "to")
+    rows = [
+        (name, _ten(e.value), "fixed", "", "", "")
+        if e.fixed
+        else (name, _ten(e.value), *map(_six, (e.error, e.t, e.low, e.high)))
+        for name, e in fit.estimates.items()
+    ]
+    return Table(header, rows)
+
+
+def _correlations(fit: Any) -> Table:
+    names = [*fit.estimates]
+    rows = [
+        (
+            name,
+            *(f"{number:.3f}" if number == number else number_text(None) for number in row[: place + 1]),
+            *[""] * (len(names) - place - 1),
+        )
+        for place, (name, row) in enumerate(zip(names, fit.correlation.tolist()))
+    ]
+    return Table(("correlation", *names), rows)
+
+
+def _whole(fit: Any) -> Table:
+    curvature = fit.curvature
+    numbers = {
+        "residual sum of squares": fit.rss,
+        f"residual standard deviation{' (MAD)' if fit.loss_scale == fit.loss_scale else ''}": fit.s,
+        "scale of the loss": fit.loss_scale,
+        "reduced chi-square": fit.reduced_chi2,
+        "R²": fit.r2,
+        "log-likelihood": fit.loglik,
+        "AIC": fit.aic,
+        "BIC": fit.bic,
+        # For least squares the deviance equals the residual sum of squares.
+        "deviance": fit.deviance if fit.deviance != fit.rss else None,
+        "condition": fit.condition,
+        "curvature, intrinsic": None if curvature is None else curvature.intrinsic,
+        "curvature, by parameters": None if curvature is None else curvature.parameter,
+    }
+    return members(
+        {"rows": fit.n, "degrees of freedom": fit.dof}
+        # Undefined quantities are nan.
+        | {name: _six(number) for name, number in numbers.items() if number is not None and number == number}
+        | {
+            "iterations": fit.iterations,
+            "evaluations": fit.evaluations,
+            "starts": f"{fit.starts.tried}, of which {fit.starts.agreed} agreed" if fit.starts.tried > 1 else None,
+            "ended": fit.message,
+        }
+    )
+
+
+def _ten(value: float) -> str:
+    """A number to 10 significant digits, which agree on all machines; `--json` prints all digits."""
+    return f"{value:.10g}"
+
+
+def _six(value: float) -> str:
+    return f"{value:.6g}" if value == value else number_text(None)
