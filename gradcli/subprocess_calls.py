@@ -229,7 +229,7 @@ def subprocess_main(seconds: str, memory: str, linear_algebra: str, caller: str)
             _limit_time(float(seconds))
         if memory and sys.platform == "linux":
             if linear_algebra:
-                _load_linear_algebra()
+                load_linear_algebra()
             _limit_memory(int(memory))
         function, arguments = pickle.loads(sys.stdin.buffer.read())
         reply = pickle.dumps((True, function(*arguments)))
@@ -243,6 +243,14 @@ def subprocess_main(seconds: str, memory: str, linear_algebra: str, caller: str)
 
 def _explained(error: Exception) -> GradcliError:
     return error if isinstance(error, GradcliError) else out_of_memory(error) or internal(error)
+
+
+def limit_this_process(limits: Limits) -> None:
+    """Let the system hold this process to limits. Raises LimitError where it has more memory already."""
+    if limits.seconds is not None:
+        _limit_time(limits.seconds)
+    if limits.memory is not None and sys.platform == "linux":
+        _limit_memory(limits.memory)
 
 
 def _end_with(caller: int) -> None:
@@ -302,7 +310,7 @@ def _allow_a_report(_unraisable: object = None) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 
-def _load_linear_algebra() -> None:
+def load_linear_algebra() -> None:
     """Load the linear algebra libraries and have them allocate their buffers.
 
     Without memory for these they hang, or end the process. They get one thread, as each one takes a buffer, and the

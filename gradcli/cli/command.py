@@ -72,7 +72,7 @@ def call(
         from gradcli.cli.usage_errors import unknown_command
 
         raise unknown_command(name, commands)
-    command = _declared(name)
+    command = command_named(name)
     given = _parsed(command.options, arguments[named + 1 :], f"gradcli {name}", elsewhere)
     if given is None:
         from gradcli.cli import help_pages
@@ -99,7 +99,7 @@ def _with_help(arguments: Sequence[str]) -> Sequence[str]:
     return [*arguments[:-1], "--help"] if [*arguments[-1:]] == ["-h"] and len(arguments) <= 2 else arguments
 
 
-def _declared(name: str) -> Command[Any]:
+def command_named(name: str) -> Command[Any]:
     command: Command[Any] = import_module(f"gradcli.cli.commands.{name}").COMMAND
     return command
 
@@ -115,7 +115,7 @@ def _commands_with_option(commands: Iterable[str], option: str) -> list[str]:
 
 
 def _options(name: str) -> Mapping[str, Field]:
-    options: type = _declared(name).options
+    options: type = command_named(name).options
     return _by_name(fields(options))
 
 
@@ -308,7 +308,7 @@ class CommandParameters(NamedTuple):
 
 def parameters_of(name: str) -> CommandParameters:
     """The parameters of a command."""
-    options: type = _declared(name).options
+    options: type = command_named(name).options
     declared = fields(options)
     shown = {o: None if f.kind is bool else f.declared.metavar or "" for o, f in _by_name(declared).items()}
     return CommandParameters(shown | {"--help": None}, any(field.name == "words" for field in declared))

@@ -33,6 +33,7 @@ COMMANDS = {
     "ops": "The functions of the language: a list, a search, or one of them.",
     "backends": "The array libraries that can compute, and how to install them.",
     "completion": "Completion by the Tab key in bash, zsh, fish and PowerShell.",
+    "serve": "Answers other programs: by MCP, or by HTTP on this machine.",
     "help": "What a command, an option, a function or a word means.",
 }
 

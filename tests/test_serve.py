@@ -1,0 +1,307 @@
+"""Tests `gradcli serve` by real clients: of MCP on the standard streams, and of HTTP on the loopback."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from gradcli.cli.command import command_named
+from gradcli.cli.options import fields
+from gradcli.cli.serving import tools
+
+pytest.importorskip("mcp")
+import anyio
+from mcp import Client, StdioServerParameters
+
+COMMAND = [sys.executable, "-m", "gradcli", "serve"]
+
+
+class Server(NamedTuple):
+    process: subprocess.Popen[str]
+    port: int
+    token: str
+
+    def ask(self, body: Any, method: str = "POST", path: str = "/", **headers: str | None) -> tuple[int, Any]:
+        """The status and the object that answer a request; `headers` replace the usual ones, None leaves one out."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        usual = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        given = {n.replace("_", "-"): v for n, v in {**usual, **headers}.items()}
+        text = body if isinstance(body, (bytes, str)) or body is None else json.dumps(body)
+        connection.request(method, path, text, {n: v for n, v in given.items() if v is not None})
+        answer = connection.getresponse()
+        found = answer.read()
+        connection.close()
+        try:
+            return answer.status, json.loads(found)
+        except ValueError:
+            return answer.status, found.decode()
+
+    def eval(self, program: str, **values: Any) -> tuple[int, Any]:
+        return self.ask({"command": "eval", "program": program, "values": values})
+
+
+def started(*words: str, **variables: str) -> Server:
+    process = subprocess.Popen(
+        [*COMMAND, "--http", "0", *words], stderr=subprocess.PIPE, text=True, env={**os.environ, **variables}
+    )
+    assert process.stderr is not None
+    line = process.stderr.readline()
+    found = re.fullmatch(r"serving on http://127\.0\.0\.1:(\d+)(?:, token (\S+))?\n", line)
+    assert found is not None, line
+    return Server(process, int(found[1]), found[2] or variables["GRADCLI_TOKEN"])
+
+
+def stopped(server: Server) -> None:
+    server.process.send_signal(signal.SIGINT)
+    with server.process:
+        server.process.wait(timeout=20)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    made = started("--max-seconds", "2", "--max-memory", "600MB", "--workers", "2")
+    yield made
+    stopped(made)
+
+
+def test_a_request_gets_what_the_command_prints(server, run):
+    status, found = server.eval("log(x**q)", x=5, q=3)
+    assert status == 200
+    assert found == run("eval", "log(x**q)", "x=5", "q=3", "--json").json
+    status, found = server.ask({"command": "diff", "program": "log(x**q)", "wrt": ["x"], "order": 2, "to": "latex"})
+    assert (status, found["derivatives"]) == (200, {"x,x": r"-\frac{q}{x^{2}}"})
+    status, found = server.ask({"command": "solve", "program": "x**2 = b", "values": {"b": 4}, "start": {"x": 1}})
+    assert (status, found["roots"][0]["point"]["x"]) == (200, pytest.approx(2))
+    data = {"x": [1, 2, 3], "y": [2.1, 3.9, 6], "a": 1}
+    status, found = server.ask({"command": "fit", "program": "y ~ a*x", "values": data})
+    assert (status, found["model"], found["n"]) == (200, "y ~ a*x", 3)
+
+
+@pytest.mark.parametrize("name", tools.NAMES)
+def test_every_tool_answers(server, name):
+    programs = {"fit": "y ~ a*x", "solve": "x**2 = 2"}
+    values = {"fit": {"x": [1, 2], "y": [2, 4.1]}, "solve": {}, "plot": {"x": "0..1"}, "propagate": {"x": "1.0±0.1"}}
+    request = {"program": programs.get(name, "x**2"), "values": values.get(name, {"x": 3})}
+    if name == "solve":
+        request["start"] = {"x": 1}
+    status, found = server.ask({"command": name} if name == "ops" else {"command": name, **request})
+    assert (status, found.get("schema")) == (200, "gradcli/1"), found
+
+
+def test_errors_say_what_and_where(server):
+    status, found = server.eval("x + lgo(x)", x=5)
+    assert (status, found["error"]["message"], found["error"]["column"]) == (422, "unknown function 'lgo'", 5)
+    assert found["error"]["hint"] == "did you mean 'log'?"
+    status, found = server.ask({"command": "evla", "program": "x"})
+    assert (status, found["error"]["hint"]) == (422, "did you mean 'eval'?")
+    status, found = server.ask({"command": "eval", "program": "x", "save": "/tmp/x.npz"})
+    assert (status, found["error"]["message"]) == (422, "eval takes no 'save'")
+    status, found = server.ask({"command": "eval", "program": "x", "values": {"x": 1}, "order": "2"})
+    assert (status, found["error"]["message"]) == (422, "'order' is a whole number")
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"program": "--file=/etc/hostname"},
+        {"program": "-"},
+        {"program": "/etc/hostname"},
+        {"program": "x=@/etc/hostname"},
+        {"program": "@/etc/hostname"},
+        {"program": "x", "values": {"x": "@/etc/hostname"}},
+        {"program": "x", "values": {"x": " @-"}},
+        {"program": "x", "values": {"x": {"a": 1}}},
+        {"program": "x", "values": {"--file": "/etc/hostname"}},
+        {"program": "x", "values": {"x": "1", "x y": "2"}},
+        {"program": "x", "values": [1]},
+        {"program": "x", "values": {"x": 1}, "wrt": ["--file=/etc/hostname"]},
+        {"program": "open('/etc/hostname')"},
+        {"program": 7},
+        {"program": "\x00"},
+        {"program": "x.__class__", "values": {"x": 1}},
+    ],
+)
+@pytest.mark.parametrize("command", ["eval", "fit"])
+def test_no_request_reads_a_file(server, command, request_):
+    hostname = Path("/etc/hostname").read_text(encoding="utf-8").strip()
+    status, found = server.ask({"command": command, **request_})
+    assert status == 422
+    assert not hostname or hostname not in json.dumps(found)
+    assert "stands where the program should" not in json.dumps(found)
+
+
+def test_no_option_of_a_tool_names_a_file_or_a_limit():
+    for name in tools.NAMES:
+        for option in tools._options(name).values():
+            assert not re.search("path|-file|directory|cluster|backend|device|max-", option.flag), option
+        assert set(tools._OPTIONS[name].split()) <= {field.name for field in fields(command_named(name).options)}
+
+
+def test_strangers_are_refused(server):
+    asked = {"command": "eval", "program": "1"}
+    assert server.ask(asked, Authorization=None)[0] == 401
+    assert server.ask(asked, Authorization="Bearer x")[0] == 401
+    assert server.ask(asked, Authorization=f"Basic {server.token}")[0] == 401
+    assert server.ask(None, method="GET", Authorization=None)[0] == 401
+    assert server.ask(asked, Host="evil.example")[0] == 400
+    assert server.ask(asked, Origin="http://localhost")[0] == 403
+    assert server.ask(asked, Content_Type="text/plain")[0] == 415
+    assert server.ask(asked, path="/etc")[0] == 404
+    assert server.ask(asked, method="PUT")[0] == 405
+
+
+def test_only_the_loopback_is_listened_on(server):
+    with open("/proc/net/tcp", encoding="ascii") as table:
+        places = [line.split()[1] for line in table if line.split()[3] == "0A"]
+    assert [place for place in places if place.endswith(f":{server.port:04X}")] == [f"0100007F:{server.port:04X}"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ("", 400), ("{", 400), ("[]", 400), ("{}", 400), ("null", 400), (b"\xff\xfe", 400), ("[" * 100_000, 400),
+        (b'{"command": "eval", "program": "' + b"x" * 2_000_000 + b'"}', 413),
+    ],
+)  # fmt: skip
+def test_bodies_that_are_no_request(server, body, status):
+    try:
+        found = server.ask(body)
+    except (BrokenPipeError, ConnectionResetError):
+        # Not all of a long body is read.
+        found = (413, None)
+    assert found[0] == status
+
+
+LIMITED = [
+    ("y = x; while y > 0 { y = y + 1 }; y", "longer than 2 s|more than 2,000,000 steps"),
+    ("y = ones(15000, 15000)", "memory"),
+    ("y = sum(inv(eye(2500) + 0.1*ones(2500, 2500)))", "longer than 2 s|memory|elements"),
+    ("(" * 5000 + "x" + ")" * 5000, "brackets|nested|deep"),
+]
+
+
+@pytest.mark.parametrize(("program", "message"), LIMITED)
+def test_requests_have_limits(server, program, message):
+    began = time.monotonic()
+    status, found = server.ask({"command": "eval", "program": f"{program}; 0*x", "values": {"x": 1}})
+    assert status == 422
+    assert re.search(message, found["error"]["message"]), found
+    assert time.monotonic() - began < 6
+
+
+def test_a_long_result_is_refused(server):
+    status, found = server.ask({"command": "eval", "program": "ones(1300, 1300)", "no_grad": True})
+    assert (status, found["error"]["message"]) == (422, "the result has more than 5,000,000 bytes")
+
+
+def test_a_busy_server_answers_others_in_turn(server):
+    endless = {"command": "eval", "program": LIMITED[0][0], "values": {"x": 1}}
+    with ThreadPoolExecutor(12) as pool:
+        slow = [pool.submit(server.ask, endless) for _ in range(4)]
+        fast = [pool.submit(server.eval, "x**2", x=i) for i in range(8)]
+        assert [f.result()[1]["value"] for f in fast] == [float(i * i) for i in range(8)]
+        assert [f.result()[0] for f in slow] == [422] * 4
+
+
+def test_a_client_that_sends_nothing_is_let_go(server):
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        connection.sendall(
+            f"POST / HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.token}\r\n"
+            "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{".encode()
+        )
+        assert b" 408 " in connection.recv(1000)
+    assert server.eval("2*x", x=1)[0] == 200
+
+
+def test_requests_leave_nothing_behind(server):
+    """A seed, a definition or a setting of one request is not seen by the next."""
+    assert server.eval("f(x) = x**3; f(x)", x=2)[0] == 200
+    assert server.eval("f(x)", x=2)[0] == 422
+    first, second = (server.eval("sum(randn(3))")[1] for _ in range(2))
+    assert ("value" in first) == ("value" in second)
+
+
+def test_the_forking_process_is_started_anew(server):
+    children = subprocess.run(
+        ["ps", "--ppid", str(server.process.pid), "-o", "pid="], capture_output=True, text=True
+    ).stdout.split()
+    for child in children:
+        os.kill(int(child), signal.SIGKILL)
+    time.sleep(0.2)
+    assert server.eval("x**2", x=3)[1]["value"] == 9
+
+
+def test_the_token_of_the_environment_is_not_printed():
+    server = started(GRADCLI_TOKEN="a" * 32)
+    assert server.eval("x", x=1)[0] == 200
+    stopped(server)
+    assert server.process.returncode in (0, 130)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "either for --stdio or for --http PORT"),
+        (["--stdio", "--http", "1"], "either for --stdio or for --http PORT"),
+        (["--http", "0", "--max-seconds", "0"], "more than 0"),
+        (["--http", "0", "--max-memory", "much"], "'much' is no size of memory"),
+        (["--http", "70000"], "--http"),
+    ],
+)
+def test_command_lines_that_are_wrong(run, words, message):
+    outcome = run("serve", *words)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert message in outcome.err
+
+
+# --- MCP
+
+
+def by_mcp(*requests: tuple[str, dict[str, Any]]) -> tuple[Any, list[Any]]:
+    """The tools of a server, and the results of calls, by the client of the package mcp."""
+
+    async def session() -> tuple[Any, list[Any]]:
+        parameters = StdioServerParameters(
+            command=sys.executable, args=[*COMMAND[1:], "--stdio", "--max-seconds", "2"], env={**os.environ}
+        )
+        async with Client(parameters) as client:
+            listed = await client.list_tools()
+            return listed.tools, [await client.call_tool(name, arguments) for name, arguments in requests]
+
+    return anyio.run(session)
+
+
+def test_a_client_of_mcp():
+    listed, results = by_mcp(
+        ("eval", {"program": "log(x**q)", "values": {"x": 5, "q": 3}}),
+        ("diff", {"program": "log(x**q)", "to": "latex"}),
+        ("eval", {"program": "x + lgo(x)", "values": {"x": 5}}),
+        ("eval", {"program": LIMITED[0][0], "values": {"x": 1}}),
+        ("eval", {"program": "x", "values": {"x": "@/etc/hostname"}}),
+        ("minimize", {"program": "(x - 1)**2", "values": {"x": 0}}),
+    )
+    assert [tool.name for tool in listed] == [*tools.NAMES]
+    properties = {tool.name: tool.input_schema["properties"] for tool in listed}
+    assert properties["eval"]["order"]["type"] == "integer"
+    assert properties["diff"]["wrt"] == {
+        "type": "array", "items": {"type": "string"}, "description": "Differentiate by these, as in x,q; default: every name it reads.",
+    }  # fmt: skip
+    assert results[0].structured_content["grad"] == {"x": 0.6, "q": 1.6094379124341003}
+    assert json.loads(results[0].content[0].text) == results[0].structured_content
+    assert results[1].structured_content["derivatives"]["x"] == r"\frac{q}{x}"
+    assert [result.is_error for result in results] == [False, False, True, True, True, False]
+    assert results[2].structured_content["error"]["hint"] == "did you mean 'log'?"
+    assert results[5].structured_content["point"] == {"x": 1.0}
