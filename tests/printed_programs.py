@@ -204,9 +204,22 @@ def needs(command: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(shutil.which(command) is None, reason=f"{command} is not installed")
 
 
+def _is_old(command: str, version: tuple[int, int]) -> bool:
+    """Whether a compiler is installed in an earlier version."""
+    if shutil.which(command) is None:
+        return False
+    found = re.search(r"(\d+)\.(\d+)", subprocess.run([command, "--version"], capture_output=True, text=True).stdout)
+    return found is not None and (int(found[1]), int(found[2])) < version
+
+
 RUNNERS = [
     pytest.param("javascript", in_javascript, marks=needs("node"), id="javascript"),
-    pytest.param("rust", in_rust, marks=needs("rustc"), id="rust"),
+    pytest.param(
+        "rust",
+        in_rust,
+        marks=[needs("rustc"), pytest.mark.skipif(_is_old("rustc", (1, 77)), reason="rustc is older than 1.77")],
+        id="rust",
+    ),
     pytest.param("julia", in_julia, marks=needs("julia"), id="julia"),
     pytest.param("matlab", in_matlab, marks=needs("octave"), id="matlab"),
 ]

@@ -175,7 +175,7 @@ def test_truth_values_are_numbers_in_a_spreadsheet(run, tmp_path):
 @NEEDS_SOFFICE
 def test_a_spreadsheet_never_gives_another_number_at_edges(run, tmp_path):
     """It may have an error where floats go on, as at an overflow."""
-    edges = (0.0, -1.0, -8.0, 2.0, 0.5, 710.0, -40.0, 1e-9, 1e150)
+    edges = (0.0, -1.0, -8.0, 2.0, 0.5, 710.0, -40.0, 1e-9, 1e150, -1e-200)
     rows, expected = [], []
     for program in (*AT_EDGES, *test_printed_code.OPERATORS):
         found = run("diff", program, "--to", "excel")
@@ -187,10 +187,19 @@ def test_a_spreadsheet_never_gives_another_number_at_edges(run, tmp_path):
         for numbers in itertools.product(edges, repeat=len(names)):
             inputs = dict(zip(names, numbers))
             rows.append((found.out, inputs))
-            expected.append(float(compiled(**inputs)))
+            # The value is written as it stands, not in the stable form that `eval` computes; a file has 19 decimals.
+            tolerance = 1e-12 if program in AT_EDGES else 1e-18
+            expected.append(pytest.approx(float(compiled(**inputs)), rel=1e-9, abs=tolerance))
     for (found, *_), wanted, row in zip(in_spreadsheet(rows, tmp_path), expected, rows, strict=True):
         if math.isfinite(found):
-            assert found == pytest.approx(wanted, rel=1e-9, abs=1e-12), row
+            assert found == wanted, row
+
+
+@NEEDS_SOFFICE
+def test_the_length_of_a_small_vector_is_not_0_in_a_spreadsheet(run, tmp_path):
+    text = run("diff", "1e200*hypot(x, y)", "--to", "excel").out
+    (found,) = in_spreadsheet([(text, {"x": 3e-200, "y": -4e-200})], tmp_path)
+    assert found == pytest.approx([5, 0.6e200, -0.8e200])
 
 
 @NEEDS_SOFFICE

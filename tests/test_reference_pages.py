@@ -56,6 +56,7 @@ def test_every_command_has_its_help_on_the_page() -> None:
 RESULTS = ("grad", "derivatives", "jacobian", "retained")
 MOVED = ("point", "multipliers", "sensitivity", "sensitivity.*.point")
 NAMED = (
+    "cells",
     "box",
     "center",
     "estimates",
@@ -107,6 +108,7 @@ FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
     "gradcli diff": (
         ("diff", "x", "--to", "polars", "--json"),
         ("diff", "x; x**2", "x=1", "--json"),
+        ("diff", "x", "--to", "excel", "--json"),
         ("diff", "x", "--to", "sql", "--dialect", "sqlite", "--json"),
     ),
     "gradcli plot": (

@@ -170,7 +170,8 @@ LANGUAGE = Language(
         "expm1": template("IF(ABS({0})<1,2*SINH({0}/2)*EXP({0}/2),EXP({0})-1)"),
         "log1p": template(f"IF(ABS({{0}})<0.5,{_LOG1P_OF_POSITIVE},LN(1+{{0}}))"),
         "cbrt": template("SIGN({0})*POWER(ABS({0}),1/3)", TIMES, inner=CONDITIONAL),
-        "hypot": template("SQRT({0}^2+{1}^2)"),
+        # The squares of small numbers would be 0.
+        "hypot": template("IF({0}=0,ABS({1}),ABS({0})*SQRT(1+({1}/{0})^2))"),
         # The arguments are x and y there.
         "atan2": template("ATAN2({1},{0})", inner=CONDITIONAL),
         "floor": template("INT({0})", inner=CONDITIONAL),

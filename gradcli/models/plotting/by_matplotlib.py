@@ -200,7 +200,7 @@ def save(chart: Chart, path: str, write: output.Save = output.write_atomically) 
 def svg(chart: Chart) -> str:
     """A picture as SVG. Raises BackendError where Matplotlib is not installed."""
     stream = io.BytesIO()
-    _write(drawn(chart), stream, "svg")
+    _write(drawn(chart), stream, "svg", chart.dpi or _DOTS_PER_INCH)
     return stream.getvalue().decode()
 
 
