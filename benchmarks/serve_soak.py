@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -31,10 +31,12 @@ _KINDS = {
     "aborted": (10, {None}),
 }
 _THREADS = 8
+# Bytes by which the memory of the server may grow after the first thousand requests.
+_MOST_GROWN = 5_000_000
 
 
 def main(count: int) -> int:
-    words = [sys.executable, "-m", "gradcli", "serve", "--http", "0", "--max-seconds", "0.5", "--max-memory", "500MB"]
+    words = [sys.executable, "-m", "gradcli", "serve", "--http", "0", "--max-seconds", "2", "--max-memory", "500MB"]
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         line = server.stderr.readline()
@@ -65,7 +67,9 @@ class _Soak:
             for start in range(0, count, 1000):
                 [*pool.map(self._one, enumerate(kinds[start : start + 1000], start))]
                 memory.append(self._memory())
-                print(f"{start + 1000:,} requests, {time.monotonic() - began:.0f} s, {memory[-1]}", flush=True)
+                print(
+                    f"{start + 1000:,} requests, {time.monotonic() - began:.0f} s, {_megabytes(memory[-1])}", flush=True
+                )
         for (kind, status), number in sorted(self.answered.items(), key=str):
             times = sorted(self.seconds[kind])
             print(
@@ -76,7 +80,9 @@ class _Soak:
         print(f"answered wrongly or not at all: {len(self.wrong)}")
         for each in self.wrong[:10]:
             print(" ", each)
-        return 1 if self.wrong else 0
+        grown = sum(memory[-1]) - sum(memory[1])
+        print(f"memory after the first thousand requests: {grown / 1e6:+.1f} MB")
+        return 1 if self.wrong or grown > _MOST_GROWN else 0
 
     def _one(self, numbered: tuple[int, str]) -> None:
         number, kind = numbered
@@ -130,10 +136,9 @@ class _Soak:
         values = {"x": 1 + number % 97, "q": 3}
         return json.dumps({"command": "eval", "program": programs.get(kind, "x"), "values": values}).encode()
 
-    def _memory(self) -> str:
-        """The resident memory of the server and of the process that others are forked from."""
-        sizes = [self.process, *self._children(self.process)]
-        return " + ".join(f"{_resident(process) / 1e6:.0f} MB" for process in sizes)
+    def _memory(self) -> list[int]:
+        """The resident memory of the server and of the process that others are forked from, in bytes."""
+        return [_resident(process) for process in (self.process, *self._children(self.process))]
 
     def _processes(self) -> int:
         return sum(1 + len(self._children(child)) for child in self._children(self.process))
@@ -141,6 +146,10 @@ class _Soak:
     @staticmethod
     def _children(process: int) -> list[int]:
         return [pid for pid in _pids() if _parent(pid) == process]
+
+
+def _megabytes(sizes: Sequence[int]) -> str:
+    return " + ".join(f"{size / 1e6:.1f} MB" for size in sizes)
 
 
 def _pids() -> Iterator[int]:

@@ -227,11 +227,9 @@ def test_a_client_that_sends_nothing_is_let_go(server):
 
 
 def test_requests_leave_nothing_behind(server):
-    """A seed, a definition or a setting of one request is not seen by the next."""
+    """A definition of one request is not known to the next."""
     assert server.eval("f(x) = x**3; f(x)", x=2)[0] == 200
     assert server.eval("f(x)", x=2)[0] == 422
-    first, second = (server.eval("sum(randn(3))")[1] for _ in range(2))
-    assert ("value" in first) == ("value" in second)
 
 
 def test_the_forking_process_is_started_anew(server):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import secrets
 from typing import Annotated
@@ -17,6 +18,8 @@ from gradcli.subprocess_calls import byte_count
 # The variable with the token of the HTTP server; without it, one is made.
 _TOKEN = "GRADCLI_TOKEN"
 _SHORTEST_TOKEN = 16
+# Python's own thresholds of garbage collection.
+_GARBAGE = (700, 10, 10)
 
 _HELP = """\
 Tools are the commands: each takes a program, the values of its names and its
@@ -73,6 +76,8 @@ def run(options: ServeOptions, environment: Environment) -> ExitStatus:
         ) from None
     from gradcli.cli.serving.worker_processes import RequestLimits, Workers
 
+    # A command that soon ends collects garbage seldom, and each connection leaves some.
+    gc.set_threshold(*_GARBAGE)
     limits = RequestLimits(options.request_seconds, memory, options.max_steps, options.max_elements)
     workers = Workers(limits, options.workers)
     workers.start()
