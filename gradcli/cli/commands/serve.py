@@ -39,10 +39,20 @@ Examples:
 class ServeOptions(opt.Options):
     """The options of `gradcli serve`."""
 
-    stdio: Annotated[bool, opt.Option("--stdio", help="Speak MCP on standard input and output.")] = False
+    stdio: Annotated[
+        bool,
+        opt.Option("--stdio", brief="MCP on the standard streams.", help="Speak MCP on standard input and output."),
+    ] = False
     http: Annotated[
         int | None,
-        opt.Option("--http", metavar="PORT", min=0, max=65535, help="Speak HTTP on this port; 0 takes a free one."),
+        opt.Option(
+            "--http",
+            brief="HTTP on this port.",
+            metavar="PORT",
+            min=0,
+            max=65535,
+            help="Speak HTTP on this port; 0 takes a free one.",
+        ),
     ] = None
     workers: Annotated[
         int, opt.Option("--workers", metavar="N", min=1, max=256, help="So many requests at a time.")
