@@ -116,16 +116,59 @@ def _writers() -> Mapping[Primitive, Callable[..., str]]:
     }
 
 
-class _LoopCode(EquationCode):
-    """The text of a loop in LLVM IR. Each operation rounds as that of Python: none are fused or reordered.
+class NumberCode(EquationCode):
+    """The instructions of equations of numbers, which round as those of Python.
 
-    `called` are the functions of the C library that it calls.
+    `called` are the functions of the C library that they call.
     """
 
-    def __init__(self, loop: RolledLoop) -> None:
+    def __init__(self) -> None:
         super().__init__("", None)
-        self.loop = loop
         self.called: set[str] = set()
+
+    def call(self, function: str, *operands: str) -> str:
+        """Call a function of the C library."""
+        self.called.add(function)
+        self.declared.add(f"declare double @{function}({', '.join(['double'] * len(operands))})")
+        return self.put(f"call double @{function}({', '.join(f'double {o}' for o in operands)})")
+
+    def selected(self, order: str, x: str, y: str) -> str:
+        """`x` if it compares so with `y` or is nan, else `y`."""
+        either = self.put(f"or i1 {self.compared(order, x, y)}, {self.compared('uno', x, x)}")
+        return self.chosen(either, x, y)
+
+    def sigmoid(self, x: str) -> str:
+        """1/(1 + exp(-x)), and exp(x) where exp(-x) overflows."""
+        inverse = self.call("exp", self.operation("fneg", x))
+        usual = self.operation("fdiv", self.literal(1.0), self.operation("fadd", self.literal(1.0), inverse))
+        overflows = self.compared("oeq", inverse, self.literal(math.inf))
+        return self.chosen(overflows, self.call("exp", x), usual)
+
+    def sech_square(self, x: str) -> str:
+        t = self.call("exp", self.operation("fmul", self.intrinsic("fabs", x), self.literal(-2.0)))
+        below = self.operation("fadd", self.literal(1.0), t)
+        return self.operation(
+            "fdiv", self.operation("fmul", t, self.literal(4.0)), self.operation("fmul", below, below)
+        )
+
+    def computed(self, equation: Equation) -> str:
+        if equation.primitive is powers.whole_power and equation.params["n"] != 2:
+            return self.call("pow", self.number(equation.inputs[0]), self.literal(float(equation.params["n"])))
+        return super().computed(equation)
+
+    def written(self, primitive: Primitive, operands: Sequence[str]) -> str:
+        if primitive.elementwise and primitive.function in _LIBRARY:
+            return self.call(primitive.function, *operands)
+        own = _writers().get(primitive)
+        return super().written(primitive, operands) if own is None else own(self, *operands)
+
+
+class _LoopCode(NumberCode):
+    """The text of a loop in LLVM IR. Each operation rounds as that of Python: none are fused or reordered."""
+
+    def __init__(self, loop: RolledLoop) -> None:
+        super().__init__()
+        self.loop = loop
 
     def text(self) -> str | None:
         """The text; None where an operation is not written."""
@@ -216,39 +259,3 @@ end:
         for k, number in enumerate(numbers):
             place = self.put(f"getelementptr double, ptr {pointer}, i64 {k}")
             self.lines.append(f"  store double {number}, ptr {place}")
-
-    def call(self, function: str, *operands: str) -> str:
-        """Call a function of the C library."""
-        self.called.add(function)
-        self.declared.add(f"declare double @{function}({', '.join(['double'] * len(operands))})")
-        return self.put(f"call double @{function}({', '.join(f'double {o}' for o in operands)})")
-
-    def selected(self, order: str, x: str, y: str) -> str:
-        """`x` if it compares so with `y` or is nan, else `y`."""
-        either = self.put(f"or i1 {self.compared(order, x, y)}, {self.compared('uno', x, x)}")
-        return self.chosen(either, x, y)
-
-    def sigmoid(self, x: str) -> str:
-        """1/(1 + exp(-x)), and exp(x) where exp(-x) overflows."""
-        inverse = self.call("exp", self.operation("fneg", x))
-        usual = self.operation("fdiv", self.literal(1.0), self.operation("fadd", self.literal(1.0), inverse))
-        overflows = self.compared("oeq", inverse, self.literal(math.inf))
-        return self.chosen(overflows, self.call("exp", x), usual)
-
-    def sech_square(self, x: str) -> str:
-        t = self.call("exp", self.operation("fmul", self.intrinsic("fabs", x), self.literal(-2.0)))
-        below = self.operation("fadd", self.literal(1.0), t)
-        return self.operation(
-            "fdiv", self.operation("fmul", t, self.literal(4.0)), self.operation("fmul", below, below)
-        )
-
-    def computed(self, equation: Equation) -> str:
-        if equation.primitive is powers.whole_power and equation.params["n"] != 2:
-            return self.call("pow", self.number(equation.inputs[0]), self.literal(float(equation.params["n"])))
-        return super().computed(equation)
-
-    def written(self, primitive: Primitive, operands: Sequence[str]) -> str:
-        if primitive.elementwise and primitive.function in _LIBRARY:
-            return self.call(primitive.function, *operands)
-        own = _writers().get(primitive)
-        return super().written(primitive, operands) if own is None else own(self, *operands)

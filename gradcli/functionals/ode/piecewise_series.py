@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from gradcli.errors import EvaluationError
-from gradcli.functionals.ode import python_code
+from gradcli.functionals.ode import machine_code, python_code
 from gradcli.functionals.ode.first_roots import first_root
 from gradcli.functionals.ode.progress import NoStepError, Problem
-from gradcli.functionals.ode.recurrences import recurrences
+from gradcli.functionals.ode.recurrences import Recurrences, recurrences
 from gradcli.functionals.ode.smooth_pieces import Margin, decisions_at, piece, switching
 from gradcli.functionals.ode.system import System
 
@@ -34,9 +34,32 @@ class Crossing(NamedTuple):
     margins: Sequence[int]
 
 
-class _Code(NamedTuple):
-    coefficients: python_code.Coefficients
-    margins: Sequence[Margin]
+# The number of expansions after which machine code is made: Python computes as many in the time of compiling.
+_WORTH_COMPILING = 300
+
+
+class _Code:
+    """The functions of a piece: of numbers, and as machine code once it is worth it."""
+
+    def __init__(self, system: Recurrences, margins: Sequence[Margin]) -> None:
+        self.margins = margins
+        self._system = system
+        self._python = python_code.coefficients(system)
+        self._machine: machine_code.Coefficients | None = None
+        self._calls = 0
+
+    def coefficients(self, order: int, *inputs: float) -> Series:
+        """The coefficients of the states and margins. Raises ArithmeticError or ValueError."""
+        self._calls += 1
+        if self._calls == _WORTH_COMPILING:
+            self._machine = machine_code.coefficients(self._system)
+        if self._machine is not None:
+            try:
+                return self._machine(order, *inputs)
+            except ValueError:
+                # Python tells where a value is at fault.
+                pass
+        return self._python(order, *inputs)
 
 
 class _Pieces:
@@ -53,7 +76,7 @@ class _Pieces:
         found = self._codes.get(key)
         if found is None:
             program, margins = piece(self.program, decisions, self.states) if decisions else (self.program, ())
-            found = _Code(python_code.coefficients(recurrences(program, self.states)), margins)
+            found = _Code(recurrences(program, self.states), margins)
             self._codes[key] = found
         return found
 

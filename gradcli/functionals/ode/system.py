@@ -11,7 +11,9 @@ from gradcli.functionals.body import Body, values
 from gradcli.kinds.jets import Jet
 from gradcli.loops.rolled_loop import BodyPath
 from gradcli.primitives.bind import constant
-from gradcli.program.ir import Program, Variable
+from gradcli.program import program_constants
+from gradcli.program.builder import frozen
+from gradcli.program.ir import Atom, Program, Variable
 
 # A derivative of a state: the number of the state, and the numbers of the given values by which it is differentiated,
 # in ascending order.
@@ -176,11 +178,40 @@ def _coefficient(value: Any, k: int) -> Any:
     return 0.0 if found is None else found
 
 
+# Systems by what they compute, so that a program that is run again finds the derivatives and the code of the last run.
+_made: dict[Hashable, System] = {}
+_MOST_KEPT = 64
+
+
 def initial_value_problem(body: Body, starts: Sequence[float | None]) -> System:
     """The system of a body that reads some values, whose states start at constants, or at given values where None.
 
     The values at which states start are given before those that the body reads.
     """
+    key = (*(_form(path.program) for path in body.paths), *(p.holds for p in body.paths), body.bound, *starts)
+    found = _made.get(key)
+    if found is None:
+        found = _made[key] = _initial_value_problem(body, starts)
+        while len(_made) > _MOST_KEPT:
+            _made.pop(next(iter(_made)), None)
+    return found
+
+
+def _form(program: Program) -> Hashable:
+    """What is equal for programs that are equal but for their variables."""
+    number = {variable: k for k, variable in enumerate(program.inputs)}
+
+    def form(atom: Atom) -> Hashable:
+        return ("variable", number[atom]) if isinstance(atom, Variable) else program_constants.key(atom)
+
+    found = []
+    for primitive, inputs, params, output in program.equations:
+        found.append((primitive, *map(form, inputs), frozen(params)))
+        number[output] = len(number)
+    return (len(program.inputs), *found, *map(form, program.outputs))
+
+
+def _initial_value_problem(body: Body, starts: Sequence[float | None]) -> System:
     count = sum(s is None for s in starts)
     begins = [Variable((), "float64", f"start{k}") for k in range(count)]
 

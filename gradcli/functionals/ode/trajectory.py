@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
@@ -32,6 +32,18 @@ from gradcli.primitives.primitive import Primitive
 _TIME = 400
 
 
+# The last solutions: each row of a Jacobian asks for the same one.
+_solved: dict[Hashable, Any] = {}
+_MOST_KEPT, _LARGEST_KEPT = 8, 10_000
+
+
+def _keep(key: Hashable, found: Any) -> None:
+    if found.size <= _LARGEST_KEPT:
+        _solved[key] = found
+        while len(_solved) > _MOST_KEPT:
+            _solved.pop(next(iter(_solved)), None)
+
+
 def _computed(xp: Any, given: Any, times: Any, *, system: System, **params: Any) -> Any:
     if is_exact():
         raise EvaluationError(
@@ -43,9 +55,13 @@ def _computed(xp: Any, given: Any, times: Any, *, system: System, **params: Any)
     rows, moments = (
         np.broadcast_to(x, (*lanes, x.shape[-1])).reshape(math.prod(lanes), x.shape[-1]) for x in (given, times)
     )
-    with arrays.using_namespace(None):
-        found = solve(system, rows, moments, **params)
-    return xp.asarray(found.reshape(*lanes, times.shape[-1], system.states))
+    key = (system, rows.tobytes(), moments.tobytes(), *params.items())
+    found = _solved.get(key)
+    if found is None:
+        with arrays.using_namespace(None):
+            found = solve(system, rows, moments, **params)
+        _keep(key, found)
+    return xp.asarray(found.copy().reshape(*lanes, times.shape[-1], system.states))
 
 
 def _by_given(g: Any, y: Any, given: Any, times: Any, *, system: System, **params: Any) -> Any:
