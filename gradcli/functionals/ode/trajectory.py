@@ -30,6 +30,8 @@ from gradcli.primitives.primitive import Primitive
 
 # The cost of a state at an output time, in array elements.
 _TIME = 400
+# Up to this number of given values, derivatives along one direction are those along all of them.
+_FEW = 8
 
 
 # The last solutions: each row of a Jacobian asks for the same one.
@@ -119,10 +121,21 @@ def _coefficients(
 
 def _series(given: Jet, times: Jet, order: int, system: System, params: Mapping[str, Any]) -> list[Any]:
     """The coefficients of the states from 0 to `order`, at fixed times."""
+    if order == 1 and system.given <= _FEW:
+        return _first_order(given, times, system, params)
     operands = concat([given.zeros() if c is None else c for c in map(given.coefficient, range(order + 1))], -1)
     found = bind(trajectory, (operands, times.inner), {"system": system.series(order), **params})
     n = system.states
     return [part(found, (..., slice(k * n, (k + 1) * n))) for k in range(order + 1)]
+
+
+def _first_order(given: Jet, times: Jet, system: System, params: Mapping[str, Any]) -> list[Any]:
+    """The coefficients of order 0 and 1 from the derivatives by all given values, which other directions have, too."""
+    derivatives, column = system.sensitivities
+    found = bind(trajectory, (given.inner, times.inner), {"system": derivatives, **params})
+    tangent = _or_zero(given, 1)
+    slopes = _slopes(found, column) * reshaped(tangent, (*arrays.shape(tangent)[:-1], 1, system.given, 1))
+    return [part(found, (..., slice(0, system.states))), sum_(slopes, -2)]
 
 
 def _along_times(y: Jet, given: Jet, times: Jet, system: System, params: Mapping[str, Any]) -> Iterator[Any]:
