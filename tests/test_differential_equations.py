@@ -163,6 +163,13 @@ def test_kinks_and_jumps_are_stepped_onto(run, right_side, expected):
     assert found == pytest.approx(expected, rel=1e-13)
 
 
+@pytest.mark.parametrize("width", ["1.0", "0.01", "0.001"])
+def test_a_peak_far_from_the_start_is_seen(run, width):
+    program = f"odeint(lambda y, t: exp(-((t - 50)/{width})**2), 0, [0, 100])[1]"
+    found = run("eval", program, "--no-grad", "--json").json["value"]
+    assert found == pytest.approx(math.sqrt(math.pi) * float(width), rel=1e-12)
+
+
 def test_the_derivative_by_the_time_of_a_jump(run):
     program = "odeint(lambda y, t: where(t < lag, 0, k) - y, 0, [0.5, 3])[1]"
     done = run("eval", program, "lag=1.3", "k=2", "--json").json

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 
 from gradcli import arrays, limits
 from gradcli.functionals.ode import python_code
+from gradcli.functionals.ode.hidden_peaks import hides_each
 from gradcli.functionals.ode.recurrences import NoRecurrenceError, order_for, recurrences
 from gradcli.functionals.ode.smooth_pieces import switching
 from gradcli.functionals.ode.system import System
@@ -80,13 +81,23 @@ class _Batch:
         at_end = self.times[self.rows, -1] == 0
         solved[self.rows[at_end]] = True
         self._keep(~at_end)
-        series = self._series() if len(self.rows) else None
+        series: Any = self._series() if len(self.rows) else None
         for _ in range(_MOST_STEPS):
             if not len(self.rows):
                 return
             left = self.times[self.rows, -1] - self.time
             lengths = np.minimum(self._lengths(series), self.longest[self.rows])
             last = lengths >= np.abs(left)
+            clamped = np.flatnonzero((lengths >= self.longest[self.rows]) | last)
+            hidden = np.zeros(len(left), bool)
+            signed = np.copysign(np.minimum(lengths, np.abs(left)), left)
+            hidden[clamped] = hides_each(
+                self.system,
+                self.given[self.rows[clamped]].T,
+                self.time[clamped],
+                series[:, :, clamped],
+                signed[clamped],
+            )
             end = np.where(last, self.times[self.rows, -1], self.time + np.copysign(lengths, left))
             lapse = end - self.time
             states = _at(series, lapse)
@@ -97,7 +108,7 @@ class _Batch:
             sizes = np.maximum(self._sizes(), np.abs(lapse * slopes))
             right = np.abs(lapse * (slopes - series[:, 1])) <= MOST_DEFECT * self.tolerance * sizes
             # What is not finite is not right.
-            right = right.all(axis=0) & (lapse != 0)
+            right = right.all(axis=0) & (lapse != 0) & ~hidden
             solved[self.rows[right & last]] = True
             series = series[:, :, right & ~last]
             self._keep(right & ~last)

@@ -55,7 +55,8 @@ class _Code:
             self._machine = machine_code.coefficients(self._system)
         if self._machine is not None:
             try:
-                return self._machine(order, *inputs)
+                found: Series = self._machine(order, *inputs)
+                return found
             except ValueError:
                 # Python tells where a value is at fault.
                 pass

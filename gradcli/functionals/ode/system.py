@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from threading import Lock
 from typing import Any, NamedTuple
 
 from gradcli.functionals.body import Body, values
@@ -181,6 +182,7 @@ def _coefficient(value: Any, k: int) -> Any:
 # Systems by what they compute, so that a program that is run again finds the derivatives and the code of the last run.
 _made: dict[Hashable, System] = {}
 _MOST_KEPT = 64
+_lock = Lock()
 
 
 def initial_value_problem(body: Body, starts: Sequence[float | None]) -> System:
@@ -191,9 +193,10 @@ def initial_value_problem(body: Body, starts: Sequence[float | None]) -> System:
     key = (*(_form(path.program) for path in body.paths), *(p.holds for p in body.paths), body.bound, *starts)
     found = _made.get(key)
     if found is None:
-        found = _made[key] = _initial_value_problem(body, starts)
-        while len(_made) > _MOST_KEPT:
-            _made.pop(next(iter(_made)), None)
+        with _lock:
+            found = _made[key] = _initial_value_problem(body, starts)
+            while len(_made) > _MOST_KEPT:
+                del _made[next(iter(_made))]
     return found
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gradcli import limits
+from gradcli.functionals.ode.hidden_peaks import hides
 from gradcli.functionals.ode.jumps import after_jump
 from gradcli.functionals.ode.piecewise_series import Expansion, PiecewiseSeries, Series
 from gradcli.functionals.ode.progress import NoStepError, Problem, Progress
@@ -24,6 +25,8 @@ LONGEST = 1 / 3
 # The difference of the derivative at the end of a step from the right side there that is no accident, in units of the
 # tolerance of a step. Where there is more, the series does not converge to the solution, or something switches between.
 MOST_DEFECT = 1e4
+# Steps are made shorter to this part for peaks that they might step over, and not more often than this.
+_SHORTEST_PART, _MOST_EXAMINED = 2.0**-16, 500
 # The length of a step, relative to the time that it starts from, that is too small.
 _SHORTEST = 1e-15
 
@@ -52,6 +55,8 @@ class Stepper:
         self.tolerance = tolerance_of(problem.rtol)
         self.order = order_for(self.tolerance)
         self._longest = abs(progress.left) * LONGEST
+        # The number of steps that were made shorter for what they might step over.
+        self._examined = 0
         self._problem, self._progress = problem, progress
         self._series = PiecewiseSeries(problem, progress.time, progress.states)
         self.step = self._settled(progress.time, progress.states)
@@ -70,7 +75,7 @@ class Stepper:
     def advance(self) -> None:
         """Make a step. Raises NoStepError."""
         progress, expansion = self._progress, self.step.expansion
-        end = progress.reach(self.step.length, self._problem.stops)
+        end = progress.reach(self._resolved(), self._problem.stops)
         lapse = end - progress.time
         crossing = self._series.crossing(expansion, lapse) if expansion.margins else None
         if crossing is not None:
@@ -96,6 +101,17 @@ class Stepper:
                 progress.states = [*jumped]
                 after = self._settled(end, jumped)
         self.step = after
+
+    def _resolved(self) -> float:
+        """The length of the step, shorter where it could step over a peak: series far from one know nothing of it."""
+        length, series = self.step.length, self.step.expansion.states
+        if length < self._longest or self._examined >= _MOST_EXAMINED:
+            return length
+        lapse = math.copysign(min(length, abs(self._progress.left)), self._progress.left)
+        while hides(self._problem, self._progress.time, series, lapse) and abs(lapse) > self._longest * _SHORTEST_PART:
+            lapse /= 2
+            self._examined += 1
+        return abs(lapse)
 
     def _verified(self, expansion: Expansion, lapse: float, end: float, states: Sequence[float]) -> Step | None:
         """The step that follows in the same piece; None where the right side at the end belies the series."""

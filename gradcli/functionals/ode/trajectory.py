@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from threading import Lock
 from typing import Any
 
 from gradcli import arrays
@@ -37,13 +38,15 @@ _FEW = 8
 # The last solutions: each row of a Jacobian asks for the same one.
 _solved: dict[Hashable, Any] = {}
 _MOST_KEPT, _LARGEST_KEPT = 8, 10_000
+_lock = Lock()
 
 
 def _keep(key: Hashable, found: Any) -> None:
     if found.size <= _LARGEST_KEPT:
-        _solved[key] = found
-        while len(_solved) > _MOST_KEPT:
-            _solved.pop(next(iter(_solved)), None)
+        with _lock:
+            _solved[key] = found
+            while len(_solved) > _MOST_KEPT:
+                del _solved[next(iter(_solved))]
 
 
 def _computed(xp: Any, given: Any, times: Any, *, system: System, **params: Any) -> Any:

@@ -1,0 +1,51 @@
+"""Whether a right side may have a peak within a step that the series at its begin does not know of, by bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.functionals.ode.progress import Problem
+from gradcli.functionals.ode.system import System
+from gradcli.functionals.ranges import Range, UnboundedError, ranges
+
+# A slope that could exceed those of the series by this multiple may hide a peak, if it would change a state by more than
+# this part of its size.
+_LEAVING, _HIDDEN = 10.0, 1e-6
+# The places in a step at which the series is evaluated.
+_PLACES = 9
+
+
+def hides(problem: Problem, time: float, series: Sequence[Sequence[float]], lapse: float) -> bool:
+    """Whether a step from a time may step over a peak of the right side."""
+    np = arrays.numpy_namespace()
+    given = np.array(problem.given)[:, None]
+    found = hides_each(problem.system, given, np.array([time]), np.array(series)[:, :, None], np.array([lapse]))
+    return bool(found[0])
+
+
+def hides_each(system: System, given: Any, times: Any, series: Any, lapses: Any) -> Any:
+    """The same for many problems, by the last axis; `series` is of shape [states, orders, problems]."""
+    np = arrays.numpy_namespace()
+    base = system.base or system
+    orders = np.arange(series.shape[1])
+    places = np.linspace(0.0, 1.0, _PLACES)[:, None, None]
+    # [places, orders, problems]
+    powers = (places * lapses) ** orders[:, None]
+    coefficients = series[: base.states, None]
+    states = (coefficients * powers).sum(axis=2)
+    slopes = (coefficients[:, :, 1:] * orders[1:, None] * powers[:, :-1]).sum(axis=2)
+    ends = Range(np.minimum(times, times + lapses), np.maximum(times, times + lapses))
+    inputs = [ends, *map(Range, states.min(axis=1), states.max(axis=1)), *(Range(g, g) for g in given)]
+    try:
+        with arrays.using_namespace(None):
+            bounds = ranges(base.body.program, inputs)[: base.states]
+    except UnboundedError:
+        return np.zeros(len(times), bool)
+    found = np.zeros(len(times), bool)
+    for (least, most), slope, size in zip(bounds, slopes, np.abs(states).max(axis=1)):
+        beyond = np.maximum(most - slope.max(axis=0), slope.min(axis=0) - least)
+        leaves = (beyond > _LEAVING * np.abs(slope).max(axis=0)) & (beyond * np.abs(lapses) > _HIDDEN * size)
+        found |= leaves & np.isfinite(beyond)
+    return found
