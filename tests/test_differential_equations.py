@@ -177,6 +177,16 @@ def test_the_derivative_by_the_time_of_a_jump(run):
     assert done["grad"] == pytest.approx({"lag": -2 * math.exp(-1.7), "k": 1 - math.exp(-1.7)}, rel=1e-13)
 
 
+def test_the_derivative_by_the_time_of_a_jump_among_many_parameters(run):
+    names = [f"p{i}" for i in range(10)]
+    program = f"odeint(lambda y, t: where(t < lag, 0, k) - y + 0*({'+'.join(names)}), 0, [0.5, 3])[1]"
+    values = [f"{name}=1" for name in names]
+    for option in ([], ["--order", "1"], ["--jacobian"]):
+        done = run("eval", program, "lag=1.3", "k=2", *values, "--json", *option).json
+        found = done.get("grad") or done["jacobian"]
+        assert found["lag"] == pytest.approx(-2 * math.exp(-1.7), rel=1e-13)
+
+
 def test_a_second_derivative_by_the_time_of_a_jump_is_refused(run):
     program = "odeint(lambda y, t: where(t < lag, 0, k) - y, 0, [0.5, 3])[1]"
     done = run("eval", program, "lag=1.3", "k=2", "--order", "2")
@@ -209,6 +219,8 @@ def test_times_that_descend_or_repeat(run):
         ("odeint(lambda y, t: -sign(y), 1, [0, 2*x])", "the right side switches back and forth"),
         ("odeint(lambda y, t: -sqrt(y), 1, [0, 2*x])", "the step becomes too small at t = 2"),
         ("odeint(lambda y, t: [y, y], x, [0, 2])", "the right side has 2 values for 1 states"),
+        ("odeint(lambda y, t: y, x, 2)", "times are a list with at least the time of the start"),
+        ("odeint(lambda y, t: y, x, [])", "times are a list with at least the time of the start"),
         ("odeint(x, 1, [0, 2])", "'odeint' needs a function"),
         (
             "odeint(lambda y, t: y, x, [0, 1], rtol=3)",

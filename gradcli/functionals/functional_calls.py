@@ -165,6 +165,8 @@ def trajectory(
     if not (0 < rtol <= _LOOSEST and atol >= 0):
         raise EvaluationError(f"rtol= is a number above 0 and up to {_LOOSEST}, and atol= is 0 or more")
     moments: Any = stack([*times]) if isinstance(times, (list, tuple)) else times
+    if len(arrays.shape(moments)) != 1 or not arrays.shape(moments)[0]:
+        raise EvaluationError("times are a list with at least the time of the start")
     begin = moments[0]
     first = begin if isinstance(begin, Kind) else float(begin)
     found = traced(lambda t, *y: [*function(first + t, [*y])], [()] * (1 + len(start)))

@@ -13,7 +13,7 @@ from gradcli import arrays
 from gradcli.errors import DifferentiationError
 from gradcli.functionals.body import values
 from gradcli.functionals.ode.progress import Problem
-from gradcli.functionals.ode.smooth_pieces import crossings, switching
+from gradcli.functionals.ode.smooth_pieces import crossings, has_moving_switches, switching
 from gradcli.functionals.ode.system import System
 from gradcli.kinds.jets import Jet
 from gradcli.program.ir import Program
@@ -30,6 +30,11 @@ def after_jump(
     if not system.is_derivative:
         return states
     base = system.base or system
+    if system.labels and base is not system.origin:
+        # Derivatives by two ways, which are of order 2 at least.
+        if has_moving_switches((system.origin or system).body):
+            raise _unknown()
+        return states
     crossing = crossings(base.body.program, switching(base.body.program, 1 + base.states))
     count = base.states
     place = [time, *states[:count], *problem.given]
@@ -38,15 +43,21 @@ def after_jump(
     shifts = _shifts(system, crossing, nearest, place, states)
     if not any(shifts):
         return states
-    if system.blocks > 1 or any(len(by) > 1 for _, by in system.labels):
-        raise DifferentiationError(
-            "second derivatives are not known where the right side switches at a time that depends on what is varied"
-        )
+    if system.blocks > 2 or any(len(by) > 1 for _, by in system.labels):
+        raise _unknown()
     found = [*states]
-    for k, (i, by) in enumerate(system.labels):
+    half = system.states // 2
+    labels = system.labels or [(i % half, (0,) if i >= half else ()) for i in range(system.states)]
+    for k, (i, by) in enumerate(labels):
         if by:
             found[k] += (before[i] - after[i]) * -shifts[by[0]] / speed
     return found
+
+
+def _unknown() -> DifferentiationError:
+    return DifferentiationError(
+        "second derivatives are not known where the right side switches at a time that depends on what is varied"
+    )
 
 
 def _nearest(crossing: Program, place: Sequence[Any], moving: Sequence[Any]) -> tuple[int, float]:

@@ -102,7 +102,8 @@ def _is_stiff(sides: RightSides, progress: Progress, length: float) -> bool:
 
 
 def _by_radau(problem: Problem, progress: Progress, sides: RightSides) -> None:
-    if problem.system.is_derivative and has_moving_switches(problem.system.body):
+    origin = problem.system.origin
+    if origin is not None and has_moving_switches(origin.body):
         raise DifferentiationError("derivatives of stiff systems are not known where the right side jumps or bends")
     length = 0.0
     try:

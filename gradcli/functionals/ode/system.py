@@ -37,7 +37,8 @@ class System:
 
     The bound variables of `body` are t and the states; it reads all given values. Those are the reads of `start`, too,
     which has no bound variables. States that are derivatives of others have `labels`; others are in `blocks` of one scale
-    each. `base` is the system whose derivatives these are. Compared by identity, so that it can be a parameter of a primitive.
+    each. `base` is the system whose derivatives those with
+    labels are, `origin` the one that is no derivative. Compared by identity, so that it can be a parameter of a primitive.
     """
 
     body: Body
@@ -45,6 +46,7 @@ class System:
     labels: Sequence[Label] = ()
     blocks: int = 1
     base: System | None = None
+    origin: System | None = None
     _series: dict[int, System] = field(default_factory=dict, init=False)
 
     @property
@@ -117,7 +119,7 @@ class System:
             lambda program, x: self._slopes(program, x, column, origin), 1 + len(labels), self.given
         )
         start = self.start.derived(lambda program, x: self._start_slopes(program, x, origin), 0, self.given)
-        return Sensitivities(System(body, start, labels, base=self.base or self), column)
+        return Sensitivities(System(body, start, labels, base=self.base or self, origin=self.origin or self), column)
 
     def _slopes(
         self,
@@ -171,7 +173,9 @@ class System:
             return [_coefficient(r, k) for k in range(terms) for r in results]
 
         body = self.body.derived(run, 1 + states * terms, given * terms)
-        return System(body, self.start.derived(begin, 0, given * terms), blocks=self.blocks * terms)
+        return System(
+            body, self.start.derived(begin, 0, given * terms), blocks=self.blocks * terms, origin=self.origin or self
+        )
 
 
 def _coefficient(value: Any, k: int) -> Any:
