@@ -13,7 +13,7 @@ from gradcli import arrays
 from gradcli.errors import DifferentiationError
 from gradcli.functionals.body import values
 from gradcli.functionals.ode.progress import Problem
-from gradcli.functionals.ode.smooth_pieces import crossings, has_moving_switches, switching
+from gradcli.functionals.ode.smooth_pieces import crossings, switching
 from gradcli.functionals.ode.system import System
 from gradcli.kinds.jets import Jet
 from gradcli.program.ir import Program
@@ -30,11 +30,6 @@ def after_jump(
     if not system.is_derivative:
         return states
     base = system.base or system
-    if system.labels and base is not system.origin:
-        # Derivatives by two ways, which are of order 2 at least.
-        if has_moving_switches((system.origin or system).body):
-            raise _unknown()
-        return states
     crossing = crossings(base.body.program, switching(base.body.program, 1 + base.states))
     count = base.states
     place = [time, *states[:count], *problem.given]
@@ -43,21 +38,15 @@ def after_jump(
     shifts = _shifts(system, crossing, nearest, place, states)
     if not any(shifts):
         return states
-    if system.blocks > 2 or any(len(by) > 1 for _, by in system.labels):
-        raise _unknown()
+    if system.blocks > 1 or any(len(by) > 1 for _, by in system.labels):
+        raise DifferentiationError(
+            "second derivatives are not known where the right side switches at a time that depends on what is varied"
+        )
     found = [*states]
-    half = system.states // 2
-    labels = system.labels or [(i % half, (0,) if i >= half else ()) for i in range(system.states)]
-    for k, (i, by) in enumerate(labels):
+    for k, (i, by) in enumerate(system.labels):
         if by:
             found[k] += (before[i] - after[i]) * -shifts[by[0]] / speed
     return found
-
-
-def _unknown() -> DifferentiationError:
-    return DifferentiationError(
-        "second derivatives are not known where the right side switches at a time that depends on what is varied"
-    )
 
 
 def _nearest(crossing: Program, place: Sequence[Any], moving: Sequence[Any]) -> tuple[int, float]:
@@ -85,12 +74,13 @@ def _shifts(
     found = []
     with arrays.using_namespace(None), arrays.quiet():
         if not system.labels:
-            # States and given values are coefficients of series: those of order 1 are the derivatives.
-            order = len(states) // system.blocks
-            reads = len(given) // system.blocks
-            jets = [Jet([y, states[order + i]], 1) if i < order else y for i, y in enumerate(states)]
-            varied = [Jet([g, given[reads + i]], 1) if i < reads else g for i, g in enumerate(given)]
-            return [_slope(values(crossing, [time, *jets, *varied])[number])]
+            # States and given values are coefficients of series. Where those of what is 0 are 0, the time is fixed.
+            order, blocks = system.blocks - 1, system.blocks
+            count, reads = len(states) // blocks, len(given) // blocks
+            curve: list[Any] = [Jet([*states[i::count]], order) for i in range(count)] + [0.0] * (len(states) - count)
+            curve += [Jet([*given[i::reads]], order) for i in range(reads)] + [0.0] * (len(given) - reads)
+            series = values(crossing, [time, *curve])[number]
+            return [_coefficient(series, k) for k in range(1, blocks)]
         place_of = {label: k for k, label in enumerate(system.labels)}
         for p in range(len(given)):
             jets = [Jet([states[i], states[place_of[i, (p,)]]], 1) for i in range(base.states)]
@@ -100,7 +90,11 @@ def _shifts(
 
 
 def _slope(value: Any) -> float:
-    found = value.coefficient(1) if isinstance(value, Jet) else None
+    return _coefficient(value, 1)
+
+
+def _coefficient(value: Any, k: int) -> float:
+    found = value.coefficient(k) if isinstance(value, Jet) else None
     return 0.0 if found is None else float(found)
 
 
