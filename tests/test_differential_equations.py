@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
+import gradcli
+
 # The problems of T. E. Hull and others, "Comparing numerical methods for ordinary differential equations", SIAM Journal
 # on Numerical Analysis 9 (1972), 603, from 0 to 20: the start and the right side.
 _ORBIT = "[y[2], y[3], -y[0]/(y[0]**2 + y[1]**2)**1.5, -y[1]/(y[0]**2 + y[1]**2)**1.5]"
@@ -118,6 +120,19 @@ def test_gradient_of_lotka_and_volterras_equations(run):
     assert done["value"] == pytest.approx(13.6336392439217, rel=1e-13)
     for name, slope in gradient.items():
         assert done["grad"][name] == pytest.approx(slope, rel=1e-12)
+
+
+def test_many_calls_give_the_same_digits_as_the_first():
+    # After some calls, machine code computes them.
+    program = gradcli.compile(_LOTKA_VOLTERRA)
+    values = {"x": 10.0, "a": 1.1, "b": 0.4, "c": 0.4, "d": 0.1}
+    first = program.jacobian(values)
+    for i in range(30):
+        program.jacobian({**values, "a": 1.2 + 1e-3 * i})
+    # The last solutions are kept; these are computed again.
+    last = program.jacobian({**values, "a": 1.1 + 1e-15})
+    for name, slope in first.items():
+        assert float(last[name]) == pytest.approx(float(slope), rel=1e-11)
 
 
 def test_derivatives_of_order_3_by_a_parameter_and_the_end(run):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -43,6 +44,85 @@ end:
   ret double %result
 }
 """
+
+
+# The value and the slope of a polynomial.
+_POLYNOMIAL = """
+define internal double @{name}(ptr %c, i64 %order, double %t) {{
+entry:
+  br label %next
+next:
+  %k = phi i64 [ %order, %entry ], [ %k.next, %next ]
+  %sum = phi double [ 0.0, %entry ], [ %sum.next, %next ]
+  %p = getelementptr double, ptr %c, i64 %k
+  %x = load double, ptr %p
+  %n = sitofp i64 %k to double
+  %factor = {factor}
+  %term = fmul double %x, %factor
+  %moved = fmul double %sum, %t
+  %sum.next = fadd double %moved, %term
+  %k.next = sub i64 %k, 1
+  %more = icmp sge i64 %k.next, {last}
+  br i1 %more, label %next, label %end
+end:
+  ret double %sum.next
+}}
+"""
+
+
+class Machine:
+    """The machine code of a system: its coefficients, and steps between places, of which each has a room for them."""
+
+    def __init__(self, code: Any, writer: _SeriesCode) -> None:
+        self._code = code
+        numbers, pointers = [ctypes.c_double] * 5, [ctypes.c_void_p] * 4
+        self._step = ctypes.CFUNCTYPE(None, ctypes.c_int64, *numbers, *pointers)(
+            code.engine.get_function_address("step")
+        )
+        self._coefficients = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(code.address)
+        self.places = [writer.places[s] for s in writer.states]
+        self.shape = writer.rows, _ROOM
+
+
+class Rooms:
+    """The coefficients at the begin and at the end of a step."""
+
+    def __init__(self, machine: Machine, order: int, inputs: Sequence[float]) -> None:
+        np = arrays.numpy_namespace()
+        self._machine, self.order = machine, order
+        self._inputs, self._out = np.array(inputs), np.empty(3)
+        self._here, self._next = np.empty(machine.shape), np.empty(machine.shape)
+        machine._coefficients(order, self._inputs.ctypes.data, self._here.ctypes.data)
+        self._pointers = [x.ctypes.data for x in (self._here, self._inputs, self._next, self._out)]
+
+    def series(self) -> Any:
+        """The coefficients of the states at the begin."""
+        return self._here[self._machine.places, : self.order + 1].tolist()
+
+    def step(self, end: float, lapse: float, share: float, most: float, shrink: float) -> tuple[bool, float]:
+        """Go to the end of a step; returns whether it is consistent, and the length of the next one, nan if unknown."""
+        self._machine._step(self.order, end, lapse, share, most, shrink, *self._pointers)
+        consistent, length, unknown = self._out.tolist()
+        return bool(consistent), math.nan if unknown else length
+
+    def states(self) -> Any:
+        """The states at the end of the step."""
+        return self._inputs[1 : 1 + len(self._machine.places)].tolist()
+
+    def turn(self) -> None:
+        """Make the end of the step the begin of the next one."""
+        self._here, self._next = self._next, self._here
+        self._pointers[0], self._pointers[2] = self._pointers[2], self._pointers[0]
+
+
+def machine(system: Recurrences, groups: Sequence[Sequence[int]]) -> Machine | None:
+    """The code of the steps of a system; None without `llvmlite`, or where an operation is not written."""
+    writer = _SeriesCode(system)
+    text = writer.text()
+    if text is None:
+        return None
+    code = compile_loop("coefficients", text + writer.step(groups), sorted({*writer.called, "pow"}))
+    return None if code is None else Machine(code, writer)
 
 
 @phase("compile")
@@ -95,6 +175,7 @@ class _SeriesCode(NumberCode):
         self.rows = len(varying) + len(self.slopes)
         # The coefficients of the order that is computed.
         self.now: dict[Variable, str] = {}
+        self._declared_before: set[str] = set()
 
     def text(self) -> str | None:
         """The text; None where an operation is not written."""
@@ -129,6 +210,7 @@ class _SeriesCode(NumberCode):
         except KeyError:
             return None
         newline = "\n"
+        self._declared_before = set(self.declared)
         return f"""
 {newline.join(sorted(self.declared))}
 {_PRODUCT}
@@ -147,6 +229,64 @@ further:
   %k.next = add i64 %k, 1
   br label %begin
 end:
+  ret void
+}}
+"""
+
+    def step(self, groups: Sequence[Sequence[int]]) -> str:
+        """The text of the function of a step."""
+        lines: list[str] = []
+        self.lines, zero = lines, self.literal(0.0)
+        rows = [self.at("%before", self.places[s] * _ROOM) for s in self.states]
+        values = [self.put(f"call double @value(ptr {row}, i64 %order, double %lapse)") for row in rows]
+        slopes = [self.put(f"call double @slope(ptr {row}, i64 %order, double %lapse)") for row in rows]
+        for i, value in enumerate(["%end", *values]):
+            self.lines.append(f"  store double {value}, ptr {self.at('%given', i)}")
+        self.lines.append("  call void @coefficients(i64 %order, ptr %given, ptr %room)")
+        sizes = [self.intrinsic("fabs", value) for value in values]
+        unknown = "false"
+        for group in groups:
+            largest = zero
+            for i in group:
+                largest = self.chosen(self.compared("ogt", sizes[i], largest), sizes[i], largest)
+            unknown = self.put(f"or i1 {unknown}, {self.compared('oeq', largest, zero)}")
+            least = self.operation("fmul", largest, "%share")
+            for i in group:
+                sizes[i] = self.operation("fadd", sizes[i], least)
+        right, length = "true", self.literal(math.inf)
+        self.order = self.put("sitofp i64 %order to double")
+        before = self.put("sub i64 %order, 1")
+        powers = {
+            place: self.operation("fdiv", self.literal(1.0), self.put(f"sitofp i64 {place} to double"))
+            for place in ("%order", before)
+        }
+        for state, slope, size in zip(self.states, slopes, sizes):
+            place = self.places[state]
+            moved = self.intrinsic("fabs", self.operation("fmul", "%lapse", slope))
+            off = self.operation("fmul", "%lapse", self.operation("fsub", slope, self.load(place, 1)))
+            most = self.operation("fmul", "%most", self.chosen(self.compared("ogt", moved, size), moved, size))
+            small = self.compared("ole", self.intrinsic("fabs", off), most)
+            right = self.put(f"and i1 {right}, {small}")
+            for order, power in powers.items():
+                c = self.intrinsic("fabs", self.load(place, order))
+                radius = self.call("pow", self.operation("fdiv", size, c), power)
+                radius = self.chosen(self.compared("ogt", c, zero), radius, self.literal(math.inf))
+                # What is not finite has no radius.
+                radius = self.chosen(self.compared("olt", c, self.literal(math.inf)), radius, zero)
+                length = self.chosen(self.compared("olt", radius, length), radius, length)
+        length = self.operation("fmul", length, "%shrink")
+        results = [self.put(f"uitofp i1 {right} to double"), length, self.put(f"uitofp i1 {unknown} to double")]
+        for i, result in enumerate(results):
+            self.lines.append(f"  store double {result}, ptr {self.at('%out', i)}")
+        declared = [line for line in sorted(self.declared) if line not in self._declared_before]
+        newline = "\n"
+        return f"""
+{newline.join(declared)}
+{_POLYNOMIAL.format(name="value", factor="fadd double 1.0, 0.0", last=0)}
+{_POLYNOMIAL.format(name="slope", factor="fadd double %n, 0.0", last=1)}
+define void @step(i64 %order, double %end, double %lapse, double %share, double %most, double %shrink, \
+ptr %before, ptr %given, ptr %room, ptr %out) {{
+{newline.join(lines)}
   ret void
 }}
 """

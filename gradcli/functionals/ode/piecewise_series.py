@@ -41,8 +41,11 @@ _WORTH_COMPILING = 300
 class _Code:
     """The functions of a piece: of numbers, and as machine code once it is worth it."""
 
-    def __init__(self, system: Recurrences, margins: Sequence[Margin]) -> None:
+    def __init__(self, system: Recurrences, margins: Sequence[Margin], groups: Sequence[Sequence[int]]) -> None:
         self.margins = margins
+        # The code of whole steps, where no piece ends.
+        self.steps: machine_code.Machine | None = None
+        self._groups = groups
         self._system = system
         self._python = python_code.coefficients(system)
         self._machine: machine_code.Coefficients | None = None
@@ -52,7 +55,10 @@ class _Code:
         """The coefficients of the states and margins. Raises ArithmeticError or ValueError."""
         self._calls += 1
         if self._calls == _WORTH_COMPILING:
-            self._machine = machine_code.coefficients(self._system)
+            if self.margins:
+                self._machine = machine_code.coefficients(self._system)
+            else:
+                self.steps = machine_code.machine(self._system, self._groups)
         if self._machine is not None:
             try:
                 found: Series = self._machine(order, *inputs)
@@ -67,7 +73,7 @@ class _Pieces:
     """The code of the pieces of a system."""
 
     def __init__(self, system: System) -> None:
-        self.program, self.states = system.body.program, system.states
+        self.program, self.states, self.groups = system.body.program, system.states, system.groups
         self.switching = switching(self.program, 1 + self.states)
         self._codes: dict[Hashable, _Code] = {}
 
@@ -77,7 +83,7 @@ class _Pieces:
         found = self._codes.get(key)
         if found is None:
             program, margins = piece(self.program, decisions, self.states) if decisions else (self.program, ())
-            found = _Code(recurrences(program, self.states), margins)
+            found = _Code(recurrences(program, self.states), margins, self.groups)
             self._codes[key] = found
         return found
 
@@ -95,6 +101,11 @@ class PiecewiseSeries:
         numbers = self._pieces.switching
         self._decisions = decisions_at(self._pieces.program, numbers, [time, *states, *self._given]) if numbers else {}
         self._code = self._pieces.code(self._decisions)
+
+    @property
+    def steps(self) -> machine_code.Machine | None:
+        """The machine code of steps, if it is made."""
+        return self._code.steps
 
     def at(self, order: int, time: float, states: Sequence[float]) -> Expansion:
         """The series at a place in the piece. Raises NoStepError where there are none."""

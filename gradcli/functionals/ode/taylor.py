@@ -13,6 +13,7 @@ from typing import NamedTuple
 from gradcli import limits
 from gradcli.functionals.ode.hidden_peaks import hides
 from gradcli.functionals.ode.jumps import after_jump
+from gradcli.functionals.ode.machine_code import Rooms
 from gradcli.functionals.ode.piecewise_series import Expansion, PiecewiseSeries, Series
 from gradcli.functionals.ode.progress import NoStepError, Problem, Progress
 from gradcli.functionals.ode.recurrences import order_for
@@ -57,6 +58,7 @@ class Stepper:
         self._longest = abs(progress.left) * LONGEST
         # The number of steps that were made shorter for what they might step over.
         self._examined = 0
+        self._rooms: Rooms | None = None
         self._problem, self._progress = problem, progress
         self._series = PiecewiseSeries(problem, progress.time, progress.states)
         self.step = self._settled(progress.time, progress.states)
@@ -74,6 +76,40 @@ class Stepper:
 
     def advance(self) -> None:
         """Make a step. Raises NoStepError."""
+        if self._rooms is None and self._series.steps is not None:
+            inputs = [self._progress.time, *self._progress.states, *self._problem.given]
+            self._rooms = Rooms(self._series.steps, self.order, inputs)
+        if self._rooms is None:
+            self._advance()
+        else:
+            self._advance_by_machine(self._rooms)
+
+    def _advance_by_machine(self, rooms: Rooms) -> None:
+        progress, problem = self._progress, self._problem
+        end = progress.reach(self._resolved(), problem.stops)
+        share, most, shrink = problem.atol / problem.rtol, MOST_DEFECT * self.tolerance, shrinkage(self.order)
+        while True:
+            lapse = end - progress.time
+            self._check_length(end)
+            limits.charge_steps(len(progress.states) * self.order)
+            consistent, length = rooms.step(end, lapse, share, most, shrink)
+            if consistent:
+                break
+            end = progress.time + lapse / 2
+        progress.advance(end, rooms.states(), lambda part: values_at(rooms.series(), part))
+        rooms.turn()
+        if length != length:
+            series = rooms.series()
+            length = step_length(series, problem.sizes(progress.states), problem.system.groups, self.order)
+        self.step = Step(Expansion((), ()), min(self._longest, length))
+
+    def _check_length(self, end: float) -> None:
+        """Raise NoStepError for the end of a step that is too small."""
+        time = self._progress.time
+        if not abs(end - time) > _SHORTEST * abs(time) and end != self._progress.times[-1]:
+            raise NoStepError
+
+    def _advance(self) -> None:
         progress, expansion = self._progress, self.step.expansion
         end = progress.reach(self._resolved(), self._problem.stops)
         lapse = end - progress.time
@@ -81,9 +117,8 @@ class Stepper:
         if crossing is not None:
             end = progress.time + crossing.lapse
         while True:
-            small = not abs(end - progress.time) > _SHORTEST * abs(progress.time)
-            if small and crossing is None and end != progress.times[-1]:
-                raise NoStepError
+            if crossing is None:
+                self._check_length(end)
             # The time is rounded, and the step is as long as the time that it takes.
             lapse = end - progress.time
             states = values_at(expansion.states, lapse)
@@ -104,9 +139,10 @@ class Stepper:
 
     def _resolved(self) -> float:
         """The length of the step, shorter where it could step over a peak: series far from one know nothing of it."""
-        length, series = self.step.length, self.step.expansion.states
+        length = self.step.length
         if length < self._longest or self._examined >= _MOST_EXAMINED:
             return length
+        series = self.step.expansion.states if self._rooms is None else self._rooms.series()
         lapse = math.copysign(min(length, abs(self._progress.left)), self._progress.left)
         while hides(self._problem, self._progress.time, series, lapse) and abs(lapse) > self._longest * _SHORTEST_PART:
             lapse /= 2
