@@ -135,6 +135,13 @@ def test_many_calls_give_the_same_digits_as_the_first():
         assert float(last[name]) == pytest.approx(float(slope), rel=1e-11)
 
 
+def test_many_calls_find_jumps_as_the_first():
+    program = gradcli.compile("odeint(lambda y, t: where(t < lag, y, -y), 0.7, [0, 6])[1]")
+    for i in range(150):
+        lag = 2 + 1e-3 * i
+        assert program(lag=lag) == pytest.approx(0.7 * math.exp(2 * lag - 6), rel=1e-12)
+
+
 def test_derivatives_of_order_3_by_a_parameter_and_the_end(run):
     program = "solve_ivp(lambda t, y: y*(1 - y/K), (0, T), [0.1]).y[0, 1]"
     closed = "K/(1 + (K/0.1 - 1)*exp(-T))"

@@ -139,17 +139,18 @@ def coefficients(system: Recurrences) -> Coefficients | None:
     others = [writer.places.get(o) if isinstance(o, Variable) else None for o in system.others]
     if None in others:
         return None
-    shape, wanted = (writer.rows, _ROOM), [*places, *others]
+    shape = writer.rows, _ROOM
 
     def run(order: int, *inputs: float) -> Any:
         if order >= _ROOM:
             raise ValueError
         room, given = np.empty(shape), np.array(inputs)
         function(order, given.ctypes.data, room.ctypes.data)
-        found = room[wanted, : order + 1]
-        if not np.isfinite(found).all():
+        # The last order is that of the states alone.
+        states, rest = room[places, : order + 1], room[others, :order]
+        if not (np.isfinite(states).all() and np.isfinite(rest).all()):
             raise ValueError
-        return found.tolist()
+        return [*states.tolist(), *rest.tolist()]
 
     # The code lives as long as the function.
     run.code = code  # type: ignore[attr-defined]
