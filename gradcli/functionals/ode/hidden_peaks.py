@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from gradcli import arrays
+from gradcli.functionals.body import Body
 from gradcli.functionals.ode.progress import Problem
 from gradcli.functionals.ode.system import System
 from gradcli.functionals.ranges import Range, UnboundedError, ranges
+from gradcli.primitives.entries import arithmetic, powers
 
 # A slope that could exceed those of the series by this multiple may hide a peak, if it would change a state by more than
 # this part of its size.
@@ -20,6 +23,8 @@ _PLACES = 9
 def hides(problem: Problem, time: float, series: Sequence[Sequence[float]], lapse: float) -> bool:
     """Whether a step from a time may step over a peak of the right side."""
     np = arrays.numpy_namespace()
+    if _is_polynomial((problem.system.base or problem.system).body):
+        return False
     given = np.array(problem.given)[:, None]
     found = hides_each(problem.system, given, np.array([time]), np.array(series)[:, :, None], np.array([lapse]))
     return bool(found[0])
@@ -29,6 +34,8 @@ def hides_each(system: System, given: Any, times: Any, series: Any, lapses: Any)
     """The same for many problems, by the last axis; `series` is of shape [states, orders, problems]."""
     np = arrays.numpy_namespace()
     base = system.base or system
+    if _is_polynomial(base.body):
+        return np.zeros(len(times), bool)
     orders = np.arange(series.shape[1])
     places = np.linspace(0.0, 1.0, _PLACES)[:, None, None]
     # [places, orders, problems]
@@ -49,3 +56,21 @@ def hides_each(system: System, given: Any, times: Any, series: Any, lapses: Any)
         leaves = (beyond > _LEAVING * np.abs(slope).max(axis=0)) & (beyond * np.abs(lapses) > _HIDDEN * size)
         found |= leaves & np.isfinite(beyond)
     return found
+
+
+_polynomials: WeakKeyDictionary[Body, bool] = WeakKeyDictionary()
+
+
+def _is_polynomial(body: Body) -> bool:
+    """Whether a body computes polynomials, which have no narrow peaks."""
+    found = _polynomials.get(body)
+    if found is None:
+        found = all(
+            e.primitive in _POLYNOMIAL or (e.primitive is powers.whole_power and e.params["n"] >= 0)
+            for e in body.program.equations
+        )
+        _polynomials[body] = found
+    return found
+
+
+_POLYNOMIAL = frozenset({arithmetic.add, arithmetic.subtract, arithmetic.negative, arithmetic.multiply})
