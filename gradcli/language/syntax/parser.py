@@ -46,6 +46,24 @@ def parse_equations(source: str) -> list[ParsedStatement]:
     return said
 
 
+class TimedStatement(NamedTuple):
+    """`at name = times: statements`, and its place in the text."""
+
+    name: str
+    times: tree.Expression
+    statements: tuple[tree.Statement, ...]
+    span: Span
+
+
+def parse_timed_equations(source: str) -> list[ParsedStatement | TimedStatement]:
+    """As `parse_equations`, for a text that may also say what happens at some times: `at t = 12, 24: x += dose`.
+
+    Raises ProgramSyntaxError, located in `source`.
+    """
+    said: list[ParsedStatement | TimedStatement] = _parse(source, _timed_equations)
+    return said
+
+
 def program_body(body: tuple[tree.Statement, ...], source: str) -> tuple[tree.Statement, ...]:
     """The statements of a program, with the call of a final `def` appended. Raises ProgramSyntaxError if empty."""
     if not body:
@@ -97,7 +115,22 @@ def _whole_program(source: str) -> tuple[tree.Statement, ...]:
     return body
 
 
+# The statements of some tokens.
+ReadTokens = Callable[[Sequence[lexer.Token]], tuple[tree.Statement, ...]]
+
+
 def _equations(source: str) -> list[ParsedStatement]:
+    parts, read = _parts(source)
+    return [_said(part, read) for part in parts]
+
+
+def _timed_equations(source: str) -> list[ParsedStatement | TimedStatement]:
+    parts, read = _parts(source)
+    return [_timed(part, read) if _is_timed(part) else _said(part, read) for part in parts]
+
+
+def _parts(source: str) -> tuple[Iterator[list[lexer.Token]], ReadTokens]:
+    """The tokens of each statement, and what reads them."""
     prepared = parse_tables.load()
     lexer.check_text(source)
 
@@ -106,7 +139,33 @@ def _equations(source: str) -> list[ParsedStatement]:
         found: tuple[tree.Statement, ...] = lalr.run(prepared, "program", iter([*part, end]), ACTIONS)
         return found
 
-    return [_said(part, read) for part in _statements(tokens(source, prepared, lines=True))]
+    return _statements(tokens(source, prepared, lines=True)), read
+
+
+def _is_timed(part: Sequence[lexer.Token]) -> bool:
+    return part[0].value == "at" and len(part) > 1 and part[1].type == "NAME"
+
+
+def _timed(part: Sequence[lexer.Token], read: ReadTokens) -> TimedStatement:
+    whole = _between(part[0], part[-1])
+    colon = next((i for i, token in enumerate(part) if token.type in ("COLON", "LBRACE")), len(part))
+    times, does = part[3:colon], [*part[colon:]]
+    if does and does[0].type == "COLON":
+        del does[0]
+    if does and does[0].type == "LBRACE" and does[-1].type == "RBRACE":
+        does = does[1:-1]
+    if part[2:3] == [] or part[2].type != "EQUAL" or not times or not does:
+        raise ProgramSyntaxError(
+            "'at' says at which times something happens, and what",
+            hint="at t = 12, 24: x += 5",
+            span=whole,
+        )
+    when, *more = read(times)
+    if more or not isinstance(when, tree.Evaluate):
+        raise ProgramSyntaxError(
+            "the times are numbers", hint="at t = 12, 24: x += 5", span=_between(times[0], times[-1])
+        )
+    return TimedStatement(part[1].value, when.value, read(does), whole)
 
 
 def _statements(found: Iterable[lexer.Token]) -> Iterator[list[lexer.Token]]:
@@ -123,9 +182,7 @@ def _statements(found: Iterable[lexer.Token]) -> Iterator[list[lexer.Token]]:
             part.append(token)
 
 
-def _said(
-    part: Sequence[lexer.Token], read: Callable[[Sequence[lexer.Token]], tuple[tree.Statement, ...]]
-) -> ParsedStatement:
+def _said(part: Sequence[lexer.Token], read: ReadTokens) -> ParsedStatement:
     places, depth = [], 0
     for i, token in enumerate(part):
         depth += (token.type in _OPENING) - (token.type in _CLOSING)
