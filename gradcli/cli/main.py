@@ -21,6 +21,7 @@ COMMANDS = {
     "diff": "The derivatives of PROGRAM as formulas.",
     "plot": "A picture of PROGRAM over a range of a name, or over two.",
     "solve": "The roots of EQUATIONS, and how they change with constants.",
+    "ode": "How differential EQUATIONS go on, and their derivatives.",
     "fit": "The parameters with which a model is nearest to data.",
     "minimize": "Where PROGRAM is least, from a start.",
     "propagate": "The uncertainty of PROGRAM from those of its inputs.",

@@ -162,9 +162,8 @@ class _Reader:
         self.statements.append(tree.Assign(whole, (tree.BoundName(span, name),), value))
 
     def _define(self, statement: tree.Statement) -> None:
-        if isinstance(statement, tree.Evaluate):
-            if not does_something(statement.value):
-                raise self._error("this is neither an equation nor a definition", statement.span, _HINT)
+        if isinstance(statement, tree.Evaluate) and not does_something(statement.value):
+            raise self._error("this is neither an equation nor a definition", statement.span, _HINT)
         names = [statement.name] if isinstance(statement, tree.Define) else []
         if isinstance(statement, tree.Assign):
             names = [n for target in statement.targets for n in scope.bound_names(target)]
@@ -185,9 +184,7 @@ class _Reader:
         for jump in self.jumps:
             self._check_jump(jump, states)
         rates = tuple(name + PRIME for name in states)
-        return DifferentialEquations(
-            self.source, self.time, tuple(states), rates, self._ordered(), tuple(self.jumps)
-        )
+        return DifferentialEquations(self.source, self.time, tuple(states), rates, self._ordered(), tuple(self.jumps))
 
     def _check_jump(self, jump: Jump, states: Sequence[str]) -> None:
         for statement in jump.statements:
@@ -207,7 +204,9 @@ class _Reader:
         while left:
             writes = [w for _, _, w in left]
             ready = (
-                i for i, (_, reads, _) in enumerate(left) if reads.isdisjoint(*[set().union(*writes[:i], *writes[i + 1 :])])
+                i
+                for i, (_, reads, _) in enumerate(left)
+                if reads.isdisjoint(set().union(*writes[:i], *writes[i + 1 :]))
             )
             found.append(left.pop(next(ready, 0))[0])
         return tuple(found)
@@ -234,4 +233,6 @@ class _Reader:
 def unknown_parameter(equations: DifferentialEquations, name: str, span: Span) -> UnknownNameError:
     """The error for a name without a value."""
     shown = readable(name)
-    return UnknownNameError(f"'{shown}' has no value", hint=f"give it one: {shown}=1", span=span, source=equations.source)
+    return UnknownNameError(
+        f"'{shown}' has no value", hint=f"give it one: {shown}=1", span=span, source=equations.source
+    )

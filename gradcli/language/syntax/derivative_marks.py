@@ -94,7 +94,10 @@ def _quotient(match: re.Match[str], source: str) -> _Quotient:
     span = Span(*match.span("side") if "side" in match.re.groupindex else match.span())
     if said != order:
         raise ProgramSyntaxError(
-            "the orders of this derivative differ", hint=f"write d{order}{state}/d{time}{order}", span=span, source=source
+            "the orders of this derivative differ",
+            hint=f"write d{order}{state}/d{time}{order}",
+            span=span,
+            source=source,
         )
     return _Quotient(state, time, order, span)
 

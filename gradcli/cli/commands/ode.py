@@ -1,0 +1,185 @@
+"""The command `gradcli ode`: solves differential equations, and differentiates their solutions."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+import typer
+
+from gradcli import limits
+from gradcli.cli import options as opt
+from gradcli.cli.arguments import inputs, map_arguments
+from gradcli.cli.command import Command
+from gradcli.cli.process.environment import Environment
+from gradcli.cli.rendering import model_report, number_table
+from gradcli.errors import BindingError, ExitStatus, UsageError
+from gradcli.evaluation.constant_expressions import constant
+from gradcli.io import variables
+
+_EXAMPLE = "gradcli ode 'dx/dt = -k*x' x=1 k=0.5 t=0..10"
+_HELP = """\
+Equations are dx/dt = …, x' = …, d2x/dt2 = … or x'' = …, with definitions between them, and what happens
+at known times: at t = 12, 24: x += dose. States start at NAME=VALUE, and x'=VALUE, at the first time.
+Without --output the table is on standard output.
+
+Examples:
+
+  gradcli ode 'dx/dt = a*x - b*x*y; dy/dt = d*x*y - c*y' x=10 y=5 a=1.1 b=0.4 c=0.4 d=0.1 t=0..20
+
+  gradcli ode "x'' = -x - c*x'" x=1 "x'=0" c=0.1 t=0..10 --points 11 --wrt c
+
+  gradcli ode "y'' = -9.81" y=20 "y'=0" t=0..10 --stop 'y = 0' --wrt y
+
+  gradcli ode 'dx/dt = -k*x; at t = 12, 24: x += dose' x=0 k=0.2 dose=5 t=0..36 --plot doses.svg
+"""
+
+
+class OdeOptions(opt.ProgramRun):
+    """The options of `gradcli ode`."""
+
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="EQUATIONS t=LOW..HIGH [NAME=VALUE]...",
+            help="The equations, or - for standard input; the times, t=0..20, t=[0,1,5] or t=@file.csv:time; then the "
+            "starts of states, and the values of all other names.",
+            show_default=False,
+        ),
+    ] = None
+    file: Annotated[str | None, typer.Option("--file", metavar="PATH", help="Read the equations from a file.")] = None
+    vars: opt.Vars = None
+    input_form: opt.From = None
+    points: Annotated[
+        int, typer.Option("--points", metavar="N", min=2, help="So many times between the ends of a range.")
+    ] = 101
+    wrt: Annotated[
+        list[str] | None,
+        typer.Option("--wrt", metavar="NAMES", help="Columns of the derivatives by these, as in a,x; default: none."),
+    ] = None
+    order: Annotated[
+        int, typer.Option("--order", metavar="N", min=1, help="The derivatives up to order N, 1 or 2.")
+    ] = 1
+    show: Annotated[
+        list[str] | None,
+        typer.Option("--show", metavar="EXPRESSION", help="A column of an expression of the states."),
+    ] = None
+    stop: Annotated[
+        str | None,
+        typer.Option("--stop", metavar="EQUATION", help="End where this is met first, and tell when, as in 'y = 0'."),
+    ] = None
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method",
+            metavar="auto|taylor|radau",
+            help="Taylor series for smooth systems, Radau's method for stiff ones; default: what suits the system.",
+        ),
+    ] = "auto"
+    output: Annotated[str | None, typer.Option("--output", metavar="PATH", help="Write the table to a file.")] = None
+    to: Annotated[
+        str | None,
+        typer.Option("--to", metavar="csv|tsv|jsonl", help="The format of the table on standard output."),
+    ] = None
+    plot: Annotated[
+        str | None,
+        typer.Option("--plot", metavar="PATH", help="A picture of the states, .png, .svg or .pdf."),
+    ] = None
+    phase: Annotated[
+        str | None, typer.Option("--phase", metavar="X,Y", help="Let --plot draw Y over X in place of time.")
+    ] = None
+    json: opt.Json = False
+    quiet: opt.Quiet = False
+
+
+def run(options: OdeOptions, environment: Environment) -> ExitStatus:
+    """Solve, differentiate and print; see `gradcli ode --help`."""
+    # Imported here because they load NumPy.
+    from gradcli.models.ode import initial_values
+
+    if options.to is not None and options.to not in number_table.FORMATS:
+        raise UsageError(f"there is no --to {options.to!r}", hint=f"--to {' or '.join(number_table.FORMATS)}")
+    if options.phase is not None and options.plot is None:
+        raise UsageError("--phase says what a plot shows, and there is none", hint="--plot PATH draws one")
+    if options.plot is not None:
+        from gradcli.models.plotting import by_matplotlib
+
+        by_matplotlib.format_of(options.plot)
+    with limits.within(options.max_steps, options.max_elements):
+        asked = _request(options, environment)
+        found = initial_values.solve(asked)
+    if options.plot is not None:
+        from gradcli.models.ode import pictures
+
+        by_matplotlib.save(pictures.chart(asked, found, options.phase), options.plot, environment.save)
+    if options.output is not None:
+        from gradcli.rows import new_tables
+
+        new_tables.save(found.columns, options.output, environment.save)
+    if options.json:
+        stop = {} if found.stop is None else {"stop": found.stop}
+        model_report.report({"program": asked.equations.source}, {**stop, "columns": found.columns}, environment)
+    elif options.output is None and (options.plot is None or options.to is not None):
+        environment.write(number_table.text(found.columns, options.to or "csv"))
+    if found.stop is not None and not options.json and not options.quiet:
+        told = ", ".join(f"{name} = {value:.10g}" for name, value in found.stop.items())
+        environment.write_error(f"{asked.stop} at {told}")
+    return ExitStatus.SUCCESS
+
+
+def _request(options: OdeOptions, environment: Environment) -> Any:
+    from gradcli.language.differential_equations import read_differential_equations
+    from gradcli.models.ode import time_ranges
+    from gradcli.models.ode.initial_values import InitialValueRequest
+
+    text, words = map_arguments.program_of(options, environment, _EXAMPLE)
+    equations = read_differential_equations(text)
+    time = equations.time
+    values = _values(options, environment, words, time)
+    if time not in values:
+        raise BindingError(f"there are no times '{time}'", hint=f"give their range, {time}=0..20, or {time}=[0,1,5]")
+    times = time_ranges.moments(values.pop(time), options.points, time)
+    wrt = inputs.names_of([_marked(name) for name in options.wrt or ()])
+    for name in wrt:
+        if name == time:
+            raise BindingError(
+                f"'{time}' is the time, and the derivatives by it are the right sides", hint='--show "x\'" shows one'
+            )
+        if name not in values:
+            raise BindingError(f"--wrt names '{name}', which has no value", hint=f"give it a value, as in {name}=1")
+    return InitialValueRequest(
+        equations, values, times, wrt, options.order, tuple(options.show or ()), options.stop, options.method
+    )
+
+
+# A state or a velocity at the start: x(0)=1, x'(0)=1, x'=1.
+_START = re.compile(r"(\s*[^\W\d]\w*)(['’′]*)(\(\s*[-+.\d]+\s*\))?(\s*=)")
+
+
+def _marked(name: str) -> str:
+    from gradcli.language.syntax.derivative_marks import PRIME
+
+    return re.sub("['’′]", PRIME, name)
+
+
+def _values(options: OdeOptions, environment: Environment, words: list[str], time: str) -> dict[str, Any]:
+    from gradcli.models.ode import time_ranges
+
+    found: list[str] = []
+    for word in words:
+        begin = _START.match(word)
+        if begin is not None:
+            word = _marked(begin[1] + begin[2]) + begin[4] + word[begin.end() :]
+        found.append(word)
+
+    def read(text: str, dtype: str, word: str, offset: int) -> Any:
+        is_time = variables.split_binding(word).name == time
+        return (time_ranges.value if is_time else constant)(text, dtype, word, offset)
+
+    bindings = inputs.bindings_of(found, "float64", options, environment, read)
+    for name, value in inputs.values_of_vars_option(options, environment, "float64", bindings).items():
+        bindings.setdefault(_marked(name), value)
+    return {name: value() for name, value in bindings.items()}
+
+
+COMMAND = Command(OdeOptions, run, _HELP)

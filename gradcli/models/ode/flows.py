@@ -1,0 +1,91 @@
+"""The flow of a system: its states at later times, with derivatives by the states it begins with and by parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli import arrays
+from gradcli.functionals.functional_calls import ATOL, RTOL
+from gradcli.functionals.ode.system import System, initial_value_problem
+from gradcli.functionals.ode.trajectory import trajectory
+from gradcli.functionals.tracing import traced
+from gradcli.language.differential_equations import DifferentialEquations
+from gradcli.language.interpreter.run import evaluate
+from gradcli.language.names import scope
+from gradcli.models.ode.expansions import Array, Expansion
+from gradcli.primitives.bind import bind
+from gradcli.primitives.entries.indexing import index
+
+
+class Flow:
+    """The flow of equations; `parameters` are the names that it is differentiated by or that differ between problems,
+    `shared` the values of all others."""
+
+    def __init__(
+        self, equations: DifferentialEquations, parameters: Sequence[str], shared: Mapping[str, Any], method: str
+    ) -> None:
+        self.equations = equations
+        self.parameters = tuple(parameters)
+        self.method = method
+        self._shared = dict(shared)
+        self._slopes = equations.slopes
+        self._is_timed = equations.time in scope.free_names(self._slopes)
+        self._systems: dict[float, System] = {}
+
+    def at(self, start: Array, parameters: Array, times: Array, order: int) -> Expansion:
+        """The states `[g, t, n]` of g problems, which start with `start` `[g, n]` at the first of the times `[t]`.
+
+        Their derivatives are by the n states at the start, followed by the `parameters` `[g, p]`. Raises EvaluationError
+        where a solution does not exist up to the last time.
+        """
+        base = self._system(float(times[0]))
+        n, q = base.states, base.given
+        # What the derivatives of each order are, as the numbers of the states of the system.
+        system, first = base, None
+        if order > 0:
+            system, column = base.sensitivities
+            first = np.array(column).T
+        second = None
+        if order > 1:
+            system, column = system.sensitivities
+            # The number of the derivative by given value r of each state of the first derivatives.
+            every = np.array(column)
+            second = every[:, first].transpose(1, 2, 0)
+        given = np.concatenate([start, parameters], axis=1)
+        params = {"system": system, "method": self.method, "rtol": RTOL, "atol": ATOL, "breaks": ()}
+        with arrays.using_namespace(None):
+            found = np.asarray(bind(trajectory, (given, np.broadcast_to(times, (len(given), len(times)))), params))
+        assert q == given.shape[1]
+        return Expansion(
+            found[..., :n], None if first is None else found[..., first], None if second is None else found[..., second]
+        )
+
+    def _system(self, origin: float) -> System:
+        """The system of the lapse since an origin of time, which matters where the equations read the time."""
+        key = origin if self._is_timed else 0.0
+        if key not in self._systems:
+            self._systems[key] = self._traced(key)
+        return self._systems[key]
+
+    def _traced(self, origin: float) -> System:
+        names = (*self.equations.states, *self.parameters)
+        n = len(self.equations.states)
+
+        def slopes(lapse: Any, *values: Any) -> list[Any]:
+            known = {self.equations.time: lapse + origin, **dict(zip(names, values))}
+            reads = self._reads
+            found = evaluate(self._slopes, {**self._shared, **{k: v for k, v in known.items() if k in reads}}).value
+            return [index(found, k) for k in range(n)]
+
+        with arrays.using_namespace(None):
+            body = traced(slopes, [()] * (1 + len(names))).body
+        # The parameters are given values, and not varied by a step.
+        held = type(body)(body.paths, body.program, 1 + n)
+        return initial_value_problem(held, [None] * n)
+
+    @property
+    def _reads(self) -> Mapping[str, Any]:
+        return scope.free_names(self._slopes)

@@ -1,0 +1,202 @@
+"""A request for the solution of an initial value problem, and the table that answers it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradcli import arrays
+from gradcli.errors import BindingError, EvaluationError, GradcliError, UsageError, did_you_mean
+from gradcli.language.differential_equations import DifferentialEquations, located, unknown_parameter
+from gradcli.language.names import scope
+from gradcli.language.syntax import tree
+from gradcli.language.syntax.derivative_marks import readable
+from gradcli.models.ode import stops
+from gradcli.models.ode.expansions import Array, Expansion
+from gradcli.models.ode.row_functions import RowFunctions
+from gradcli.models.ode.trajectories import Trajectories, check_names
+
+METHODS = ("auto", "taylor", "radau")
+_HIGHEST_ORDER = 2
+
+
+class InitialValueRequest(NamedTuple):
+    """A request: the `values` of states at the start and of parameters, and the `times`, the first of which is the start.
+
+    `show` are expressions whose values are columns too, and `stop` is an equation at which the solution ends.
+    """
+
+    equations: DifferentialEquations
+    values: Mapping[str, Any]
+    times: Array
+    wrt: Sequence[str] = ()
+    order: int = 1
+    show: Sequence[str] = ()
+    stop: str | None = None
+    method: str = "auto"
+
+
+class Solution(NamedTuple):
+    """The columns of a solution, and the time of its end `{"t": …, "d_t_a": …}` where that is an event."""
+
+    columns: dict[str, Array]
+    stop: dict[str, float] | None = None
+
+
+def solve(asked: InitialValueRequest) -> Solution:
+    """The solution as a table.
+
+    Raises BindingError for names without a value, UsageError for options that there are not, EvaluationError where the
+    solution does not exist up to the last time or does not meet the condition to stop at.
+    """
+    _check(asked)
+    equations, order = asked.equations, asked.order if asked.wrt else 0
+    shared = {name: value for name, value in asked.values.items() if name not in (*asked.wrt, *equations.states)}
+    solver = Trajectories(equations, asked.wrt, shared, asked.method)
+    shown = {text: _function(solver, asked, text) for text in asked.show}
+    with located(equations.source):
+        if asked.stop is None:
+            return Solution(_columns(solver, asked, asked.times, solver.at(asked.values, asked.times, order), shown))
+        return _stopped(solver, asked, order, shown)
+
+
+def _stopped(
+    solver: Trajectories, asked: InitialValueRequest, order: int, shown: Mapping[str, RowFunctions]
+) -> Solution:
+    assert asked.stop is not None
+    condition = _function(solver, asked, _difference(asked.stop), asked.stop)
+    end = stops.met(solver, condition, asked.values, asked.times, order)
+    if end is None:
+        raise EvaluationError(
+            f"{asked.stop} is not met up to {asked.equations.time} = {asked.times[-1]:g}",
+            hint="let the times go further, or change the condition",
+        )
+    last = float(end.time.value[0])
+    before = asked.times[asked.times < last] if asked.times[-1] > asked.times[0] else asked.times[asked.times > last]
+    found = solver.at(asked.values, before, order)
+    columns = _columns(solver, asked, before, found, shown, moves=order > 0)
+    point = solver.along(np.array([last]), _row(end.states), asked.values)
+    moving = _with_time(point, end.time)
+    final = _columns_of(solver, asked, moving, shown, moves=order > 0)
+    time = asked.equations.time
+    told = {n: float(c[0]) for n, c in final.items() if n == time or n.startswith(f"d_{time}_")}
+    return Solution({n: np.concatenate([columns[n], final[n]]) for n in columns}, told)
+
+
+def _row(states: Expansion) -> Expansion:
+    return Expansion(*(None if part is None else part[None] for part in states))
+
+
+def _with_time(point: Expansion, time: Expansion) -> Expansion:
+    """A point whose time has derivatives."""
+    for part, of in zip(point, time):
+        if part is not None and of is not None:
+            part[0, 0] = of[0]
+    return point
+
+
+def _columns(
+    solver: Trajectories,
+    asked: InitialValueRequest,
+    times: Array,
+    states: Expansion,
+    shown: Mapping[str, RowFunctions],
+    moves: bool = False,
+) -> dict[str, Array]:
+    return _columns_of(solver, asked, solver.along(times, states, asked.values), shown, moves)
+
+
+def _columns_of(
+    solver: Trajectories,
+    asked: InitialValueRequest,
+    point: Expansion,
+    shown: Mapping[str, RowFunctions],
+    moves: bool,
+) -> dict[str, Array]:
+    """The columns of values of names `[t, names]`; where the time `moves`, it has derivatives too."""
+    equations = asked.equations
+    names = [readable(name) for name in (equations.time, *equations.states)]
+    parts = [(name, point, i) for i, name in enumerate(names)]
+    parts += [(text, solver.composed(function, point), 0) for text, function in shown.items()]
+    columns = {name: of.value[:, i] for name, of, i in parts}
+    by = [readable(name) for name in asked.wrt]
+    for name, of, i in parts:
+        if of.first is not None and (moves or name != equations.time):
+            columns |= {f"d_{name}_{a}": of.first[:, i, k] for k, a in enumerate(by)}
+    for name, of, i in parts:
+        if of.second is not None and (moves or name != equations.time):
+            pairs = [(j, k) for j in range(len(by)) for k in range(j, len(by))]
+            columns |= {f"d_{name}_{by[j]}_{by[k]}": of.second[:, i, j, k] for j, k in pairs}
+    return columns
+
+
+def _function(solver: Trajectories, asked: InitialValueRequest, text: str, written: str | None = None) -> RowFunctions:
+    """An expression of the states as a function. Raises UnknownNameError for a name without a value."""
+    with located(written or text):
+        value = asked.equations.expression(text)
+        program = asked.equations.program(value)
+        known = {*asked.values, asked.equations.time}
+        alone = tree.Module(value.span, text, (tree.Evaluate(value.span, value),))
+        defined = scope.assigned_names(asked.equations.slopes)
+        scope.check_names(alone, [*known, *defined])
+        for name, read in scope.free_names(alone).items():
+            if name not in known and name not in defined and name not in scope.CONSTANTS:
+                raise scope.unknown_name(name, known, text, read.span)
+    return solver.functions([program])
+
+
+def _difference(condition: str) -> str:
+    """The expression that is 0 where an equation `left = right` holds."""
+    left, equals, right = condition.partition("=")
+    return f"{left.strip()} - ({right.strip(' =')})" if equals else condition
+
+
+def _check(asked: InitialValueRequest) -> None:
+    equations = asked.equations
+    if asked.method not in METHODS:
+        hint = did_you_mean(asked.method, METHODS, f"the methods are {', '.join(METHODS)}")
+        raise UsageError(f"there is no method {asked.method!r}", hint=hint)
+    if not 0 <= asked.order <= _HIGHEST_ORDER:
+        raise UsageError(
+            f"derivatives of order {asked.order} are not computed", hint=f"--order is 0 to {_HIGHEST_ORDER}"
+        )
+    check_names(equations, asked.values)
+    reads = equations.parameters
+    for name, span in reads.items():
+        if name not in asked.values and name not in scope.CONSTANTS:
+            raise unknown_parameter(equations, name, span)
+    for name, value in asked.values.items():
+        if name not in equations.states and name not in reads and name not in _further(asked):
+            known = [readable(n) for n in (*equations.states, *reads)]
+            hint = did_you_mean(readable(name), known, f"they read {', '.join(known)}")
+            raise BindingError(f"the equations do not read '{readable(name)}'", hint=hint)
+        if (name in equations.states or name in asked.wrt) and arrays.shape(value):
+            raise BindingError(f"'{readable(name)}' is one number", hint=f"{readable(name)}=1")
+        if name in equations.states and not math.isfinite(float(value)):
+            raise BindingError(f"the start of '{readable(name)}' is {float(value):g}", hint="starts are finite numbers")
+    if not len(asked.times):
+        raise BindingError("there are no times", hint=f"{equations.time}=0..20")
+    if not np.isfinite(asked.times).all():
+        raise BindingError("a time is not finite", hint="times are numbers in order")
+    steps = np.diff(asked.times)
+    if (steps > 0).any() and (steps < 0).any():
+        place = int(np.argmax(np.sign(steps) != np.sign(steps[steps != 0][0])))
+        raise BindingError(
+            f"the times go back: {asked.times[place + 1]:g} is after {asked.times[place]:g}",
+            hint="they ascend, or descend, from the first one, which is the start",
+        )
+
+
+def _further(asked: InitialValueRequest) -> set[str]:
+    """The names that only further expressions read."""
+    found: set[str] = set()
+    for text in (*asked.show, *((_difference(asked.stop),) if asked.stop else ())):
+        try:
+            value = asked.equations.expression(text)
+        except GradcliError:
+            continue
+        found |= {node.id for node in tree.walk(value) if isinstance(node, tree.Name)}
+    return found

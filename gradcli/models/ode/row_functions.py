@@ -1,0 +1,60 @@
+"""Functions of time, states and parameters at many points, with their derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.errors import EvaluationError
+from gradcli.language.syntax.tree import Module
+from gradcli.models.ode.expansions import Array, Expansion
+from gradcli.rows.row_programs import RowProgram
+
+
+class RowFunctions:
+    """Programs of the numbers `names`, each with one number as its value; `shared` are the values of other names."""
+
+    def __init__(self, programs: Sequence[Module], names: Sequence[str], shared: Mapping[str, Any]) -> None:
+        self._programs = programs
+        self._names = tuple(names)
+        self._shared = dict(shared)
+        self._runs: dict[int, list[RowProgram]] = {}
+
+    def at(self, points: Array, order: int) -> Expansion:
+        """The values `[…, programs]` at points `[…, names]`, with derivatives by the names up to an order.
+
+        Raises the error of the first point that has no value.
+        """
+        lead, q, m = points.shape[:-1], len(self._names), len(self._programs)
+        rows = points.reshape(-1, q)
+        columns = {name: np.ascontiguousarray(rows[:, i]) for i, name in enumerate(self._names)}
+        value = np.empty((len(rows), m))
+        first = np.zeros((len(rows), m, q)) if order else None
+        second = np.zeros((len(rows), m, q, q)) if order > 1 else None
+        if order not in self._runs:
+            self._runs[order] = [RowProgram(p, self._names if order else (), order) for p in self._programs]
+        for k, program in enumerate(self._runs[order]):
+            found = program.run(columns, self._shared, rows=len(rows))
+            for failed in found.failures:
+                raise failed.error
+            number = np.asarray(found.value, float)
+            if number.ndim > 1:
+                raise EvaluationError(
+                    f"this has a value of shape {list(number.shape[1:])}, and a number is needed",
+                    span=self._programs[k].body[-1].span,
+                    source=self._programs[k].source,
+                )
+            value[:, k] = number
+            for key, derivative in found.derivatives.items():
+                if derivative is None:
+                    continue
+                derivative = np.where(found.absent[key], 0.0, derivative) if key in found.absent else derivative
+                i, *rest = map(self._names.index, key.split(","))
+                if rest and second is not None:
+                    second[:, k, i, rest[0]] = second[:, k, rest[0], i] = derivative
+                elif first is not None:
+                    first[:, k, i] = derivative
+        shaped = (None if part is None else part.reshape(*lead, *part.shape[1:]) for part in (value, first, second))
+        return Expansion(*shaped)

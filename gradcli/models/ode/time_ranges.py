@@ -1,0 +1,48 @@
+"""The times of a solution: a range `0..20`, from either end, or a list of times."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradcli import arrays
+from gradcli.errors import BindingError
+from gradcli.evaluation.constant_expressions import constant
+from gradcli.evaluation.nested_lists import unreadable
+from gradcli.models.ode.expansions import Array
+
+_MARK = ".."
+
+
+class TimeRange(NamedTuple):
+    """The times from `first` to `last`, which may be the smaller one."""
+
+    first: float
+    last: float
+
+
+def value(text: str, dtype: str, whole: str, offset: int = 0) -> Any:
+    """The range or the times of a text that starts at `offset` of `whole`. Raises BindingError, with its place."""
+    if _MARK not in text:
+        return constant(text, dtype, whole, offset)
+    low, _, high = text.partition(_MARK)
+    if not low.strip() or not high.strip() or high.startswith("."):
+        raise unreadable("this is no range of times", text, offset, whole, "write t=0..20")
+    ends = [constant(low, dtype, whole, offset), constant(high, dtype, whole, offset + len(low) + len(_MARK))]
+    if any(arrays.shape(end) for end in ends) or not all(math.isfinite(float(end)) for end in ends):
+        raise unreadable("an end of a range is a finite number", text, offset, whole, "write t=0..20")
+    return TimeRange(float(ends[0]), float(ends[1]))
+
+
+def moments(given: Any, points: int, name: str) -> Array:
+    """The times: so many `points` from one end of a range to the other, or those of a vector."""
+    if isinstance(given, TimeRange):
+        return np.linspace(given.first, given.last, points)
+    times = np.asarray(arrays.to_numpy(given), float)
+    if times.ndim != 1:
+        raise BindingError(
+            f"the times '{name}' are a range or a list", hint=f"{name}=0..20, or {name}=[0,1,5] with the start first"
+        )
+    return times

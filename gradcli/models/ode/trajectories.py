@@ -1,0 +1,207 @@
+"""Follows the solution of a system over its jumps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradcli.errors import BindingError, DifferentiationError, EvaluationError, UsageError
+from gradcli.language.differential_equations import DifferentialEquations, Jump
+from gradcli.language.syntax import tree
+from gradcli.language.syntax.derivative_marks import readable
+from gradcli.models.ode.expansions import Array, Expansion, constants, joined
+from gradcli.models.ode.flows import Flow
+from gradcli.models.ode.row_functions import RowFunctions
+
+
+class Dose(NamedTuple):
+    """An amount that is added to a state at a time."""
+
+    time: float
+    state: str
+    amount: float
+
+
+class _Stop(NamedTuple):
+    """A time at which the solution jumps, with its derivatives by the variables, `[variables]`; and what happens."""
+
+    time: float
+    slope: Array
+    does: Jump | Dose
+
+
+class Trajectories:
+    """The solutions of a system by the variables `wrt`, states at the start and parameters.
+
+    `shared` are the values of names that are no variables. `doses` are added to what the equations say.
+    """
+
+    def __init__(
+        self,
+        equations: DifferentialEquations,
+        wrt: Sequence[str],
+        shared: Mapping[str, Any],
+        method: str = "auto",
+        doses: Sequence[Dose] = (),
+    ) -> None:
+        self.equations = equations
+        self.wrt = tuple(wrt)
+        self.shared = dict(shared)
+        self.parameters = tuple(name for name in wrt if name not in equations.states)
+        self.flow = Flow(equations, self.parameters, shared, method)
+        # What functions of a solution read.
+        self.names = (equations.time, *equations.states, *self.parameters)
+        self._doses = doses
+        self._rates: RowFunctions | None = None
+        self._jumped: dict[int, RowFunctions] = {}
+
+    def functions(self, programs: Sequence[tree.Module]) -> RowFunctions:
+        """Programs of time, states and parameters as functions of `names`."""
+        return RowFunctions(programs, self.names, self.shared)
+
+    @property
+    def rates(self) -> RowFunctions:
+        """The derivatives of the states by time."""
+        if self._rates is None:
+            end = self.equations.slopes.body[-1].span
+            programs = [self.equations.program(tree.Name(end, name, "")) for name in self.equations.rates]
+            self._rates = self.functions(programs)
+        return self._rates
+
+    def at(self, values: Mapping[str, float], times: Array, order: int) -> Expansion:
+        """The states `[t, n]` at times `[t]`, the first of which is the start, with derivatives by `wrt`."""
+        start, parameters = self._begun(values, order)
+        stops = self._stops(values, times, order)
+        if stops and times[-1] < times[0]:
+            raise UsageError("jumps are for times that ascend", hint="let the times begin with the smaller end")
+        origin, state, done = float(times[0]), start, 0
+        parts: list[Expansion] = []
+        for stop in (*stops, None):
+            until = len(times) if stop is None else int(np.searchsorted(times, stop.time))
+            inside = times[done:until]
+            ends = [] if stop is None else [stop.time]
+            # With neither, the last stop is at the last time.
+            moments = np.array([origin, *inside, *ends])
+            if len(moments) > 1:
+                found = self._flowed(state, parameters, moments, order)
+                parts.append(found.taken(slice(1, 1 + len(inside))))
+                state = found.taken(-1)
+            if stop is not None:
+                state = self._after(stop, state, parameters, order)
+                origin, done = stop.time, until
+        return joined(parts, 0)
+
+    def _begun(self, values: Mapping[str, float], order: int) -> tuple[Expansion, Expansion]:
+        """The states at the start `[n]`, and the parameters `[p]`."""
+
+        def variables(names: Sequence[str]) -> Expansion:
+            found = constants(np.array([float(values[name]) for name in names]), len(self.wrt), order)
+            if found.first is not None:
+                for i, name in enumerate(names):
+                    if name in self.wrt:
+                        found.first[i, self.wrt.index(name)] = 1.0
+            return found
+
+        return variables(self.equations.states), variables(self.parameters)
+
+    def _flowed(self, state: Expansion, parameters: Expansion, times: Array, order: int) -> Expansion:
+        found = self.flow.at(state.value[None], parameters.value[None], times, order).taken(0)
+        return found.of(joined([state, parameters]))
+
+    @staticmethod
+    def point(time: Expansion, state: Expansion, parameters: Expansion) -> Expansion:
+        """The values of `names`."""
+        return joined([time, state, parameters])
+
+    @staticmethod
+    def composed(functions: RowFunctions, point: Expansion) -> Expansion:
+        """Functions of `names` at a point that depends on variables."""
+        return functions.at(point.value, point.order).of(point)
+
+    def along(self, times: Array, states: Expansion, values: Mapping[str, float]) -> Expansion:
+        """The values of `names` `[t, names]` along a solution."""
+        order, count = states.order, len(times)
+        _, parameters = self._begun(values, order)
+        shape = (count, len(self.parameters))
+        q = len(self.wrt)
+        held = Expansion(
+            np.broadcast_to(parameters.value, shape),
+            None if parameters.first is None else np.broadcast_to(parameters.first, (*shape, q)),
+            None if parameters.second is None else np.broadcast_to(parameters.second, (*shape, q, q)),
+        )
+        return self.point(constants(times[:, None], q, order), states, held)
+
+    # --- jumps
+
+    def _stops(self, values: Mapping[str, float], times: Array, order: int) -> list[_Stop]:
+        """The jumps from the first of the times up to the last one, in their order."""
+        first, last = float(times[0]), float(max(times))
+        nothing = np.zeros(len(self.wrt))
+        found = [_Stop(dose.time, nothing, dose) for dose in self._doses]
+        for jump in self.equations.jumps:
+            items = jump.times.items if isinstance(jump.times, tree.List) else (jump.times,)
+            for item in items:
+                found += self._moments(jump, item, values, order)
+        early = next((s for s in found if s.time < first), None)
+        if early is not None and isinstance(early.does, Dose):
+            raise BindingError(
+                f"a dose at {early.time:g} is before the start, {self.equations.time} = {first:g}",
+                hint="let the times begin with it",
+            )
+        return sorted((s for s in found if first <= s.time <= last), key=lambda s: s.time)
+
+    def _moments(self, jump: Jump, item: tree.Expression, values: Mapping[str, float], order: int) -> list[_Stop]:
+        program = self.equations.program(item)
+        start, parameters = self._begun(values, order)
+        now = constants(np.array([math.nan]), len(self.wrt), order)
+        # States are not known before the jump, and nan shows where the time depends on them.
+        nowhere = start._replace(value=np.full(len(start.value), math.nan))
+        found = self.composed(self.functions([program]), self.point(now, nowhere, parameters))
+        time, slope = float(found.value[0]), np.zeros(len(self.wrt)) if found.first is None else found.first[0]
+        if not math.isfinite(time):
+            raise EvaluationError(
+                "the time of a jump is a number that depends on no state",
+                span=item.span,
+                source=self.equations.source,
+            )
+        if order > 1 and slope.any():
+            raise DifferentiationError(
+                "second derivatives by the time of a jump are not known",
+                hint="--order 1",
+                span=item.span,
+                source=self.equations.source,
+            )
+        return [_Stop(time, slope, jump)]
+
+    def _after(self, stop: _Stop, state: Expansion, parameters: Expansion, order: int) -> Expansion:
+        """The states just after a jump."""
+        if isinstance(stop.does, Dose):
+            value = state.value.copy()
+            value[self.equations.states.index(stop.does.state)] += stop.does.amount
+            return state._replace(value=value)
+        now = constants(np.array([stop.time]), len(self.wrt), order)
+        moves = state.first is not None and stop.slope.any()
+        if moves:
+            now.first[0] = stop.slope
+            rate = self.rates.at(self.point(now, state, parameters).value, 0).value
+            state = state._replace(first=state.first + np.outer(rate, stop.slope))
+        key = id(stop.does)
+        if key not in self._jumped:
+            programs = [self.equations.jumped(stop.does, name) for name in self.equations.states]
+            self._jumped[key] = self.functions(programs)
+        after = self.composed(self._jumped[key], self.point(now, state, parameters))
+        if moves:
+            rate = self.rates.at(self.point(now, after, parameters).value, 0).value
+            after = after._replace(first=after.first - np.outer(rate, stop.slope))
+        return after
+
+
+def check_names(equations: DifferentialEquations, values: Mapping[str, Any]) -> None:
+    """Raise BindingError for a state without a start, and for a value that nothing reads."""
+    for state in equations.states:
+        if state not in values:
+            shown = readable(state)
+            raise BindingError(f"the state '{shown}' has no start", hint=f"give its value at the first time: {shown}=1")

@@ -1,0 +1,165 @@
+"""Tests `gradcli ode`: the text of equations, trajectories, their derivatives, events and doses."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.conftest import Outcome
+
+Run = Callable[..., Outcome]
+
+LOTKA = "dx/dt = a*x - b*x*y; dy/dt = d*x*y - c*y"
+PREY = ["x=10", "y=5", "a=1.1", "b=0.4", "c=0.4", "d=0.1"]
+
+
+def table(run: Run, *words: str) -> dict[str, Any]:
+    """The columns that the command writes."""
+    done = run("ode", *words)
+    assert done.status == 0, done.err
+    header, *rows = csv.reader(io.StringIO(done.out))
+    return dict(zip(header, np.array(rows, float).T))
+
+
+def test_states_and_exact_derivatives_are_columns(run: Run) -> None:
+    found = table(run, LOTKA, *PREY, "t=0..20", "--points", "3", "--wrt", "a,x", "--order", "2")
+    assert list(found)[:4] == ["t", "x", "y", "d_x_a"]
+    # Beside SciPy's DOP853 at 1e-13 and its central differences.
+    assert found["x"][-1] == pytest.approx(10.214110659, rel=1e-9)
+    h = 1e-4
+    low, high = (table(run, LOTKA, *PREY[:2], f"a={1.1 + s * h}", *PREY[3:], "t=0..20", "--wrt", "a") for s in (-1, 1))
+    assert found["d_x_a"][-1] == pytest.approx((high["x"][-1] - low["x"][-1]) / (2 * h), rel=1e-5)
+    assert found["d_x_a_a"][-1] == pytest.approx((high["d_x_a"][-1] - low["d_x_a"][-1]) / (2 * h), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x'' = -4*x",
+        "d2x/dt2 = -k*x; k = 4",
+        "d²x/dt² = -4*x",
+        "d^2x/dt^2 = -4*x",
+        "x′′ = -4*x\n",
+        "x' = v; dv/dt = -4*x",
+    ],
+)
+def test_notations_of_second_order(run: Run, text: str) -> None:
+    velocity = "v=0" if "v" in text else "x'(0)=0"
+    found = table(run, text, "x=1", velocity, "t=0..2", "--points", "5")
+    assert found["x"] == pytest.approx(np.cos(2 * found["t"]), abs=1e-11)
+
+
+def test_a_derivative_of_lower_order_may_be_read(run: Run) -> None:
+    found = table(run, "d2x/dt2 = -x - 0.2*dx/dt", "x=1", "x'=0", "t=0..3", "--points", "2")
+    same = table(run, "x'' = -x - 0.2*x'", "x=1", "x'=0", "t=0..3", "--points", "2")
+    w = math.sqrt(0.99)
+    assert found["x"][-1] == same["x"][-1]
+    assert found["x"][-1] == pytest.approx(math.exp(-0.3) * (math.cos(3 * w) + 0.1 / w * math.sin(3 * w)), rel=1e-11)
+
+
+def test_definitions_hold_in_any_order(run: Run) -> None:
+    found = table(run, "def g(u): return u*k\nx' = f\nf = g(-x)", "x=1", "k=2", "t=0..1", "--wrt", "k")
+    assert found["x"][-1] == pytest.approx(math.exp(-2), rel=1e-12)
+    assert found["d_x_k"][-1] == pytest.approx(-math.exp(-2), rel=1e-12)
+
+
+def test_what_happens_at_known_times(run: Run) -> None:
+    words = ["dx/dt = -k*x; at t = 12, 24: x += dose", "x=0", "k=0.2", "dose=5", "t=[0, 12, 24, 36]"]
+    found = table(run, *words, "--wrt", "dose,k", "--order", "2")
+    first, second = math.exp(-0.2 * 24), math.exp(-0.2 * 12)
+    assert found["x"] == pytest.approx([0, 5, 5 + 5 * second, 5 * first + 5 * second], rel=1e-12)
+    assert found["d_x_k"][-1] == pytest.approx(-5 * 24 * first - 5 * 12 * second, rel=1e-11)
+    assert found["d_x_k_k"][-1] == pytest.approx(5 * 24**2 * first + 5 * 12**2 * second, rel=1e-11)
+
+
+def test_the_time_of_a_jump_has_derivatives(run: Run) -> None:
+    words = ["dx/dt = -k*x + t; at t = lag: { x = x + dose }", "x=1", "k=0.2", "dose=5", "lag=2.5", "t=[0,4]"]
+    found = table(run, *words, "--wrt", "lag")
+    assert found["d_x_lag"][-1] == pytest.approx(0.2 * 5 * math.exp(-0.2 * 1.5), rel=1e-11)
+    assert "second derivatives" in run("ode", *words, "--wrt", "lag", "--order", "2").err
+
+
+def test_known_switches_are_stepped_onto(run: Run) -> None:
+    found = table(run, "dx/dt = 1 if t < s else 2", "x=0", "s=3", "t=0..6", "--points", "4", "--wrt", "s")
+    assert found["x"] == pytest.approx([0, 2, 5, 9], abs=1e-12)
+    assert found["d_x_s"][-1] == -1
+
+
+def test_the_time_of_an_event_and_its_derivatives(run: Run) -> None:
+    words = ["y'' = -g", "y=20", "y'=0", "g=9.81", "t=0..10", "--stop", "y = 0", "--wrt", "y,g", "--order", "2"]
+    found = table(run, *words)
+    time = math.sqrt(2 * 20 / 9.81)
+    assert found["t"][-1] == pytest.approx(time, rel=1e-14)
+    assert found["d_t_y"][-1] == pytest.approx(time / 40, rel=1e-12)
+    assert found["d_t_y_y"][-1] == pytest.approx(-time / 1600, rel=1e-11)
+    assert found["d_t_g_g"][-1] == pytest.approx(0.75 * time / 9.81**2, rel=1e-11)
+    # The speed there is -sqrt(2*g*y), and the height stays 0.
+    assert found["d_y'_g"][-1] == pytest.approx(-math.sqrt(40 / 9.81) / 2, rel=1e-12)
+    assert found["d_y_g"][-1] == pytest.approx(0, abs=1e-11)
+    assert "y = 0 at t = 2.019" in run("ode", *words).err
+
+
+def test_expressions_are_shown(run: Run) -> None:
+    found = table(run, "x' = -k*x", "x=2", "k=1", "t=0..1", "--points", "2", "--show", "x**2", "--wrt", "k")
+    assert found["x**2"][-1] == pytest.approx(4 * math.exp(-2), rel=1e-12)
+    assert found["d_x**2_k"][-1] == pytest.approx(-8 * math.exp(-2), rel=1e-12)
+
+
+def test_times_of_a_file_and_backwards(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "times.csv"
+    path.write_text("time\n0\n1\n5\n")
+    assert table(run, "x' = -x", "x=1", f"t=@{path}:time")["t"].tolist() == [0, 1, 5]
+    found = table(run, "x' = -x", "x=1", "t=1..0", "--points", "2")
+    assert found["x"][-1] == pytest.approx(math.e, rel=1e-12)
+
+
+def test_json_and_pictures(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "plane.svg"
+    done = run("ode", LOTKA, *PREY, "t=0..1", "--points", "2", "--json", "--plot", str(path), "--phase", "x,y")
+    columns = json.loads(done.out)["columns"]
+    assert list(columns) == ["t", "x", "y"] and columns["t"] == [0.0, 1.0]
+    assert path.read_text().startswith("<?xml")
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "place"),
+    [
+        ([LOTKA, "x=1", "t=0..1"], "the state 'y' has no start", None),
+        (["x'' = -x", "x=1", "t=0..1"], "the state 'x'' has no start", None),
+        (["dx/dt = -x; dx/dt = 3", "x=1", "t=0..1"], "'x' has an equation already", "dx/dt = 3"),
+        (["dx/dt = x**2", "x=1", "t=0..2"], "the solution leaves to infinity at t = 1", None),
+        (["dx/dt = -x", "x=1", "t=[0,2,1]"], "the times go back: 1 is after 2", None),
+        (["dx/dt = -k*x", "x=1", "t=0..1"], "'k' has no value", "k"),
+        (["dx/dt = -x; dy/ds = 3", "x=1", "t=0..1"], "this differentiates by 's'", "dy/ds"),
+        (["d2x/dt = -x", "x=1", "t=0..1"], "the orders of this derivative differ", "d2x/dt"),
+        (["x' = -x; at t = 2: k = 1", "x=1", "t=0..1"], "only states jump", "k = 1"),
+        (["x' = -x; at t = x: x += 1", "x=1", "t=0..1"], "depends on no state", "x"),
+        (["x' = -x; at t: x += 1", "x=1", "t=0..1"], "'at' says at which times", "at t: x += 1"),
+        (["x' = -x; x = 3", "x=1", "t=0..1"], "'x' has an equation, and is given a value", "x = 3"),
+        (["x = 3", "x=1", "t=0..1"], "there is no differential equation", None),
+        (["x' = -x", "x=1", "t=0..1", "z=1"], "the equations do not read 'z'", None),
+        (["x' = -x", "x=1", "t=0..1", "--stop", "x = 2"], "x = 2 is not met up to t = 1", None),
+        (["x' = -x", "x=1", "t=0..1", "--method", "bdf"], "there is no method 'bdf'", None),
+        (["x' = -x", "x=1", "t=0..1", "--order", "3", "--wrt", "x"], "order 3", None),
+        (["x' = -x", "x=1"], "there are no times 't'", None),
+    ],
+)
+def test_errors(run: Run, words: list[str], message: str, place: str | None) -> None:
+    done = run("ode", *words)
+    assert done.status != 0 and not done.out
+    assert message in done.err
+    assert "ʹ" not in done.err
+    if place is not None:
+        lines = done.err.splitlines()
+        at = next(i for i, line in enumerate(lines) if set(line.strip(" |")) == {"^"})
+        marks = lines[at]
+        assert lines[at - 1][marks.index("^") : marks.rindex("^") + 1] == place
