@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ from gradcli.cli.command import Command
 from gradcli.cli.process.environment import Environment
 from gradcli.cli.rendering import fit_report, model_report
 from gradcli.errors import BindingError, ExitStatus, Span, UsageError, did_you_mean
+from gradcli.evaluation.constant_expressions import constant
 from gradcli.evaluation.nested_lists import items, unreadable
 from gradcli.io import variables
 from gradcli.models.data import DataTable, table_of
@@ -153,6 +155,14 @@ class FitOptions(opt.PictureRun):
             help="A fit for each group of rows: a table of them.",
         ),
     ] = None
+    events: Annotated[
+        str | None,
+        opt.Option(
+            "--events",
+            metavar="PATH",
+            help="Doses of differential equations: a table with columns time, state, amount, and the group of --by.",
+        ),
+    ] = None
     level: Annotated[float, opt.Option("--level", metavar="P", help="The level of the confidence intervals.")] = 0.95
     profile: Annotated[bool, opt.Option("--profile", help="Take the intervals from the profile of the likelihood.")] = (
         False
@@ -212,12 +222,13 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
     known = Assumptions(
         options.family, options.loss, options.absolute_sigma, options.level, _loss_scale(options.loss_scale)
     )
+    initial = _initial_values(options)
     given = model_arguments.read_words(options, environment, _EXAMPLE, table_reading.reading_of(options))
     np = arrays.numpy_namespace()
     vectors = {name: value for name, value in given.values.items() if np.ndim(value)}
     table = (table_of(None) if given.table is None else given.table).with_vectors(vectors)
     parameters = Parameters(
-        {name: float(value) for name, value in given.values.items() if name not in vectors},
+        {name: float(value) for name, value in given.values.items() if name not in vectors} | initial,
         inputs.names_of(options.fix),
         bounds_of(options.bounds),
         _priors(options.prior or ()),
@@ -235,6 +246,7 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
         (options.max_steps, options.max_elements),
         None if options.trials is None else _sigma(options.trials, table, "--trials"),
         options.offset,
+        None if options.events is None else table_of(options.events),
     )
     files = FitFiles(options.residuals, options.predict, options.plot, environment.save, *_looks(options))
     of_cluster = {"--output": options.output is not None, "--resume": options.resume}
@@ -273,6 +285,24 @@ def _looks(options: FitOptions) -> tuple[Any, ...]:
     if "z" in log:
         raise UsageError("--log z is for the colours over two ranges", hint="--log x, --log y or --log x,y")
     return picture_arguments.presentation(options), log
+
+
+# A start of the search for the value of a state at the first time, as in H(0)=30 or x'(0)=1.
+_INITIAL = re.compile(r"\s*([^\W\d]\w*'*\(0\))\s*=(?!=)(.*)", re.DOTALL)
+
+
+def _initial_values(options: FitOptions) -> dict[str, float]:
+    """The starts of initial values, whose words are taken out of the options."""
+    found: dict[str, float] = {}
+    others = []
+    for k, word in enumerate(options.words or ()):
+        match = _INITIAL.fullmatch(word) if k or options.file is not None else None
+        if match is None:
+            others.append(word)
+        else:
+            found[match[1]] = float(constant(match[2], "float64", word, match.start(2)))
+    options.words = others if found else options.words
+    return found
 
 
 def _check_files(files: FitFiles) -> None:

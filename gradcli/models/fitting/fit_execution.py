@@ -20,6 +20,7 @@ from gradcli.models.fitting.fit_runs import FitJob, plan_of, run_fit, run_group_
 from gradcli.models.fitting.model_texts import read_model
 from gradcli.models.fitting.offsets import with_offset
 from gradcli.models.fitting.orthogonal_distance import check_predictors
+from gradcli.models.fitting.trajectory_models import is_trajectory_model
 
 
 class Prepared(NamedTuple):
@@ -42,6 +43,10 @@ def prepare(request: FitRequest, search: SearchOptions, predicts: bool = False) 
     Raises BindingError for names and data that do not fit together, and UsageError for options that exclude each other.
     """
     check(request, search)
+    if is_trajectory_model(request.model):
+        return _prepared_trajectories(request, search)
+    if request.events is not None:
+        raise UsageError("events are for differential equations", hint="leave out --events")
     with limits.within(*request.limits):
         text = read_model(request.model, request.response, request.table.columns)
         if request.offset is not None:
@@ -66,6 +71,15 @@ def prepare(request: FitRequest, search: SearchOptions, predicts: bool = False) 
     return Prepared(FitJob(question, deviations, request.profile, search), everything, data, groups)
 
 
+def _prepared_trajectories(request: FitRequest, search: SearchOptions) -> Prepared:
+    # Imported here because few models are differential equations.
+    from gradcli.models.fitting.trajectory_fits import posed_trajectories
+
+    with limits.within(*request.limits):
+        question, everything, data, groups = posed_trajectories(request)
+    return Prepared(FitJob(question, {}, request.profile, search), everything, data, groups)
+
+
 def execute(request: FitRequest, search: SearchOptions, files: FitFiles) -> FitResults:
     """Fit as requested, and write the requested files.
 
@@ -75,6 +89,8 @@ def execute(request: FitRequest, search: SearchOptions, files: FitFiles) -> FitR
     files.check(request.table.sources)
     ready = prepare(request, search, files.predict is not None)
     fitting, data = ready.fitting, ready.data
+    if is_trajectory_model(request.model) and any(files[:3]):
+        raise UsageError("no files are written for differential equations", hint="gradcli ode writes their solution")
     if fitting.question.units is not None and any(files[:3]):
         raise UsageError(
             "no files are written for numbers as large or small as these", hint="give the data in other units"

@@ -23,7 +23,7 @@ class FitRequest(NamedTuple):
     """A request to fit a model to the data of a table, with settings of the parameters and assumptions about the rows.
 
     `sigma`, `trials` and the values of `x_sigma`, which are by predictor, are names of columns or numbers. `by` is the
-    column of groups, `offset` an expression of columns. With `profile` intervals come from the profile likelihood.
+    column of groups, `offset` an expression of columns, `events` the doses of differential equations. With `profile` intervals come from the profile likelihood.
     `limits` are the largest numbers of steps and of array elements for a row.
     """
 
@@ -39,6 +39,7 @@ class FitRequest(NamedTuple):
     limits: tuple[int, int] = (MAX_STEPS, MAX_ELEMENTS)
     trials: str | float | None = None
     offset: str | None = None
+    events: DataTable | None = None
 
 
 class Solution(NamedTuple):

@@ -8,7 +8,6 @@ from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.errors import GradcliError
-from gradcli.evaluation.derivative_traces import row_derivatives
 from gradcli.models.fitting.problems import Problem
 from gradcli.program.ir import Program, Variable
 from gradcli.program.passes import needed_variables, optimise
@@ -25,7 +24,7 @@ def linear_parameters(problem: Problem, point: Any) -> list[int]:
     inputs = {**row, **problem.fixed, **dict(zip(names, map(float, point)))}
     try:
         with limits.optional_budget(), arrays.using_namespace(None):
-            trace = row_derivatives(problem.model, inputs, {}, names, 1, apart=False)
+            trace = problem.row_trace(inputs, names, 1)
         program = optimise(trace.program)
     except GradcliError:
         return []

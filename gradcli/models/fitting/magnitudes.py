@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.errors import GradcliError
-from gradcli.evaluation.derivative_traces import row_derivatives
 from gradcli.models.fitting.problems import Problem
 from gradcli.program.ir import Equation, Program, Variable
 from gradcli.program.passes import optimise
@@ -50,7 +49,7 @@ def magnitudes(problem: Problem, point: Sequence[float]) -> Magnitudes:
     inputs = {**row, **problem.fixed, **dict(zip(names, map(float, point)))}
     try:
         with arrays.using_namespace(None):
-            program = optimise(row_derivatives(problem.model, inputs, {}, (), 0, apart=False).program)
+            program = optimise(problem.row_trace(inputs, (), 0).program)
     except GradcliError:
         return Magnitudes(np.zeros(len(names)), {})
     logarithms = _solved(

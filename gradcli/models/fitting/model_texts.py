@@ -11,7 +11,7 @@ from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree
 
 # A '~' between two operands; before a single operand it negates truth values.
-_TILDE = re.compile(r"(?<=[\w)\]])[ \t]*~")
+TILDE = re.compile(r"(?<=[\w)\]])[ \t]*~")
 _STATEMENTS = re.compile(r"[;\n]")
 
 
@@ -35,7 +35,7 @@ def read_model(source: str, response: str | None = None, columns: Sequence[str] 
     Raises UsageError where the response is missing or given twice, and ProgramSyntaxError for invalid programs and for
     statements after the model.
     """
-    found = _TILDE.search(source)
+    found = TILDE.search(source)
     if found is None:
         if response is None:
             raise UsageError(

@@ -10,6 +10,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.errors import GradcliError
 from gradcli.evaluation.bounded_cache import BoundedCache
+from gradcli.evaluation.derivative_traces import Trace, row_derivatives
 from gradcli.evaluation.row_evaluation import evaluated
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
@@ -32,6 +33,9 @@ class Problem:
     """
 
     loss_scale = 1.0
+    # Whether groups of rows can be searched together, and the largest number of derivatives to rank starts by.
+    is_stackable = True
+    most_candidate_elements = 2**24
 
     def __init__(
         self,
@@ -70,6 +74,10 @@ class Problem:
     def program(self, wrt: Sequence[str], order: int) -> RowProgram:
         """The program of the model with its derivatives up to an order by `wrt`, parameters and columns."""
         return row_program(self.model, wrt, order, *self.limits)
+
+    def row_trace(self, inputs: Mapping[str, Any], wrt: Sequence[str], order: int) -> Trace:
+        """The model at one row with its derivatives, recorded. Raises GradcliError where it cannot be recorded."""
+        return row_derivatives(self.model, inputs, {}, wrt, order, apart=False)
 
     @property
     def count(self) -> int:

@@ -11,10 +11,9 @@ from gradcli.models.fitting.magnitudes import magnitudes
 from gradcli.models.fitting.problems import Problem
 
 # Number of points generated for each that is chosen; largest number of rows on which they are ranked, without and with
-# sines in the model; and largest number of derivatives computed for that.
+# sines in the model.
 _CANDIDATES_PER_START = 64
 _ROWS, _ROWS_OF_SINES = 200, 1000
-_MAX_CANDIDATE_ELEMENTS = 2**24
 # Estimated work of a search from one point, in array elements for each parameter: a constant, and the part for each
 # row.
 _SEARCH, _OF_ROW = 700, 20
@@ -41,7 +40,7 @@ def start_values(problem: Problem, start: Any, linear: Sequence[int], count: int
     p = len(start)
     with limits.within(*problem.limits):
         limits.charge(count * (p + 1) * (_SEARCH + _OF_ROW * few.count))
-    looked_at = max(count, min(_CANDIDATES_PER_START * count, _MAX_CANDIDATE_ELEMENTS // (few.count * (p + 1))))
+    looked_at = max(count, min(_CANDIDATES_PER_START * count, problem.most_candidate_elements // (few.count * (p + 1))))
     points = hypercube(few, start, looked_at, seed)
     if problem.known.is_least_squares:
         points[:, [*linear]] = np.where(np.isnan(start[[*linear]]), 0.0, start[[*linear]])

@@ -36,7 +36,7 @@ class _Stop(NamedTuple):
 class Trajectories:
     """The solutions of a system by the variables `wrt`, states at the start and parameters.
 
-    `shared` are the values of names that are no variables. `doses` are added to what the equations say.
+    `shared` are the values of names that are no variables.
     """
 
     def __init__(
@@ -45,7 +45,6 @@ class Trajectories:
         wrt: Sequence[str],
         shared: Mapping[str, Any],
         method: str = "auto",
-        doses: Sequence[Dose] = (),
     ) -> None:
         self.equations = equations
         self.wrt = tuple(wrt)
@@ -54,7 +53,6 @@ class Trajectories:
         self.flow = Flow(equations, self.parameters, shared, method)
         # What functions of a solution read.
         self.names = (equations.time, *equations.states, *self.parameters)
-        self._doses = doses
         self._rates: RowFunctions | None = None
         self._jumped: dict[int, RowFunctions] = {}
 
@@ -71,10 +69,13 @@ class Trajectories:
             self._rates = self.functions(programs)
         return self._rates
 
-    def at(self, values: Mapping[str, float], times: Array, order: int) -> Expansion:
-        """The states `[t, n]` at times `[t]`, the first of which is the start, with derivatives by `wrt`."""
+    def at(self, values: Mapping[str, float], times: Array, order: int, doses: Sequence[Dose] = ()) -> Expansion:
+        """The states `[t, n]` at times `[t]`, the first of which is the start, with derivatives by `wrt`.
+
+        `doses` are added to what the equations say. A state at the time of a jump is that after it.
+        """
         start, parameters = self._begun(values, order)
-        stops = self._stops(values, times, order)
+        stops = self._stops(values, times, order, doses)
         if stops and times[-1] < times[0]:
             raise UsageError("jumps are for times that ascend", hint="let the times begin with the smaller end")
         origin, state, done = float(times[0]), start, 0
@@ -136,11 +137,11 @@ class Trajectories:
 
     # --- jumps
 
-    def _stops(self, values: Mapping[str, float], times: Array, order: int) -> list[_Stop]:
+    def _stops(self, values: Mapping[str, float], times: Array, order: int, doses: Sequence[Dose]) -> list[_Stop]:
         """The jumps from the first of the times up to the last one, in their order."""
         first, last = float(times[0]), float(max(times))
         nothing = np.zeros(len(self.wrt))
-        found = [_Stop(dose.time, nothing, dose) for dose in self._doses]
+        found = [_Stop(dose.time, nothing, dose) for dose in doses]
         for jump in self.equations.jumps:
             items = jump.times.items if isinstance(jump.times, tree.List) else (jump.times,)
             for item in items:

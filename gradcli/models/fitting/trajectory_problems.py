@@ -1,0 +1,149 @@
+"""The problem of a fit whose model is the solution of differential equations at the times of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradcli.errors import EvaluationError, GradcliError, NotRecordableError
+from gradcli.evaluation.derivative_traces import Trace
+from gradcli.evaluation.row_evaluation import keys
+from gradcli.language.differential_equations import located
+from gradcli.models.fitting.problems import Problem, in_row
+from gradcli.models.fitting.trajectory_models import TrajectoryText
+from gradcli.models.ode.row_functions import RowFunctions
+from gradcli.models.ode.trajectories import Dose, Trajectories
+from gradcli.rows.row_results import RowFailure, RowResults
+
+# The columns of a problem beside those of the data: which response a row is of, and the number of its group.
+RESPONSE, GROUP = "response number", "group number"
+
+
+class TrajectoryModel(NamedTuple):
+    """A model of differential equations.
+
+    `starts` names the parameter of each state that has no value at the start, `covariates` are the columns that the
+    equations read, and `doses` those of each group.
+    """
+
+    text: TrajectoryText
+    starts: Mapping[str, str]
+    covariates: Sequence[str]
+    doses: Mapping[int, Sequence[Dose]]
+    method: str = "auto"
+
+
+class _Lane(NamedTuple):
+    """Rows that lie on one trajectory: their indices, and the numbers that they share."""
+
+    rows: Any
+    group: int
+    numbers: Mapping[str, float]
+
+
+class TrajectoryRows:
+    """Computes the rows of a model, with derivatives by `wrt` up to an order, as a `RowProgram` does."""
+
+    def __init__(self, model: TrajectoryModel, wrt: Sequence[str], order: int) -> None:
+        self.model = model
+        self.wrt = tuple(wrt)
+        self.order = order
+        self.keys = keys(self.wrt, order)
+        self._solvers: dict[Any, tuple[Trajectories, RowFunctions]] = {}
+
+    def run(self, columns: Mapping[str, Any], shared: Mapping[str, float], *, rows: int) -> RowResults:
+        """The values of rows, and their derivatives; nan where a trajectory fails."""
+        value = np.full(rows, np.nan)
+        derivatives = {key: np.full(rows, np.nan) for key in self.keys}
+        failures = []
+        for lane in self._lanes(columns, shared, rows):
+            try:
+                self._put(lane, columns, value, derivatives)
+            except EvaluationError as error:
+                failures.append(RowFailure(int(lane.rows[0]), error))
+        return RowResults(value, derivatives, failures)
+
+    def _lanes(self, columns: Mapping[str, Any], shared: Mapping[str, float], rows: int) -> Iterator[_Lane]:
+        time = self.model.text.equations.time
+        names = [name for name in columns if name not in (time, RESPONSE)]
+        table = np.stack([columns[name] for name in names], axis=1)
+        found, which = np.unique(table, axis=0, return_inverse=True)
+        for k, numbers in enumerate(found):
+            own = dict(zip(names, numbers.tolist()))
+            yield _Lane(np.flatnonzero(which.ravel() == k), int(own.pop(GROUP)), {**shared, **own})
+
+    def _put(self, lane: _Lane, columns: Mapping[str, Any], value: Any, derivatives: Mapping[str, Any]) -> None:
+        """Compute the rows of one trajectory."""
+        equations = self.model.text.equations
+        solver, responses = self._solver(lane.numbers)
+        state_of = {parameter: state for state, parameter in self.model.starts.items()}
+        values = {state_of.get(name, name): number for name, number in lane.numbers.items()}
+        doses = self.model.doses.get(lane.group, ())
+        times, place = np.unique(columns[equations.time][lane.rows], return_inverse=True)
+        begin = min([times[0], *(dose.time for dose in doses)])
+        moments = times if begin == times[0] else np.concatenate([[begin], times])
+        with located(self.model.text.source):
+            states = solver.at(values, moments, self.order, doses).taken(slice(len(moments) - len(times), None))
+            point = solver.along(times, states, values).taken(place.ravel())
+            found = solver.composed(responses, point)
+        # Each row has one of the responses.
+        number = columns[RESPONSE][lane.rows].astype(int)
+        every = np.arange(len(number))
+        value[lane.rows] = found.value[every, number]
+        for key in self.keys:
+            i, *rest = map(self.wrt.index, key.split(","))
+            part = found.second[every, number, i, rest[0]] if rest else found.first[every, number, i]
+            derivatives[key][lane.rows] = part
+
+    def _solver(self, numbers: Mapping[str, float]) -> tuple[Trajectories, RowFunctions]:
+        """The trajectories by the parameters and the columns, and the responses along them."""
+        equations = self.model.text.equations
+        state_of = {parameter: state for state, parameter in self.model.starts.items()}
+        wrt = [state_of.get(name, name) for name in self.wrt]
+        varied = [*wrt, *(name for name in self.model.covariates if name not in wrt)]
+        held = {state_of.get(name, name): number for name, number in numbers.items()}
+        shared = {n: v for n, v in held.items() if n not in varied and n not in equations.states}
+        key = tuple(sorted(shared.items()))
+        if key not in self._solvers:
+            solver = Trajectories(equations, varied, shared, self.model.method)
+            programs = [equations.program(response.value) for response in self.model.text.responses]
+            self._solvers[key] = solver, solver.functions(programs)
+        return self._solvers[key]
+
+
+class TrajectoryProblem(Problem):
+    """A problem whose columns are the time, the covariates, `RESPONSE` and `GROUP`; see `Problem`."""
+
+    # A trajectory costs much more than a row of a formula.
+    is_stackable = False
+    most_candidate_elements = 2**13
+
+    def __init__(self, trajectories: TrajectoryModel, *given: Any, **options: Any) -> None:
+        self.trajectories = trajectories
+        super().__init__(trajectories.text.equations.slopes, *given, **options)
+
+    def program(self, wrt: Sequence[str], order: int) -> Any:
+        return TrajectoryRows(self.trajectories, wrt, order)
+
+    def row_trace(self, inputs: Mapping[str, Any], wrt: Sequence[str], order: int) -> Trace:
+        raise NotRecordableError("a trajectory is no program of a row")
+
+    def shape(self, point: Any) -> tuple[int, ...]:
+        return ()
+
+    def sampled(self, most: int) -> Problem:
+        # Fewer rows of a trajectory cost as much as all of them.
+        return self
+
+    def failure(self, point: Any, when: str = "at the start, ") -> GradcliError | None:
+        found = self.results(point)
+        if found.failures:
+            failed = found.failures[0]
+            return in_row(when, self.places[failed.index], failed.error)
+        if np.isfinite(found.value).all() and all(np.isfinite(d).all() for d in found.derivatives.values()):
+            return None
+        row = int((~np.isfinite(found.value)).argmax())
+        error = EvaluationError("the model is not finite", hint="give other start values, or bounds")
+        return in_row(when, self.places[row], error)
