@@ -126,7 +126,8 @@ def test_json_and_pictures(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "plane.svg"
     done = run("ode", LOTKA, *PREY, "t=0..1", "--points", "2", "--json", "--plot", str(path), "--phase", "x,y")
     columns = json.loads(done.out)["columns"]
-    assert list(columns) == ["t", "x", "y"] and columns["t"] == [0.0, 1.0]
+    assert list(columns) == ["t", "x", "y"]
+    assert columns["t"] == [0.0, 1.0]
     assert path.read_text().startswith("<?xml")
 
 
@@ -155,7 +156,8 @@ def test_json_and_pictures(run: Run, tmp_path: Path) -> None:
 )
 def test_errors(run: Run, words: list[str], message: str, place: str | None) -> None:
     done = run("ode", *words)
-    assert done.status != 0 and not done.out
+    assert done.status != 0
+    assert not done.out
     assert message in done.err
     assert "ʹ" not in done.err
     if place is not None:
@@ -163,3 +165,83 @@ def test_errors(run: Run, words: list[str], message: str, place: str | None) -> 
         at = next(i for i, line in enumerate(lines) if set(line.strip(" |")) == {"^"})
         marks = lines[at]
         assert lines[at - 1][marks.index("^") : marks.rindex("^") + 1] == place
+
+
+DATA = Path(__file__).parents[1] / "examples" / "data"
+HUDSON = [
+    "dH/dt = a*H - b*H*L; dL/dt = -c*L + d*H*L; log(Hare) ~ log(H); log(Lynx) ~ log(L)",
+    str(DATA / "hudson.csv"),
+    "t=column:Year",
+]
+
+
+@pytest.mark.parametrize(
+    "starts",
+    [
+        ["a=0.5", "b=0.03", "c=0.8", "d=0.02"],
+        ["a=1", "b=0.05", "c=1", "d=0.05"],
+        ["a=0.6", "b=0.02", "c=0.6", "d=0.03", "H(0)=40", "L(0)=4"],
+    ],
+)
+def test_lynx_and_hare_have_one_fit(run: Run, starts: list[str]) -> None:
+    """SciPy's curve_fit over solve_ivp with its defaults ends elsewhere from each of such starts."""
+    found = run("fit", *HUDSON, *starts, "--json").json
+    assert found["estimates"]["a"]["value"] == pytest.approx(0.5401589923, rel=1e-8)
+    assert found["estimates"]["a"]["error"] == pytest.approx(0.0594887, rel=1e-5)
+    assert found["rss"] == pytest.approx(2.01866116, rel=1e-8)
+
+
+def test_a_study_of_subjects_with_doses(run: Run) -> None:
+    text = "A1' = -(cl + q)/v1*A1 + q/v2*A2; A2' = q/v1*A1 - q/v2*A2; log(conc) ~ log(A1/v1)"
+    done = run(
+        "fit", text, str(DATA / "two_compartments.csv"), "t=column:time", "A1=0", "A2=0", "v1=8", "cl=1.5", "v2=15", "q=2",
+        "--by", "subject", "--events", str(DATA / "two_compartments_doses.csv"),
+    )  # fmt: skip
+    fits = [*csv.DictReader(io.StringIO(done.out))]
+    assert [fit["subject"] for fit in fits] == [f"s{k}" for k in range(1, 7)]
+    assert all(fit["converged"] == "true" for fit in fits)
+    for fit in fits:
+        assert float(fit["rss"]) == pytest.approx(_rss_by_eigenvalues(fit), rel=1e-8)
+
+
+def _rss_by_eigenvalues(fit: dict[str, str]) -> float:
+    """The residual sum of squares of a subject from the solution as exponentials."""
+    cl, q, v1, v2 = (float(fit[name]) for name in ("cl", "q", "v1", "v2"))
+    roots, vectors = np.linalg.eig([[-(cl + q) / v1, q / v2], [q / v1, -q / v2]])
+    with (DATA / "two_compartments_doses.csv").open() as file:
+        doses = [(float(r["time"]), float(r["amount"])) for r in csv.DictReader(file) if r["subject"] == fit["subject"]]
+    total = 0.0
+    with (DATA / "two_compartments.csv").open() as file:
+        for row in csv.DictReader(file):
+            if row["subject"] == fit["subject"]:
+                time = float(row["time"])
+                central = sum(
+                    (vectors @ (np.exp(roots * (time - at)) * np.linalg.solve(vectors, [amount, 0])))[0]
+                    for at, amount in doses
+                    if time >= at
+                )
+                total += math.log(float(row["conc"]) * v1 / central) ** 2
+    return total
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["x' = -k*x", "t=[0,1]", "y=[1,2]"], "the equations do not say what the data are of"),
+        (["x' = -k*x; y ~ x", "s=[0,1]", "y=[1,2]"], "the data have no column 't' of the times"),
+        (["x' = -k*x; z ~ x", "t=[0,1]", "y=[1,2]"], "the response 'z' is no column of the data"),
+        (["x' = -k*x; y ~ x", "t=[0,1,2]", "y=[1,2,3]", "m=2"], "'m' is given a start, and the model does not use it"),
+        (["x' = -k*x; y ~ ", "t=[0,1]", "y=[1,2]"], "there is no model behind '~'"),
+        (["y ~ k*t", "t=[0,1,2]", "y=[1,2,3]", "--events", str(DATA / "hudson.csv")], "events are for differential"),
+    ],
+)
+def test_wrong_fits(run: Run, words: list[str], message: str) -> None:
+    done = run("fit", *words)
+    assert done.status == 2
+    assert message in done.err
+
+
+def test_rows_of_one_parameter_are_exact(run: Run) -> None:
+    found = run("fit", "x' = -k*x; y ~ x", "t=[0,1,2,3]", "y=[2,1,0.5,0.25]", "k=1", "--json").json
+    assert found["estimates"]["k"]["value"] == pytest.approx(math.log(2), rel=1e-10)
+    assert found["estimates"]["x(0)"]["value"] == pytest.approx(2, rel=1e-10)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any
 
-import typer
-
 from gradcli import limits
 from gradcli.cli import options as opt
 from gradcli.cli.arguments import inputs, map_arguments
@@ -40,53 +38,50 @@ class OdeOptions(opt.ProgramRun):
 
     words: Annotated[
         list[str] | None,
-        typer.Argument(
+        opt.Argument(
             metavar="EQUATIONS t=LOW..HIGH [NAME=VALUE]...",
             help="The equations, or - for standard input; the times, t=0..20, t=[0,1,5] or t=@file.csv:time; then the "
             "starts of states, and the values of all other names.",
-            show_default=False,
         ),
     ] = None
-    file: Annotated[str | None, typer.Option("--file", metavar="PATH", help="Read the equations from a file.")] = None
+    file: Annotated[str | None, opt.Option("--file", metavar="PATH", help="Read the equations from a file.")] = None
     vars: opt.Vars = None
     input_form: opt.From = None
     points: Annotated[
-        int, typer.Option("--points", metavar="N", min=2, help="So many times between the ends of a range.")
+        int, opt.Option("--points", metavar="N", min=2, help="So many times between the ends of a range.")
     ] = 101
     wrt: Annotated[
         list[str] | None,
-        typer.Option("--wrt", metavar="NAMES", help="Columns of the derivatives by these, as in a,x; default: none."),
+        opt.Option("--wrt", metavar="NAMES", help="Columns of the derivatives by these, as in a,x; default: none."),
     ] = None
-    order: Annotated[
-        int, typer.Option("--order", metavar="N", min=1, help="The derivatives up to order N, 1 or 2.")
-    ] = 1
+    order: Annotated[int, opt.Option("--order", metavar="N", min=1, help="The derivatives up to order N, 1 or 2.")] = 1
     show: Annotated[
         list[str] | None,
-        typer.Option("--show", metavar="EXPRESSION", help="A column of an expression of the states."),
+        opt.Option("--show", metavar="EXPRESSION", help="A column of an expression of the states."),
     ] = None
     stop: Annotated[
         str | None,
-        typer.Option("--stop", metavar="EQUATION", help="End where this is met first, and tell when, as in 'y = 0'."),
+        opt.Option("--stop", metavar="EQUATION", help="End where this is met first, and tell when, as in 'y = 0'."),
     ] = None
     method: Annotated[
         str,
-        typer.Option(
+        opt.Option(
             "--method",
             metavar="auto|taylor|radau",
             help="Taylor series for smooth systems, Radau's method for stiff ones; default: what suits the system.",
         ),
     ] = "auto"
-    output: Annotated[str | None, typer.Option("--output", metavar="PATH", help="Write the table to a file.")] = None
+    output: Annotated[str | None, opt.Option("--output", metavar="PATH", help="Write the table to a file.")] = None
     to: Annotated[
         str | None,
-        typer.Option("--to", metavar="csv|tsv|jsonl", help="The format of the table on standard output."),
+        opt.Option("--to", metavar="csv|tsv|jsonl", help="The format of the table on standard output."),
     ] = None
     plot: Annotated[
         str | None,
-        typer.Option("--plot", metavar="PATH", help="A picture of the states, .png, .svg or .pdf."),
+        opt.Option("--plot", metavar="PATH", help="A picture of the states, .png, .svg or .pdf."),
     ] = None
     phase: Annotated[
-        str | None, typer.Option("--phase", metavar="X,Y", help="Let --plot draw Y over X in place of time.")
+        str | None, opt.Option("--phase", metavar="X,Y", help="Let --plot draw Y over X in place of time.")
     ] = None
     json: opt.Json = False
     quiet: opt.Quiet = False

@@ -214,7 +214,12 @@ def plan_of(fitting: FitJob) -> GroupSearch | None:
     """How groups are searched together, derived from all of their rows; None where each group must be searched
     alone."""
     question = fitting.question
-    if not question.problem.is_stackable or fitting.deviations or question.problem.known.is_robust or _has_unscaled_priors(question.problem):
+    if (
+        not question.problem.is_stackable
+        or fitting.deviations
+        or question.problem.known.is_robust
+        or _has_unscaled_priors(question.problem)
+    ):
         return None
     try:
         return plan_groups(question.problem, question.start, fitting.search)

@@ -20,6 +20,9 @@ from gradcli.rows.row_results import RowFailure, RowResults
 # The columns of a problem beside those of the data: which response a row is of, and the number of its group.
 RESPONSE, GROUP = "response number", "group number"
 
+# The relative tolerance of second derivatives, which direct the last steps of a search and tell the curvature.
+_RTOL_OF_SECOND = 1e-7
+
 
 class TrajectoryModel(NamedTuple):
     """A model of differential equations.
@@ -107,7 +110,8 @@ class TrajectoryRows:
         shared = {n: v for n, v in held.items() if n not in varied and n not in equations.states}
         key = tuple(sorted(shared.items()))
         if key not in self._solvers:
-            solver = Trajectories(equations, varied, shared, self.model.method)
+            tolerance = {} if self.order < 2 else {"rtol": _RTOL_OF_SECOND}
+            solver = Trajectories(equations, varied, shared, self.model.method, **tolerance)
             programs = [equations.program(response.value) for response in self.model.text.responses]
             self._solvers[key] = solver, solver.functions(programs)
         return self._solvers[key]
@@ -136,6 +140,11 @@ class TrajectoryProblem(Problem):
     def sampled(self, most: int) -> Problem:
         # Fewer rows of a trajectory cost as much as all of them.
         return self
+
+    def second(self, point: Any) -> tuple[Any, Any, Any]:
+        # The values and first derivatives have the digits of other evaluations.
+        value, first = self.rows(point)
+        return value, first, super().second(point)[2]
 
     def failure(self, point: Any, when: str = "at the start, ") -> GradcliError | None:
         found = self.results(point)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli import arrays
-from gradcli.functionals.functional_calls import ATOL, RTOL
+from gradcli.functionals.functional_calls import ATOL
 from gradcli.functionals.ode.system import System, initial_value_problem
 from gradcli.functionals.ode.trajectory import trajectory
 from gradcli.functionals.tracing import traced
@@ -25,11 +25,17 @@ class Flow:
     `shared` the values of all others."""
 
     def __init__(
-        self, equations: DifferentialEquations, parameters: Sequence[str], shared: Mapping[str, Any], method: str
+        self,
+        equations: DifferentialEquations,
+        parameters: Sequence[str],
+        shared: Mapping[str, Any],
+        method: str,
+        rtol: float,
     ) -> None:
         self.equations = equations
         self.parameters = tuple(parameters)
         self.method = method
+        self.rtol = rtol
         self._shared = dict(shared)
         self._slopes = equations.slopes
         self._is_timed = equations.time in scope.free_names(self._slopes)
@@ -55,7 +61,7 @@ class Flow:
             every = np.array(column)
             second = every[:, first].transpose(1, 2, 0)
         given = np.concatenate([start, parameters], axis=1)
-        params = {"system": system, "method": self.method, "rtol": RTOL, "atol": ATOL, "breaks": ()}
+        params = {"system": system, "method": self.method, "rtol": self.rtol, "atol": ATOL, "breaks": ()}
         with arrays.using_namespace(None):
             found = np.asarray(bind(trajectory, (given, np.broadcast_to(times, (len(given), len(times)))), params))
         assert q == given.shape[1]

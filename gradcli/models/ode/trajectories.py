@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradcli.errors import BindingError, DifferentiationError, EvaluationError, UsageError
+from gradcli.functionals.functional_calls import RTOL
 from gradcli.language.differential_equations import DifferentialEquations, Jump
 from gradcli.language.syntax import tree
 from gradcli.language.syntax.derivative_marks import readable
@@ -45,12 +46,13 @@ class Trajectories:
         wrt: Sequence[str],
         shared: Mapping[str, Any],
         method: str = "auto",
+        rtol: float = RTOL,
     ) -> None:
         self.equations = equations
         self.wrt = tuple(wrt)
         self.shared = dict(shared)
         self.parameters = tuple(name for name in wrt if name not in equations.states)
-        self.flow = Flow(equations, self.parameters, shared, method)
+        self.flow = Flow(equations, self.parameters, shared, method, rtol)
         # What functions of a solution read.
         self.names = (equations.time, *equations.states, *self.parameters)
         self._rates: RowFunctions | None = None
