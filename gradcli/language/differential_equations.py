@@ -65,9 +65,20 @@ class DifferentialEquations:
         return tree.Module(Span(0, len(self.source)), self.source, body)
 
     def expression(self, text: str) -> tree.Expression:
-        """An expression of the states. Raises ProgramSyntaxError, located in the text."""
+        """An expression of the states in a text, whose places in it are its own. Raises ProgramSyntaxError, located in
+        the text."""
         with located(text):
             return parse_expression(derivative_marks.expression(text, self.time, self.bases))
+
+    def with_expression(self, text: str) -> tree.Module:
+        """The program of an expression of the states; its source is that of the equations and the text.
+
+        Raises ProgramSyntaxError, located in the text.
+        """
+        self.expression(text)
+        value = self.expression(" " * (len(self.source) + 1) + text)
+        whole = f"{self.source}\n{text}"
+        return tree.Module(Span(0, len(whole)), whole, (*self.statements, tree.Evaluate(value.span, value)))
 
     @property
     def bases(self) -> tuple[str, ...]:
@@ -102,7 +113,8 @@ def located(source: str) -> Iterator[None]:
     try:
         yield
     except GradcliError as error:
-        error.source = source
+        if error.source is None or len(error.source) == len(source):
+            error.source = source
         error.message = readable(error.message)
         error.args = (error.message,)
         error.hint = None if error.hint is None else readable(str(error.hint))

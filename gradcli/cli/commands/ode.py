@@ -17,9 +17,9 @@ from gradcli.io import variables
 
 _EXAMPLE = "gradcli ode 'dx/dt = -k*x' x=1 k=0.5 t=0..10"
 _HELP = """\
-Equations are dx/dt = …, x' = …, d2x/dt2 = … or x'' = …, with definitions between them, and what happens
-at known times: at t = 12, 24: x += dose. States start at NAME=VALUE, and x'=VALUE, at the first time.
-Without --output the table is on standard output.
+Equations are dx/dt = …, x' = …, d2x/dt2 = … or x'' = …, with definitions between them, and
+what happens at known times, at t = 12, 24: x += dose. States start at NAME=VALUE, velocities
+at x'=VALUE, at the first time. The table is on standard output, without --output.
 
 Examples:
 

@@ -37,8 +37,13 @@ class SingularitySearch:
         self._nested = is_singular is not None
         self._nodes = [*reversed(tree.all_nodes(program))]
         if reader.reads_names:
-            # Definitions come before the names that refer to them.
-            self._nodes.sort(key=lambda node: node.span.end)
+            # Definitions come before the names that refer to them, as statements are run: those of differential
+            # equations are in another order than in the text.
+            self._nodes = [
+                node
+                for statement in program.body
+                for node in sorted([*tree.walk(statement)][::-1], key=lambda node: node.span.end)
+            ]
         # For each expression: the number of its nodes, the names in it, and the names in which it may be singular.
         self._parts: dict[tree.SyntaxNode, int] = {}
         self._names: dict[tree.SyntaxNode, frozenset[str]] = {}

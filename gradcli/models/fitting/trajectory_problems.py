@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradcli.errors import EvaluationError, GradcliError, NotRecordableError
+from gradcli.errors import DifferentiationError, EvaluationError, GradcliError, NotRecordableError
 from gradcli.evaluation.derivative_traces import Trace
 from gradcli.evaluation.row_evaluation import keys
 from gradcli.language.differential_equations import located
+from gradcli.models.fitting.packed_hessians import pairs
 from gradcli.models.fitting.problems import Problem, in_row
 from gradcli.models.fitting.trajectory_models import TrajectoryText
 from gradcli.models.ode.row_functions import RowFunctions
@@ -22,6 +23,8 @@ RESPONSE, GROUP = "response number", "group number"
 
 # The relative tolerance of second derivatives, which direct the last steps of a search and tell the curvature.
 _RTOL_OF_SECOND = 1e-7
+# The relative step of differences of Jacobians.
+_STEP = 1e-5
 
 
 class TrajectoryModel(NamedTuple):
@@ -144,7 +147,21 @@ class TrajectoryProblem(Problem):
     def second(self, point: Any) -> tuple[Any, Any, Any]:
         # The values and first derivatives have the digits of other evaluations.
         value, first = self.rows(point)
-        return value, first, super().second(point)[2]
+        try:
+            return value, first, super().second(point)[2]
+        except DifferentiationError:
+            # They are not known where a switch moves. Those of exact Jacobians are good enough for the last steps of a
+            # search, which end where exact first derivatives say so, and for the curvature.
+            return value, first, self._second_by_differences(point)
+
+    def _second_by_differences(self, point: Any) -> Any:
+        p = len(point)
+        found = np.empty((self.count, p, p))
+        for k, step in enumerate(_STEP * np.maximum(np.abs(point), _STEP)):
+            low, high = (self.rows(point + sign * step * np.eye(p)[k])[1] for sign in (-1, 1))
+            found[:, :, k] = (high - low) / (2 * step)
+        i, j = pairs(p)
+        return (found[:, i, j] + found[:, j, i]) / 2
 
     def failure(self, point: Any, when: str = "at the start, ") -> GradcliError | None:
         found = self.results(point)

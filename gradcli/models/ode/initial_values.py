@@ -137,7 +137,7 @@ def _function(solver: Trajectories, asked: InitialValueRequest, text: str, writt
     """An expression of the states as a function. Raises UnknownNameError for a name without a value."""
     with located(written or text):
         value = asked.equations.expression(text)
-        program = asked.equations.program(value)
+        program = asked.equations.with_expression(text)
         known = {*asked.values, asked.equations.time}
         alone = tree.Module(value.span, text, (tree.Evaluate(value.span, value),))
         defined = scope.assigned_names(asked.equations.slopes)
