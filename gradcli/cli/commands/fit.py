@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from gradcli import arrays
@@ -26,6 +26,7 @@ from gradcli.models.fitting.fit_requests import FitRequest, prior_of
 from gradcli.models.fitting.fit_summaries import summary_of
 from gradcli.models.fitting.inference import Assumptions
 from gradcli.models.fitting.likelihoods import FAMILIES, LOSSES, MEDIAN
+from gradcli.models.fitting.trajectory_models import is_trajectory_model
 from gradcli.models.optima.bounds import bounds_of
 from gradcli.models.plotting.charts import axes_of
 from gradcli.models.uncertainty import uncertain_values
@@ -99,7 +100,8 @@ class FitOptions(opt.PictureRun):
             "--sigma",
             brief="The uncertainties of the measurements.",
             metavar="COLUMN|NUMBER",
-            help="The standard deviations of the response, up to a common factor: the weight of a row is 1/sigma².",
+            help="The standard deviations of the response, up to a common factor: the weight of a row is 1/sigma²; of several "
+            "responses by name, hare=dh,lynx=0.1.",
         ),
     ] = None
     absolute_sigma: Annotated[
@@ -239,7 +241,7 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
         table,
         parameters,
         known,
-        None if options.sigma is None else _sigma(options.sigma, table, "--sigma"),
+        None if options.sigma is None else _sigmas(options.sigma, table),
         _x_sigma(options.x_sigma or (), table),
         options.by,
         options.profile,
@@ -255,6 +257,8 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
         from gradcli.cli.commands import fit_cluster
 
         _check_files(files)
+        if is_trajectory_model(given.text):
+            raise UsageError("differential equations are fitted on one machine", hint="leave out --cluster")
         return fit_cluster.run(options, request, SearchOptions(options.starts, options.seed), environment)
     files.check(_value_files(options))
     with model_report.progress_line(environment, options.quiet) as watch:
@@ -327,6 +331,14 @@ def _sigma(text: str, table: DataTable, option: str) -> str | float:
     except ValueError:
         hint = did_you_mean(text, table.columns, "a column, or a number")
         raise BindingError(f"{option} {text!r}: the data have no such column", hint=hint) from None
+
+
+def _sigmas(text: str, table: DataTable) -> str | float | Mapping[str, str | float]:
+    """The standard deviations of the response, or those of several responses by name, as in `hare=dh,lynx=0.1`."""
+    if "=" not in text:
+        return _sigma(text, table, "--sigma")
+    parts = _parts([text], "--sigma", "hare=dh,lynx=0.1")
+    return {name: _sigma(part, table, "--sigma") for name, (part, _, _) in parts.items()}
 
 
 def _loss_scale(text: str | None) -> float | None:

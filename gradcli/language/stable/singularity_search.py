@@ -39,11 +39,13 @@ class SingularitySearch:
         if reader.reads_names:
             # Definitions come before the names that refer to them, as statements are run: those of differential
             # equations are in another order than in the text.
-            self._nodes = [
-                node
-                for statement in program.body
-                for node in sorted([*tree.walk(statement)][::-1], key=lambda node: node.span.end)
-            ]
+            self._nodes = []
+            for statement in program.body:
+                nodes = [*tree.walk(statement)]
+                # Of nodes that end at one place, those within others come first.
+                nodes.reverse()
+                nodes.sort(key=lambda node: node.span.end)
+                self._nodes += nodes
         # For each expression: the number of its nodes, the names in it, and the names in which it may be singular.
         self._parts: dict[tree.SyntaxNode, int] = {}
         self._names: dict[tree.SyntaxNode, frozenset[str]] = {}

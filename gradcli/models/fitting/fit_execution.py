@@ -47,6 +47,8 @@ def prepare(request: FitRequest, search: SearchOptions, predicts: bool = False) 
         return _prepared_trajectories(request, search)
     if request.events is not None:
         raise UsageError("events are for differential equations", hint="leave out --events")
+    if isinstance(request.sigma, Mapping):
+        raise UsageError("a model of one response has one standard deviation in a row", hint="--sigma COLUMN")
     with limits.within(*request.limits):
         text = read_model(request.model, request.response, request.table.columns)
         if request.offset is not None:

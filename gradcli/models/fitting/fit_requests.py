@@ -32,7 +32,7 @@ class FitRequest(NamedTuple):
     table: DataTable
     parameters: Parameters
     known: Assumptions
-    sigma: str | float | None = None
+    sigma: str | float | Mapping[str, str | float] | None = None
     x_sigma: Mapping[str, str | float] = {}
     by: str | None = None
     profile: bool = False

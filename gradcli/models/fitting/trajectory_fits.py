@@ -51,8 +51,8 @@ def posed_trajectories(request: FitRequest) -> PosedTrajectories:
     text = read_trajectory_model(request.model)
     _check_options(request)
     names = _classified(text, request)
-    sigma = request.sigma if isinstance(request.sigma, str) else None
-    needed = [*names.columns, *([sigma] if sigma else [])]
+    sigmas = _sigmas(request, text)
+    needed = [*names.columns, *(sigma for sigma in sigmas if isinstance(sigma, str))]
     everything = request.table.taken([*dict.fromkeys(needed)], [request.by] if request.by else [])
     data = everything.complete()
     n, m = len(data.rows), len(text.responses)
@@ -66,9 +66,8 @@ def posed_trajectories(request: FitRequest) -> PosedTrajectories:
     columns |= {RESPONSE: np.repeat(np.arange(m), n).astype(float), GROUP: np.tile(group, m)}
     response = np.concatenate([response_of(each.response, data, request.limits) for each in text.responses])
     model = TrajectoryModel(text, names.starts, names.covariates, _doses(request, text, list(groups)))
-    deviations: Any = 1.0 if request.sigma is None else request.sigma
-    if sigma is not None:
-        deviations = np.tile(data.columns[sigma], m)
+    every = [data.columns[sigma] if isinstance(sigma, str) else np.full(n, float(sigma)) for sigma in sigmas]
+    deviations = 1.0 if request.sigma is None else np.concatenate(every)
     if not (np.asarray(deviations) > 0).all():
         raise BindingError("a standard deviation is above 0", hint="leave such rows out")
     free = [name for name in names.parameters if name not in request.parameters.fixed]
@@ -99,6 +98,22 @@ def posed_trajectories(request: FitRequest) -> PosedTrajectories:
     stacked = {name: np.concatenate([rows + k * n for k in range(m)]) for name, rows in groups.items()}
     named = ", ".join(each.name for each in text.responses)
     return PosedTrajectories(PosedFit(problem, names.parameters, start, named), everything, data, stacked)
+
+
+def _sigmas(request: FitRequest, text: TrajectoryText) -> list[str | float]:
+    """The standard deviations of each response, columns or numbers. Raises BindingError for other names."""
+    said = request.sigma
+    if not isinstance(said, Mapping):
+        return [1.0 if said is None else said] * len(text.responses)
+    names = [response.name for response in text.responses]
+    for name in said:
+        if name not in names:
+            hint = did_you_mean(name, names, f"the responses are {', '.join(names)}")
+            raise BindingError(f"--sigma names '{name}', which is no response", hint=hint)
+    missing = next((name for name in names if name not in said), None)
+    if missing is not None:
+        raise BindingError(f"--sigma names other responses, and not '{missing}'", hint=f"{missing}=1")
+    return [said[name] for name in names]
 
 
 def _check_options(request: FitRequest) -> None:
