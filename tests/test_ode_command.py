@@ -113,6 +113,16 @@ def test_expressions_are_shown(run: Run) -> None:
     assert found["d_x**2_k"][-1] == pytest.approx(-8 * math.exp(-2), rel=1e-12)
 
 
+def test_what_is_not_finite_is_told(run: Run) -> None:
+    done = run("ode", "x' = -x", "x=1", "t=0..1", "--points", "2", "--show", "log(-x)")
+    assert "'log(-x)' is not finite in 2 rows" in done.err
+
+
+def test_definitions_behind_what_reads_them_keep_limits(run: Run) -> None:
+    found = table(run, "y' = f/y; f = 2*sin(t)/t", "y=1", "t=[1,2]", "--stop", "y' - 0.5 = 0", "--show", "y'")
+    assert found["y'"][-1] == pytest.approx(0.5, rel=1e-11)
+
+
 def test_times_of_a_file_and_backwards(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "times.csv"
     path.write_text("time\n0\n1\n5\n")
@@ -152,6 +162,10 @@ def test_json_and_pictures(run: Run, tmp_path: Path) -> None:
         (["x' = -x", "x=1", "t=0..1", "--method", "bdf"], "there is no method 'bdf'", None),
         (["x' = -x", "x=1", "t=0..1", "--order", "3", "--wrt", "x"], "order 3", None),
         (["x' = -x", "x=1"], "there are no times 't'", None),
+        (["x'' = -x", "x=1", "x'(1)=2", "t=0..1"], "is the value at t = 1, and the first time is 0", None),
+        (["x'' = -x", "x=1", "x'=1", "x'(0)=2", "t=0..1"], "'x'' is given twice", "x'"),
+        (["x' = -x", "x=1", "t=0..1", "--stop", "x < 0.5"], "--stop x < 0.5 is no equation", None),
+        (["x' = -x", "x=1", "t=0..1", "--points", "1000000000"], "array elements", None),
     ],
 )
 def test_errors(run: Run, words: list[str], message: str, place: str | None) -> None:

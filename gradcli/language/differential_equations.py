@@ -121,6 +121,18 @@ def located(source: str) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def unmarked() -> Iterator[None]:
+    """Let errors show apostrophes in place of the letter that stands for a prime."""
+    try:
+        yield
+    except GradcliError as error:
+        error.source = None if error.source is None else readable(error.source)
+        error.message = readable(error.message)
+        error.args = (error.message,)
+        raise
+
+
 def read_differential_equations(source: str) -> DifferentialEquations:
     """Read equations `dx/dt = …`, `x' = …` and of higher order, with definitions and jumps between them.
 

@@ -116,6 +116,8 @@ def run(options: OdeOptions, environment: Environment) -> ExitStatus:
         model_report.report({"program": asked.equations.source}, {**stop, "columns": found.columns}, environment)
     elif options.output is None and (options.plot is None or options.to is not None):
         environment.write(number_table.text(found.columns, options.to or "csv"))
+    for warning in () if options.quiet else found.warnings:
+        environment.write_error(f"warning: {warning}")
     if found.stop is not None and not options.json and not options.quiet:
         told = ", ".join(f"{name} = {value:.10g}" for name, value in found.stop.items())
         environment.write_error(f"{asked.stop} at {told}")
@@ -130,10 +132,16 @@ def _request(options: OdeOptions, environment: Environment) -> Any:
     text, words = map_arguments.program_of(options, environment, _EXAMPLE)
     equations = read_differential_equations(text)
     time = equations.time
-    values = _values(options, environment, words, time)
+    values, said = _values(options, environment, words, time)
     if time not in values:
         raise BindingError(f"there are no times '{time}'", hint=f"give their range, {time}=0..20, or {time}=[0,1,5]")
     times = time_ranges.moments(values.pop(time), options.points, time)
+    for word, at in said.items():
+        if len(times) and at != times[0]:
+            raise BindingError(
+                f"'{word}' is the value at {time} = {at:g}, and the first time is {times[0]:g}",
+                hint=f"states start at the first time: begin with it, as in {time}={at:g}..20",
+            )
     wrt = inputs.names_of([_marked(name) for name in options.wrt or ()])
     for name in wrt:
         if name == time:
@@ -148,7 +156,7 @@ def _request(options: OdeOptions, environment: Environment) -> Any:
 
 
 # A state or a velocity at the start: x(0)=1, x'(0)=1, x'=1.
-_START = re.compile(r"(\s*[^\W\d]\w*)(['’′]*)(\(\s*[-+.\d]+\s*\))?(\s*=)")
+_START = re.compile(r"(\s*[^\W\d]\w*)(['’′]*)(\(\s*[-+]?(?:\d+\.?\d*|\.\d+)\s*\))?(\s*=)")
 
 
 def _marked(name: str) -> str:
@@ -157,13 +165,20 @@ def _marked(name: str) -> str:
     return re.sub("['’′]", PRIME, name)
 
 
-def _values(options: OdeOptions, environment: Environment, words: list[str], time: str) -> dict[str, Any]:
+def _values(
+    options: OdeOptions, environment: Environment, words: list[str], time: str
+) -> tuple[dict[str, Any], dict[str, float]]:
+    """The values of names, and the times that words say their values are at."""
+    from gradcli.language.differential_equations import unmarked
     from gradcli.models.ode import time_ranges
 
     found: list[str] = []
+    said: dict[str, float] = {}
     for word in words:
         begin = _START.match(word)
         if begin is not None:
+            if begin[3] is not None:
+                said[word] = float(begin[3].strip("() "))
             word = _marked(begin[1] + begin[2]) + begin[4] + word[begin.end() :]
         found.append(word)
 
@@ -171,10 +186,12 @@ def _values(options: OdeOptions, environment: Environment, words: list[str], tim
         is_time = variables.split_binding(word).name == time
         return (time_ranges.value if is_time else constant)(text, dtype, word, offset)
 
-    bindings = inputs.bindings_of(found, "float64", options, environment, read)
+    with unmarked():
+        bindings = inputs.bindings_of(found, "float64", options, environment, read)
     for name, value in inputs.values_of_vars_option(options, environment, "float64", bindings).items():
         bindings.setdefault(_marked(name), value)
-    return {name: value() for name, value in bindings.items()}
+    with unmarked():
+        return {name: value() for name, value in bindings.items()}, said
 
 
 COMMAND = Command(OdeOptions, run, _HELP)

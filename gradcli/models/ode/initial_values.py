@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -45,6 +46,12 @@ class Solution(NamedTuple):
     columns: dict[str, Array]
     stop: dict[str, float] | None = None
 
+    @property
+    def warnings(self) -> list[str]:
+        """Which columns have numbers that are not finite."""
+        bad = {name: int((~np.isfinite(column)).sum()) for name, column in self.columns.items()}
+        return [f"'{name}' is not finite in {n:,} row{'s' * (n != 1)}" for name, n in bad.items() if n]
+
 
 def solve(asked: InitialValueRequest) -> Solution:
     """The solution as a table.
@@ -67,6 +74,8 @@ def _stopped(
     solver: Trajectories, asked: InitialValueRequest, order: int, shown: Mapping[str, RowFunctions]
 ) -> Solution:
     assert asked.stop is not None
+    if re.search(r"[<>!≤≥≠]", asked.stop):
+        raise UsageError(f"--stop {asked.stop} is no equation", hint="write where it is met first: 'y = 0'")
     condition = _function(solver, asked, _difference(asked.stop), asked.stop)
     end = stops.met(solver, condition, asked.values, asked.times, order)
     if end is None:

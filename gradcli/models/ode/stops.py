@@ -28,6 +28,8 @@ def met(
     trajectories: Trajectories, condition: RowFunctions, values: Mapping[str, float], times: Array, order: int
 ) -> Met | None:
     """Where a condition becomes 0 first, after the first time; None where it does not."""
+    if len(times) < 2:
+        return None
     between = max(1, -(-_EXAMINED // max(1, len(times) - 1)))
     fine = np.unique(np.concatenate([np.linspace(a, b, between + 1) for a, b in itertools.pairwise(times)]))
     if times[-1] < times[0]:

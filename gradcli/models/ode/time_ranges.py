@@ -7,13 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.errors import BindingError
 from gradcli.evaluation.constant_expressions import constant
 from gradcli.evaluation.nested_lists import unreadable
 from gradcli.models.ode.expansions import Array
 
 _MARK = ".."
+# The cost of a time, in array elements.
+_ELEMENTS = 400
 
 
 class TimeRange(NamedTuple):
@@ -39,6 +41,8 @@ def value(text: str, dtype: str, whole: str, offset: int = 0) -> Any:
 def moments(given: Any, points: int, name: str) -> Array:
     """The times: so many `points` from one end of a range to the other, or those of a vector."""
     if isinstance(given, TimeRange):
+        # A time is several numbers in the table and in the solution.
+        limits.charge(_ELEMENTS * points)
         return np.linspace(given.first, given.last, points)
     times = np.asarray(arrays.to_numpy(given), float)
     if times.ndim != 1:
