@@ -27,7 +27,7 @@ _STARTS = (
 def general_page(environment: Environment, commands: Mapping[str, str]) -> str:
     """The page of `gradcli --help`; `commands` maps names to one-line summaries."""
     page = _Page(environment)
-    page.prose("Exact derivatives of a formula: how fast a result changes with each of its inputs.")
+    page.prose("Exact derivatives: how fast a result changes with each of its inputs.")
     page.blank()
     page.rows(_STARTS)
     page.heading("Commands")
