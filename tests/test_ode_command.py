@@ -198,7 +198,7 @@ HUDSON = [
     ],
 )
 def test_lynx_and_hare_have_one_fit(run: Run, starts: list[str]) -> None:
-    """SciPy's curve_fit over solve_ivp with its defaults ends elsewhere from each of such starts."""
+    """The minimum is one, wherever the search begins."""
     found = run("fit", *HUDSON, *starts, "--json").json
     assert found["estimates"]["a"]["value"] == pytest.approx(0.5401589923, rel=1e-8)
     assert found["estimates"]["a"]["error"] == pytest.approx(0.0594887, rel=1e-5)
