@@ -211,3 +211,16 @@ def test_integrals_stand_in_every_command(run: Run, tmp_path: Path) -> None:
 def test_a_jump_that_moves_is_refused_where_its_place_is_unknown() -> None:
     with pytest.raises(DifferentiationError, match="the places at which the integrand switches"):
         evaluated("integrate(where(t < k, 1, 0)*where(sin(1e5*t*k) > 0, 1, 2), t, 0, 1)", k=0.3)
+
+
+# Jumps and bends just beside the middle of a panel, which no node of the rule sees.
+@pytest.mark.parametrize("order", [0, 1])
+@pytest.mark.parametrize("c", [0.88, 1.148 + 1.6e-6, 1.148 - 1.6e-4])
+def test_hidden_switches(c: float, order: int) -> None:
+    a, b = 0.315, 1.981
+    request = session.EvaluationRequest(
+        parse("integrate(where(t < c, -1, 1), t, a, b)"), {"a": a, "b": b, "c": c}, ("c",), order=order
+    )
+    assert session.run(request).value == pytest.approx(a + b - 2 * c, rel=1e-13)
+    bend = session.EvaluationRequest(parse("integrate(abs(t - c), t, a, b)"), {"a": a, "b": b, "c": c}, (), order=0)
+    assert session.run(bend).value == pytest.approx(((b - c) ** 2 + (c - a) ** 2) / 2, rel=1e-13)

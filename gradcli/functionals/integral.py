@@ -16,9 +16,9 @@ from gradcli.errors import DifferentiationError, EvaluationError
 from gradcli.functionals import integration, shortfalls
 from gradcli.functionals.body import Body
 from gradcli.functionals.integration import Integral
-from gradcli.functionals.quadrature import Tolerance
+from gradcli.functionals.quadrature import Integrand, Tolerance
 from gradcli.functionals.ranges import Range, UnboundedError, ranges
-from gradcli.functionals.switches import moved_switches
+from gradcli.functionals.switches import moved_switches, places_of_rows
 from gradcli.kinds.jets import Jet
 from gradcli.primitives.bind import bind, constant
 from gradcli.primitives.entries.arithmetic import negative
@@ -31,6 +31,8 @@ from gradcli.primitives.primitive import Primitive
 _TIME = 400
 # Error estimates are this much larger than errors where rounding limits them; less is not reported.
 _SLACK = 10
+# Relative distances from a switch at which an integrand that is singular there differs.
+_BESIDE = (1e-15, 1e-6)
 
 
 def _computed(_xp: Any, *operands: Any, body: Body, points: Sequence[float], rtol: float, atol: float) -> Any:
@@ -86,10 +88,21 @@ def _integrals(
         return np.broadcast_to(least, row.shape), np.broadcast_to(most, row.shape)
 
     with arrays.using_namespace(None):
+        switches = _without_singularities(np, function, *places_of_rows(body, low, high, reads))
         try:
-            return integration.integrals(function, low, high, points, tolerance, bounds)
+            return integration.integrals(function, low, high, points, tolerance, bounds, switches)
         except UnboundedError:
-            return integration.integrals(function, low, high, points, tolerance)
+            return integration.integrals(function, low, high, points, tolerance, None, switches)
+
+
+def _without_singularities(np: Any, function: Integrand, row: Any, place: Any) -> tuple[Any, Any]:
+    """The switches at which the integrand does not grow; singularities are located by their errors, to the last bit."""
+    kept = np.ones(len(row), bool)
+    with np.errstate(all="ignore"):
+        for side in (-1.0, 1.0) if len(row) else ():
+            near, far = (np.abs(function(place + side * d * (1.0 + np.abs(place)), row)) for d in _BESIDE)
+            kept &= np.isfinite(near) & ~(near > 2.0 * far)
+    return row[kept], place[kept]
 
 
 def _check(found: Integral, tolerance: Tolerance) -> None:

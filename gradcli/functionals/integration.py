@@ -67,28 +67,44 @@ def integrals(
     points: Sequence[float],
     tolerance: Tolerance,
     bounds: Bounds | None = None,
+    switches: tuple[Any, Any] | None = None,
 ) -> list[Integral]:
-    """The integrals of `function` from each of `low` to that of `high`, split at `points`.
+    """The integrals of `function` from each of `low` to that of `high`, split at `points`, and at the `switches`, the
+    numbers of integrals and places, two arrays [n].
 
     Limits may be infinite, reversed and equal. With `bounds`, the panels are refined until the integrand cannot do much
     between its nodes. Raises LimitError past the budget of the run.
     """
     np = arrays.numpy_namespace()
-    segments = _segments(np, np.asarray(low, float), np.asarray(high, float), points)
+    first = np.asarray(low, float)
+    edges = _edges(np, len(first), points, switches)
+    segments = _segments(np, first, np.asarray(high, float), edges)
     return _Integration(function, bounds, segments, len(low), tolerance).integrals()
 
 
-def _segments(np: Any, low: Any, high: Any, points: Sequence[float]) -> _Segment:
+def _edges(np: Any, count: int, points: Sequence[float], switches: tuple[Any, Any] | None) -> Any:
+    """The places at which each of `count` integrals is split, in rising order, [places, count]; those that have fewer
+    are filled up with infinities."""
+    row, place = switches or (np.zeros(0, int), np.zeros(0))
+    order = np.argsort(row, kind="stable")
+    row, place = row[order], place[order]
+    number = np.arange(len(row)) - np.searchsorted(row, row)
+    edges = np.full((1 + number.max(initial=-1), count), np.inf)
+    edges[number, row] = place
+    return np.sort(np.concatenate([edges, np.repeat(np.array(points, float)[:, None], count, axis=1)]), axis=0)
+
+
+def _segments(np: Any, low: Any, high: Any, edges: Any) -> _Segment:
     """The parts between the limits, from the lower to the upper one; tails end at infinity."""
     row, sign = np.arange(len(low)), np.where(low > high, -1.0, 1.0)
     first, last = np.minimum(low, high), np.maximum(low, high)
     parts = []
-    for edge in [*sorted(points), None]:
+    for edge in [*edges, None]:
         if edge is None:
             middle = np.where((first == -np.inf) & (last == np.inf), 0.0, last)
             parts += [(row, sign, first, middle), (row, sign, middle, last)]
         else:
-            cut = np.clip(edge, first, last)
+            cut = np.where(np.isfinite(edge), np.clip(edge, first, last), first)
             parts.append((row, sign, first, cut))
             first = cut
     row, sign, first, last = (np.concatenate(part) for part in zip(*parts))

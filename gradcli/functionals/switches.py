@@ -36,6 +36,8 @@ from gradcli.program.passes import needed_variables, optimise
 
 # The number of places between the limits at which switches are looked for, and of bisections that locate one.
 _EXAMINED, _BISECTIONS = 1_000, 80
+# The number of integrals whose switches are looked for at once, which bounds the memory.
+_ROWS_AT_ONCE = 256
 # Newton steps that make the place of a switch as accurate as its equation is.
 _NEWTON_STEPS = 3
 
@@ -155,6 +157,42 @@ def _places(program: Program, first: float, last: float, reads: Sequence[float])
             levels = np.round(value(places)) if step else np.zeros(len(places))
         found += [_Place(float(at), _minus(crossing, float(level))) for at, level in zip(places, levels)]
     return sorted(found, key=lambda place: place.at, reverse=first > last)
+
+
+def places_of_rows(body: Body, low: Any, high: Any, reads: Sequence[Any]) -> tuple[Any, Any]:
+    """The places between the limits of many integrals at which a body switches: the numbers of the integrals, and the
+    places."""
+    np = arrays.numpy_namespace()
+    rows, places = [np.zeros(0, int)], [np.zeros(0)]
+    switches = _switches(body.program)
+    for start in range(0, len(low) if switches else 0, _ROWS_AT_ONCE):
+        numbers = np.arange(start, min(start + _ROWS_AT_ONCE, len(low)))
+        line = np.array([np.resize(_line(np, low[n], high[n]), _EXAMINED - 2) for n in numbers])
+        for crossing, step in switches:
+            row, place = _changes(np, crossing, step, line, [r[numbers] for r in reads])
+            rows.append(numbers[row])
+            places.append(place)
+    return np.concatenate(rows), np.concatenate(places)
+
+
+def _changes(np: Any, crossing: Program, step: bool, line: Any, reads: Sequence[Any]) -> tuple[Any, Any]:
+    """The rows of `line`, [rows, places], in which a program changes its sign or its whole number, and where."""
+    state = np.floor if step else np.sign
+
+    def states_at(t: Any, given: Sequence[Any]) -> Any:
+        return state(np.broadcast_to(_run(crossing, [t, *given])[0], t.shape))
+
+    with np.errstate(all="ignore"):
+        states = states_at(line, [r[:, None] for r in reads])
+        finite = np.isfinite(states)
+        row, column = np.nonzero((states[:, 1:] != states[:, :-1]) & finite[:, 1:] & finite[:, :-1])
+        before, after, left = line[row, column], line[row, column + 1], states[row, column]
+        given = [r[row] for r in reads]
+        for _ in range(_BISECTIONS if len(row) else 0):
+            middle = 0.5 * (before + after)
+            same = states_at(middle, given) == left
+            before, after = np.where(same, middle, before), np.where(same, after, middle)
+    return row, 0.5 * (before + after)
 
 
 def _minus(program: Program, level: float) -> Program:
