@@ -215,7 +215,7 @@ def test_a_jump_that_moves_is_refused_where_its_place_is_unknown() -> None:
 
 # Jumps and bends just beside the middle of a panel, which no node of the rule sees.
 @pytest.mark.parametrize("order", [0, 1])
-@pytest.mark.parametrize("c", [0.88, 1.148 + 1.6e-6, 1.148 - 1.6e-4])
+@pytest.mark.parametrize("c", [0.88, 1.148 + 1.6e-6, 1.148 - 1.6e-4, 1.98099])
 def test_hidden_switches(c: float, order: int) -> None:
     a, b = 0.315, 1.981
     request = session.EvaluationRequest(

@@ -167,7 +167,9 @@ def places_of_rows(body: Body, low: Any, high: Any, reads: Sequence[Any]) -> tup
     switches = _switches(body.program)
     for start in range(0, len(low) if switches else 0, _ROWS_AT_ONCE):
         numbers = np.arange(start, min(start + _ROWS_AT_ONCE, len(low)))
-        line = np.array([np.resize(_line(np, low[n], high[n]), _EXAMINED - 2) for n in numbers])
+        lines = [_line(np, low[n], high[n]) for n in numbers]
+        # Lines with an infinite end are shorter.
+        line = np.array([np.pad(t, (0, _EXAMINED - len(t)), mode="edge") for t in lines])
         for crossing, step in switches:
             row, place = _changes(np, crossing, step, line, [r[numbers] for r in reads])
             rows.append(numbers[row])
