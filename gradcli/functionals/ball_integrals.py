@@ -10,7 +10,7 @@ from flint import acb, arb
 
 from gradcli import limits
 from gradcli.arrays.flint.balls import UNDEFINED, Balls, UndecidedError, exact
-from gradcli.errors import EvaluationError, GradcliError
+from gradcli.errors import BackendError, GradcliError
 from gradcli.functionals.body import Body
 from gradcli.program.ir import Program, Variable
 
@@ -23,21 +23,19 @@ _UNDEFINED = acb("nan")
 def integral(low: Any, high: Any, reads: Sequence[Any], body: Body, points: Sequence[float]) -> Balls:
     """The integral of a body between two numbers, as a ball.
 
-    Raises EvaluationError for infinite limits and for programs with a function that has no complex balls, and
+    Raises BackendError for infinite limits and for programs with a function that has no complex balls, and
     UndecidedError where the precision does not suffice.
     """
     first, last, *given = map(_complex, (low, high, *reads))
     if any(x.real.is_nan() for x in (first, last, *given)):
         return Balls(UNDEFINED)
     if not (first.is_finite() and last.is_finite()):
-        raise EvaluationError(
+        raise BackendError(
             "integrals over infinite intervals have no proved digits", hint="give limits, or leave out --digits"
         )
     edges = [first, *(acb(exact(p)) for p in points), last]
     if not all(_value(body.program, [end, *given], analytic=False).is_finite() for end in edges):
-        raise EvaluationError(
-            "integrals of what is infinite at a limit have no proved digits", hint="leave out --digits"
-        )
+        raise BackendError("integrals of what is infinite at a limit have no proved digits", hint="leave out --digits")
     found = sum((_between(body.program, a, b, given) for a, b in itertools.pairwise(edges)), acb(0))
     if not found.is_finite():
         raise UndecidedError("the integral cannot be enclosed: its integrand is unbounded, or not piecewise analytic")
@@ -77,7 +75,7 @@ def _value(program: Program, inputs: Sequence[acb], analytic: bool) -> acb:
     for primitive, operands, params, output in program.equations:
         rule = _RULES.get(primitive.name)
         if rule is None:
-            raise EvaluationError(f"'{primitive.called}' has no proved digits inside an integral")
+            raise BackendError(f"'{primitive.called}' has no proved digits inside an integral")
         known[output] = rule(analytic, *map(value, operands), **params)
     return value(program.outputs[0])
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
-from gradcli.errors import DifferentiationError, EvaluationError
+from gradcli.errors import BackendError, DifferentiationError, EvaluationError
 from gradcli.functionals import integration, shortfalls
 from gradcli.functionals.body import Body
 from gradcli.functionals.integration import Integral
@@ -127,7 +127,8 @@ def _require_fixed_switches(body: Body, number: int, order: int) -> None:
     """Raise DifferentiationError for an input of a body that moves a jump of the integrand, or, for orders from 2 on, a
     bend."""
     if number in moved_switches(body, jumps=order == 1):
-        raise DifferentiationError(
+        # As for any function without proved digits, a caller may fall back on floats.
+        raise (BackendError if is_exact() else DifferentiationError)(
             "the derivative of this integral needs the places at which the integrand switches, which were not found",
             hint="split the integral there",
         )

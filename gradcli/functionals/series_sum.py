@@ -12,7 +12,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
-from gradcli.errors import EvaluationError
+from gradcli.errors import BackendError, EvaluationError
 from gradcli.functionals import shortfalls
 from gradcli.functionals.body import Body
 from gradcli.functionals.summation import total
@@ -28,7 +28,7 @@ _TIME = 400
 
 def _computed(_xp: Any, *operands: Any, body: Body, rtol: float, atol: float) -> Any:
     if is_exact():
-        raise EvaluationError("sums of series are computed in floats alone", hint="leave out --digits and the like")
+        raise BackendError("there are no proved digits of sums of series", hint="leave out --digits and the like")
     np = arrays.numpy_namespace()
     given = np.broadcast_arrays(*map(arrays.to_numpy, operands))
     rows = np.array([g.ravel() for g in given], float).T

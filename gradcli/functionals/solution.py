@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.arrays.shapes import Shape
-from gradcli.errors import EvaluationError
+from gradcli.errors import BackendError
 from gradcli.functionals import newton
 from gradcli.functionals.body import Body
 from gradcli.kinds.jets import Jet
@@ -61,7 +61,7 @@ def _numbers(_xp: Any, *operands: Any, body: Body, search: Search) -> Any:
 def _of_rows(rows: Any, body: Body, search: Search) -> Any:
     """The solutions for rows of `given`, [rows, unknowns]."""
     if is_exact():
-        raise EvaluationError("roots and minima are computed in floats alone", hint="leave out --digits and the like")
+        raise BackendError("there are no proved digits of roots and minima", hint="leave out --digits and the like")
     np = arrays.numpy_namespace()
     with arrays.using_namespace(None), np.errstate(all="ignore"):
         return np.array([_of_row(np, row, body, search) for row in rows]).reshape(-1, body.bound)

@@ -138,24 +138,13 @@ def _places(program: Program, first: float, last: float, reads: Sequence[float])
     """The places of all switches, from the first limit to the last."""
     np = arrays.numpy_namespace()
     found = []
-    line = _line(np, first, last)
-    for crossing, step in _switches(program):
-
-        def value(t: Any) -> Any:
-            return np.broadcast_to(_run(crossing, [t, *reads])[0], t.shape)  # noqa: B023
-
-        state = np.floor if step else np.sign
-        with arrays.using_namespace(None), np.errstate(all="ignore"):
-            states = state(value(line))
-            changes = np.flatnonzero((states[1:] != states[:-1]) & np.isfinite(states[1:]) & np.isfinite(states[:-1]))
-            before, after, left = line[changes], line[changes + 1], states[changes]
-            for _ in range(_BISECTIONS):
-                middle = 0.5 * (before + after)
-                same = state(value(middle)) == left
-                before, after = np.where(same, middle, before), np.where(same, after, middle)
-            places = 0.5 * (before + after)
-            levels = np.round(value(places)) if step else np.zeros(len(places))
-        found += [_Place(float(at), _minus(crossing, float(level))) for at, level in zip(places, levels)]
+    line = _line(np, first, last)[None]
+    with arrays.using_namespace(None), np.errstate(all="ignore"):
+        for crossing, step in _switches(program):
+            _, places = _changes(np, crossing, step, line, [np.array([r]) for r in reads])
+            for at in places.tolist():
+                level = round(float(_run(crossing, [at, *reads])[0])) if step else 0
+                found.append(_Place(at, _minus(crossing, float(level))))
     return sorted(found, key=lambda place: place.at, reverse=first > last)
 
 

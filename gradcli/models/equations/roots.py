@@ -411,14 +411,22 @@ def read_with_unknown(text: str, known: Collection[str]) -> tuple[Equations, str
 
 
 def _names(text: str) -> set[str]:
-    """All names that are read or defined in a text."""
+    """All names that are read or defined in a text, without the variables of functions within an expression."""
     found: set[str] = set()
     for said in parse_equations(text):
-        for node in (n for part in said.sides or said.statements or () for n in tree.walk(part)):
+        waiting: list[tuple[tree.SyntaxNode, frozenset[str]]]
+        waiting = [(part, frozenset()) for part in said.sides or said.statements or ()]
+        while waiting:
+            node, bound = waiting.pop()
             if isinstance(node, tree.Name) and not node.module:
-                found.add(node.id)
+                found |= {node.id} - bound
             elif isinstance(node, tree.BoundName | tree.Define | tree.Parameter):
-                found.add(node.name)
+                found |= {node.name} - bound
+            elif isinstance(node, tree.Lambda):
+                bound |= scope.local_names(node)
+            elif isinstance(node, tree.Comprehension):
+                bound = bound.union(*(scope.bound_names(c.target) for c in node.clauses))
+            waiting += [(child, bound) for child in tree.children(node)]
     return found
 
 
