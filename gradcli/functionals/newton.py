@@ -47,6 +47,38 @@ def root(function: Callable[[Vector], Vector], jacobian: Callable[[Vector], Matr
     raise EvaluationError(f"no root was found: at {_told(y)} the residual is {float(np.abs(values).max()):.3g}")
 
 
+def roots(function: Callable[[Vector], Vector], slope: Callable[[Vector], Vector], start: Vector) -> tuple[Vector, Any]:
+    """Roots of many functions of one variable, by the same steps as `root` takes for one.
+
+    The functions take and return arrays [n]. The second result is true for those that were found and are simple.
+    """
+    np = arrays.numpy_namespace()
+    y = np.array(start, float)
+    values, steps = function(y), np.zeros_like(y)
+    moving = values != 0.0
+    for _ in range(_MOST_STEPS):
+        if not moving.any():
+            break
+        limits.charge_steps()
+        steps = np.where(moving, -values / slope(y), steps)
+        factor = np.ones_like(y)
+        higher = moving
+        for _ in range(_MOST_HALVINGS):
+            found = function(y + factor * steps)
+            higher = moving & ~(np.abs(found) < np.abs(values))
+            if not higher.any():
+                break
+            factor = np.where(higher, 0.5 * factor, factor)
+        small = np.abs(steps) <= _SMALLEST_STEP * np.maximum(np.abs(y), 1e-3)
+        moving = moving & ~higher & ~small
+        y, values = np.where(moving, y + factor * steps, y), np.where(moving, found, values)
+        moving = moving & (values != 0.0)
+    slopes = np.abs(slope(y))
+    known = np.abs(steps) <= _LARGEST_LAST_STEP * np.maximum(np.abs(y), 1e-3)
+    known &= (np.abs(values) <= 1e-9 * slopes * np.maximum(np.abs(y), 1.0)) & np.isfinite(slopes)
+    return y, known & (slopes >= 1e-7 * np.minimum(1.0, 1.0 / np.maximum(np.abs(y), 1e-300)))
+
+
 def _step(np: Any, matrix: Matrix, values: Vector) -> Vector:
     if not np.isfinite(matrix).all():
         return np.full(len(values), np.nan)

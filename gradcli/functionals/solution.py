@@ -64,7 +64,25 @@ def _of_rows(rows: Any, body: Body, search: Search) -> Any:
         raise BackendError("there are no proved digits of roots and minima", hint="leave out --digits and the like")
     np = arrays.numpy_namespace()
     with arrays.using_namespace(None), np.errstate(all="ignore"):
-        return np.array([_of_row(np, row, body, search) for row in rows]).reshape(-1, body.bound)
+        found, known = np.empty((len(rows), body.bound)), np.zeros(len(rows), bool)
+        if body.bound == 1 and len(rows) > 1 and search == Search():
+            found[:, 0], known = _at_once(np, rows, body)
+        for i in np.flatnonzero(~known):
+            found[i] = _of_row(np, rows[i], body, search)
+    return found
+
+
+def _at_once(np: Any, rows: Any, body: Body) -> tuple[Any, Any]:
+    """The roots for all rows by Newton's method, and for which rows it has found them."""
+    start, *reads = rows.T
+
+    def values(y: Any) -> Any:
+        return np.broadcast_to(body(y, *reads)[0], y.shape)
+
+    def slope(y: Any) -> Any:
+        return np.broadcast_to(body.partial(0)(y, *reads)[0], y.shape)
+
+    return newton.roots(values, slope, start)
 
 
 def _of_row(np: Any, row: Any, body: Body, search: Search) -> Any:
