@@ -88,7 +88,7 @@ _ELSEWHERE = {"^": "**", "!": "factorial", "√": "sqrt", "∫": "integrate", "�
 
 _KEYWORDS = ("=", "if", "else", "for", "while", "lambda", "backward", "and", "or", "not")
 # The longest call that a list of functions shows, in characters, and the most functions that a description refers to.
-_MOST_USAGE, _MOST_RELATED = 26, 12
+_MOST_USAGE, _MOST_RELATED = 26, 14
 
 # The statements of the language as they are written, and what they do.
 STATEMENTS = (

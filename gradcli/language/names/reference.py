@@ -157,6 +157,18 @@ _FUNCTIONALS = (
         domain="f is a function",
         example="'brentq(lambda x: exp(-x) - a*x, 0, 2)' a=2",
     ),
+    Operation(
+        "odeint", scope.FUNCTIONALS["odeint"], "the solution of y' = f(y, t) at the times t, y0 at the first of them",
+        derivative="the solution of the variational equations",
+        domain="f is a function",
+        example="'odeint(lambda y, t: -k*y, 1, [0, 2])[1]' k=1.5",
+    ),
+    Operation(
+        "solve_ivp", scope.FUNCTIONALS["solve_ivp"], "the solution of y' = fun(t, y), as in SciPy: .y at the times .t",
+        derivative="the solution of the variational equations",
+        domain="fun is a function",
+        example="'solve_ivp(lambda t, y: [-k*y[0]], (0, 2), [1], t_eval=[1, 2]).y[0, 1]' k=1.5",
+    ),
 )  # fmt: skip
 
 # For each constant, its description and an example program.
