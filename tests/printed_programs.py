@@ -32,7 +32,7 @@ Results = list[list[float]]
 
 def by_lines(command: Sequence[str], calls: Sequence[Call], folder: Path) -> Results:
     """The numbers that a command prints, one a line, by call."""
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr[-3000:]
     numbers = iter(done.stdout.split())
     found = [[float(number) for number in itertools.islice(numbers, call.results)] for call in calls]

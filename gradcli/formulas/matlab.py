@@ -98,8 +98,9 @@ function r = exact_rem(x, y)
     while any(left(:))
         [~, e1] = log2(r);
         [~, e2] = log2(y);
-        step = y .* 2.^min(e1 - e2, 1023);
-        step(step > r) = step(step > r)/2;
+        d = max(e1 - e2 - 1, 0);
+        step = y .* 2.^min(d, 1000) .* 2.^min(max(d - 1000, 0), 1000) .* 2.^max(d - 2000, 0);
+        step(step <= r/2) = 2*step(step <= r/2);
         r(left) = r(left) - step(left);
         left = r >= y;
     end
