@@ -177,7 +177,7 @@ def test_memory(run):
     # Python numbers only, so that no array library is loaded.
     done = run(
         "eval",
-        "a=x; while 1 { a = a*x }",
+        "a=[x]; while 1 { a.append(x*x); a.append(x); if a[0] < 0 { break } }",
         "x=1",
         "--max-steps",
         "99999999999",

@@ -293,7 +293,7 @@ def test_incomplete_functions_of_large_parameters(run, program, x, value, slope)
     ],
 )
 def test_incomplete_functions_at_their_ends(run, program, x, derivatives):
-    outcome = run("eval", program, f"x={x}", "--order", len(derivatives), "--json").json
+    outcome = run("eval", program, f"x={x}", "--order", str(len(derivatives)), "--json").json
     found = [outcome["grad"]["x"], *outcome["derivatives"].values()]
     assert [float(d) for d in found] == pytest.approx(derivatives, rel=1e-14)
 

@@ -31,9 +31,16 @@ run()
 """
 
 
+# A program that runs for minutes, whose loop is not known to be endless, and is run round by round.
+LONG = (
+    *("while 1 { x = x + ones(300); if sum(x) < 0 { break } }; sum(x)", "x=1", "--no-grad"),
+    *("--max-steps", str(10**9), "--max-elements", str(10**15)),
+)
+
+
 @pytest.mark.usefixtures("listening")
 def test_an_interrupt_of_a_program():
-    words = ["eval", "while 1 { x = x + 1 }", "x=1", "--max-steps", str(10**9)]
+    words = ["eval", *LONG]
     process = subprocess.Popen([*SHELL, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     time.sleep(1.0)
     process.send_signal(signal.SIGINT)
@@ -54,7 +61,7 @@ def test_an_interrupt_while_something_is_imported(at):
 def test_an_interrupt_soon_after_the_start(seconds):
     """Until the first line of the command runs, the interpreter handles interrupts."""
     process = subprocess.Popen(
-        [*SHELL, "eval", "while 1 { x = x + q }; x", "x=1", "q=1", "--max-steps", str(10**9)],
+        [*SHELL, "eval", *LONG],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

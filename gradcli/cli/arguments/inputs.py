@@ -269,7 +269,14 @@ def _of_caller(
 ) -> dict[str, Callable[[], Any]]:
     """The functions that return the values of the names of a notebook that the program reads and nothing else gives."""
     names = [name for name in reads if name in environment.names and name not in given]
-    return {name: partial(_read, environment.names[name], dtype) for name in names}
+    return {name: partial(_read_of_caller, environment.names[name], dtype) for name in names}
+
+
+def _read_of_caller(value: Any, dtype: str) -> Any:
+    """A value of a notebook, as lists of numbers where arithmetic is exact."""
+    if mathematical_constants.is_exact():
+        return value.tolist() if hasattr(value, "tolist") else value
+    return _read(value, dtype)
 
 
 def values_of_vars_option(
@@ -305,7 +312,7 @@ def _unused(name: str, program: Module, reads: Mapping[str, Any], given: Mapping
 def _read(number: Any, dtype: str) -> Any:
     """A value from a file; decimals that were kept exact become floats unless exact arithmetic is used."""
     if mathematical_constants.is_exact():
-        return number.tolist() if hasattr(number, "tolist") else number
+        return number
     return arrays.astype(float(number) if isinstance(number, float) else number, dtype)
 
 

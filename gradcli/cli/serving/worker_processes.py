@@ -23,6 +23,7 @@ from typing import IO, Any, NamedTuple
 from gradcli import subprocess_calls
 from gradcli.cli.serving import tools
 from gradcli.errors import GradcliError, LimitError, UsageError
+from gradcli.io import system
 
 # Arguments are the descriptor of the socket that requests come from, and `sys.path`.
 _START = "import sys; sys.path[:] = sys.argv[2:]; from gradcli.cli.serving.worker_processes import fork_for_each; fork_for_each(int(sys.argv[1]))"
@@ -146,7 +147,13 @@ class Workers:
             ours, theirs = socket.socketpair()
             with theirs:
                 process = subprocess.Popen(
-                    [sys.executable, "-c", _START, str(theirs.fileno()), *filter(None, sys.path), os.getcwd()],
+                    [
+                        sys.executable,
+                        "-c",
+                        _START,
+                        str(theirs.fileno()),
+                        *filter(None, [*sys.path, system.current_directory()]),
+                    ],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
