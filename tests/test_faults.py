@@ -208,6 +208,8 @@ OTHERS = {
     "primitives/table.py",
     "cli/process/environment.py",
     "cli/process/child_process.py",
+    # Writes where a shell looks for completions, or says that it cannot.
+    "cli/commands/completion.py",
     # A history that cannot be read or written is as good as none.
     "cli/shell/history_file.py",
     "subprocess_calls.py",

@@ -69,6 +69,7 @@ function y = real_power(x, n)
     odd = negative & mod(n, 2) == 1;
     y(odd) = -y(odd);
     y(negative & isfinite(x) & x ~= 0 & isfinite(n) & n ~= fix(n)) = NaN;
+    y(isnan(n)) = NaN;
     y(x == 1 | n == 0) = 1;
 end""",
     **{
