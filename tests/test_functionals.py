@@ -78,11 +78,17 @@ def test_values_and_derivatives(program: str) -> None:
         ("argmin(lambda x: x, 0)", "no minimum was found"),
         ("integrate(x**2, 0, 1)", "needs a function or a variable"),
         ("integrate(x**2, x)", "'integrate' needs 'b'"),
+        ("quad(2, 0, 1)", "'quad' needs a function$"),
+        ("root(2, 0)", "'root' needs a function$"),
     ],
 )
 def test_errors(program: str, message: str) -> None:
     with pytest.raises(GradcliError, match=message):
         evaluated(program, **({"x": 1.0} if program.startswith("integrate") else {}))
+
+
+def test_a_function_with_limits_and_points_binds_no_variable() -> None:
+    assert float(evaluated("integrate(lambda t: t*a, a, b, [0.5])", a=1.0, b=2.0).value) == pytest.approx(1.5)
 
 
 def test_a_limit_at_a_pole_is_infinite() -> None:

@@ -19,6 +19,7 @@ from gradcli.language.interpreter.provenance import UNKNOWN
 from gradcli.language.interpreter.values import FUNCTIONS, TENSOR_CONVERTIBLE, Value, as_tensor_or_number
 from gradcli.language.names import scope as scope_of_program
 from gradcli.language.syntax import tree
+from gradcli.language.syntax.bound_variables import BINDING
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import permuted, reshaped
 from gradcli.primitives.entries.indexing import index
@@ -57,9 +58,12 @@ def _without_function(node: tree.Call) -> CallError:
         message, hint = "needs a function", "write odeint(lambda y, t: -y, 1, [0, 1, 2])"
     elif name == "solve_ivp":
         message, hint = "needs a function", "write solve_ivp(lambda t, y: -y, (0, 2), [1], t_eval=[0, 1, 2])"
-    else:
+    elif name in BINDING:
+        limits = "0" if name == "limit" else "0, 1"
         message = "needs a function or a variable"
-        hint = f"write {name}(t**2, t, 0, 1), or {name}(lambda t: t**2, 0, 1)"
+        hint = f"write {name}(t**2, t, {limits}), or {name}(lambda t: t**2, {limits})"
+    else:
+        message, hint = "needs a function", f"write lambda t: t**2 for the function of '{name}'"
     return CallError(f"'{name}' {message}", hint=hint, span=node.span)
 
 

@@ -41,7 +41,7 @@ def _bound(
 
 
 def _place_of_variable(expression: tree.Expression, rest: list[tree.Expression], count: int) -> int | None:
-    if len(rest) + 1 < count or (isinstance(expression, (tree.Lambda, tree.Name)) and not _is_among(expression, rest)):
+    if len(rest) + 1 < count or isinstance(expression, tree.Lambda):
         return None
     if _is_variable(rest[0]) and (_reads(expression, rest[0]) or isinstance(expression, tree.Number)):
         return 0
@@ -50,10 +50,6 @@ def _place_of_variable(expression: tree.Expression, rest: list[tree.Expression],
 
 def _is_variable(node: tree.SyntaxNode) -> bool:
     return isinstance(node, tree.Name) and not node.module
-
-
-def _is_among(expression: tree.Expression, rest: list[tree.Expression]) -> bool:
-    return any(_is_variable(a) and _reads(expression, a) for a in rest)
 
 
 def _reads(expression: tree.Expression, variable: tree.SyntaxNode) -> bool:
