@@ -124,8 +124,7 @@ def _with_shortfalls(request: EvaluationRequest) -> Result:
     last = request.program.body[-1].span
     with shortfalls.collecting() as found:
         result = _result(request)
-    told = dict.fromkeys(Warning("inaccurate", "forward", s.operation, s.span or last, s.message) for s in found)
-    result.warnings += told
+    result.warnings += [Warning("inaccurate", "forward", s.operation, s.span or last, s.message) for s in found]
     return result
 
 

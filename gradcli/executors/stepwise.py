@@ -11,6 +11,13 @@ from gradcli.primitives.bind import assume, bind
 from gradcli.program.ir import Atom, Program, Variable
 
 
+def outputs(program: Program, inputs: Sequence[Any]) -> list[Any]:
+    """The outputs of a program without guards for `inputs`, which may be of any kinds."""
+    found = run(program, inputs)
+    assert found is not None
+    return found
+
+
 def run(program: Program, inputs: Sequence[Any]) -> list[Any] | None:
     """The outputs of `program` for `inputs`, which may be of any kinds, or None if a guard does not hold.
 

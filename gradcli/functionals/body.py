@@ -49,10 +49,7 @@ class Body:
 
     def __call__(self, *inputs: Any) -> list[Any]:
         """The values of the function for inputs of any kinds, which are broadcast."""
-        found = stepwise.run(self.program, inputs)
-        # The programs of bodies have no guards.
-        assert found is not None
-        return found
+        return stepwise.outputs(self.program, inputs)
 
     def result(self, k: int) -> Body:
         """The function with result `k` alone."""
@@ -60,18 +57,18 @@ class Body:
             return self
 
         def run(program: Program, inputs: Sequence[Any]) -> list[Any]:
-            results = values(program, inputs)
+            results = stepwise.outputs(program, inputs)
             return [results[k], *results[self.results :]]
 
         return self._cached("result", k, run, self.reads)
 
     def partial(self, i: int) -> Body:
-        """The derivatives of all results by input `i`; its first results are those of the first result."""
+        """The derivatives of all results by input `i`."""
 
         def run(program: Program, inputs: Sequence[Any]) -> list[Any]:
             leaf = Tensor(inputs[i]).requires_grad_()
             with enable_grad():
-                results = values(program, [*inputs[:i], leaf, *inputs[i + 1 :]])
+                results = stepwise.outputs(program, [*inputs[:i], leaf, *inputs[i + 1 :]])
                 found = [_derivative(y, leaf) for y in results[: self.results]]
             return [*found, *map(constant, results[self.results :])]
 
@@ -84,7 +81,7 @@ class Body:
         def run(program: Program, inputs: Sequence[Any]) -> list[Any]:
             leaves = [Tensor(x).requires_grad_() for x in inputs[: self.bound]]
             with enable_grad():
-                y, *conditions = values(program, [*leaves, *inputs[self.bound :]])
+                y, *conditions = stepwise.outputs(program, [*leaves, *inputs[self.bound :]])
                 found = [_derivative(y, leaf) for leaf in leaves]
             return [*found, *map(constant, conditions)]
 
@@ -99,7 +96,7 @@ class Body:
         def run(program: Program, inputs: Sequence[Any]) -> list[Any]:
             bound, rest = inputs[: self.bound], inputs[self.bound :]
             jets = [Jet(rest[k :: self.reads], order) for k in range(self.reads)]
-            results = values(program, [*bound, *jets])
+            results = stepwise.outputs(program, [*bound, *jets])
             found = [y.coefficient(order) if isinstance(y, Jet) else None for y in results[: self.results]]
             return [*(0.0 if c is None else c for c in found), *map(constant, results[self.results :])]
 
@@ -127,11 +124,10 @@ class Body:
         return Body(paths, joined(paths, results), bound)
 
 
-def values(program: Program, inputs: Sequence[Any]) -> list[Any]:
-    """The outputs of the program of a path, for inputs of any kinds."""
-    found = stepwise.run(program, inputs)
-    assert found is not None
-    return found
+def coefficient_operands(reads: Sequence[Jet], order: int) -> list[Any]:
+    """The reads of `Body.coefficient` for series of the reads of a body."""
+    found = [read.coefficient(k) for k in range(order + 1) for read in reads]
+    return [0.0 if c is None else c for c in found]
 
 
 def _derivative(y: Any, leaf: Tensor) -> Any:

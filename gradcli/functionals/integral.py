@@ -14,10 +14,11 @@ from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.errors import BackendError, DifferentiationError, EvaluationError
 from gradcli.functionals import integration, shortfalls
-from gradcli.functionals.body import Body
+from gradcli.functionals.body import Body, coefficient_operands
 from gradcli.functionals.integration import Integral
 from gradcli.functionals.quadrature import Integrand, Tolerance
 from gradcli.functionals.ranges import Range, UnboundedError, ranges
+from gradcli.functionals.row_results import of_each
 from gradcli.functionals.switches import moved_switches, places_of_rows
 from gradcli.kinds.jets import Jet
 from gradcli.primitives.bind import bind, constant
@@ -42,45 +43,38 @@ def _computed(_xp: Any, *operands: Any, body: Body, points: Sequence[float], rto
         _check(found, tolerance)
         return found.value
 
-    return _of_each(operands, body, points, tolerance, checked)
+    return _of_each_integral(operands, body, points, tolerance, checked)
 
 
 def _estimated(_xp: Any, *operands: Any, body: Body, points: Sequence[float], rtol: float, atol: float) -> Any:
     if is_exact():
         # The error is below the digits that are proved.
         return 0.0
-    return _of_each(operands, body, points, Tolerance(rtol, atol), lambda found: found.error)
+    return _of_each_integral(operands, body, points, Tolerance(rtol, atol), lambda found: found.error)
 
 
-def _of_each(
+def _of_each_integral(
     operands: Sequence[Any],
     body: Body,
     points: Sequence[float],
     tolerance: Tolerance,
     result: Callable[[Integral], float],
 ) -> Any:
-    """The results of the integrals between broadcast limits, in the library of the operands."""
+    """The `result` of each integral between broadcast limits."""
     if is_exact():
         # Imported here as few programs are computed in balls.
         from gradcli.functionals import ball_integrals
 
         low, high, *reads = operands
         return ball_integrals.integral(low, high, reads, body, points)
+    return of_each(operands, lambda rows: [result(i) for i in _integrals(rows, body, points, tolerance)])
+
+
+def _integrals(rows: Any, body: Body, points: Sequence[float], tolerance: Tolerance) -> list[Integral]:
+    """The integrals for rows of limits and reads, [rows, operands]."""
     np = arrays.numpy_namespace()
-    given = np.broadcast_arrays(*map(arrays.to_numpy, operands))
-    rows = np.array([g.ravel() for g in given], float)
-    known = ~np.isnan(rows).any(axis=0)
-    found = np.full(len(known), np.nan)
-    if known.any():
-        low, high, *reads = rows[:, known]
-        found[known] = [result(i) for i in _integrals(np, low, high, reads, body, points, tolerance)]
-    shape = given[0].shape
-    return arrays.like_library_of(found.reshape(shape), operands[0]) if shape else float(found[0])
+    low, high, *reads = rows.T
 
-
-def _integrals(
-    np: Any, low: Any, high: Any, reads: Sequence[Any], body: Body, points: Sequence[float], tolerance: Tolerance
-) -> list[Integral]:
     def function(t: Any, row: Any) -> Any:
         (value,) = body(t, *(r[row] if len(low) > 1 else float(r[0]) for r in reads))
         return value if arrays.shape(value) else np.full(len(t), value)
@@ -155,9 +149,8 @@ def _coefficients(
         for number, read in enumerate(reads, 1):
             if read.degree:
                 _require_fixed_switches(body, number, order)
-        coefficients = [r.coefficient(k) for k in range(order + 1) for r in reads]
-        operands = [0.0 if c is None else c for c in coefficients]
-        yield bind(integral, (low.inner, high.inner, *operands), {"body": body.coefficient(order), **params})
+        operands = low.inner, high.inner, *coefficient_operands(reads, order)
+        yield bind(integral, operands, {"body": body.coefficient(order), **params})
 
 
 integral = elementwise(

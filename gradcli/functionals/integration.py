@@ -283,7 +283,7 @@ class _Integration:
             fault = self._fault(segment, float(edges[1 + int(np.argmin(np.isfinite(value)))]))
             return Integral(math.nan, math.inf, math.nan, fault)
         place = self._segment(segment).place(point)
-        if _diverges(np, value, size):
+        if _diverges(np.abs(value)):
             return Integral(math.nan, math.inf, math.inf, f"the integral diverges at {place:.6g}")
         limit = limit_of_sums(value.tolist())
         return Integral(limit.value, limit.error + float(np.sum(error)), float(np.sum(size)))
@@ -337,9 +337,9 @@ _OF_A_GRADE, _ABSOLUTE = 1e-14, 1e-15
 _MOST_CLUSTERS = _MOST_AT_A_POINT = 64
 
 
-def _diverges(np: Any, value: Any, size: Any) -> bool:
-    """Whether panels that shrink geometrically have integrals that do not."""
-    last = np.abs(value[-_LAST:])
+def _diverges(magnitudes: Any) -> bool:
+    """Whether panels that shrink geometrically have integrals whose magnitudes do not shrink."""
+    last = magnitudes[-_LAST:]
     return bool((last > 0).all() and (last[1:] >= _SHRINKING * last[:-1]).all())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,7 +22,6 @@ _DISTANCES = (2.0**-3, 2.0**-5, 2.0**-7)
 _TOLERANCE = 1e-5
 # Limits from both sides that differ by no more than this, relative to their sizes, are one.
 _SAME = 1e-9
-_LARGEST = 1.7976931348623157e308
 
 
 def limit(function: Callable[..., Any], point: Any, side: str | None = None) -> Any:
@@ -43,7 +43,7 @@ def limit(function: Callable[..., Any], point: Any, side: str | None = None) -> 
         return _at(found.body, point, {"+": 1.0, "-": -1.0}[side], found.reads, given)
     right, left = (_at(found.body, point, s, found.reads, given) for s in (1.0, -1.0))
     a, b = constant(right), constant(left)
-    if a != b and not abs(a - b) <= _SAME * min(abs(a) + abs(b), _LARGEST):
+    if a != b and not abs(a - b) <= _SAME * min(abs(a) + abs(b), sys.float_info.max):
         raise EvaluationError(
             f"the limits from both sides differ: {float(b):.6g} from the left, {float(a):.6g} from the right",
             hint="give '+' or '-' as the side",

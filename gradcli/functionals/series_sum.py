@@ -14,7 +14,8 @@ from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.errors import BackendError, EvaluationError
 from gradcli.functionals import shortfalls
-from gradcli.functionals.body import Body
+from gradcli.functionals.body import Body, coefficient_operands
+from gradcli.functionals.row_results import of_each
 from gradcli.functionals.summation import total
 from gradcli.kinds.jets import Jet
 from gradcli.primitives.bind import bind
@@ -29,19 +30,13 @@ _TIME = 400
 def _computed(_xp: Any, *operands: Any, body: Body, rtol: float, atol: float) -> Any:
     if is_exact():
         raise BackendError("there are no proved digits of sums of series", hint="leave out --digits and the like")
-    np = arrays.numpy_namespace()
-    given = np.broadcast_arrays(*map(arrays.to_numpy, operands))
-    rows = np.array([g.ravel() for g in given], float).T
     with arrays.using_namespace(None):
-        found = np.array([_of_row(np, row.tolist(), body, rtol, atol) for row in rows])
-    shape = given[0].shape
-    return arrays.like_library_of(found.reshape(shape), operands[0]) if shape else float(found[0])
+        return of_each(operands, lambda rows: [_of_row(row.tolist(), body, rtol, atol) for row in rows])
 
 
-def _of_row(np: Any, row: Sequence[float], body: Body, rtol: float, atol: float) -> float:
+def _of_row(row: Sequence[float], body: Body, rtol: float, atol: float) -> float:
+    np = arrays.numpy_namespace()
     first, last, *reads = row
-    if np.isnan(row).any():
-        return np.nan  # type: ignore[no-any-return]
 
     def terms(k: Any) -> Any:
         return np.broadcast_to(body(k, *reads)[0], k.shape)
@@ -75,9 +70,8 @@ def _coefficients(
         yield from from_derivative(primitive, y, first, last, *reads, body=body, **tolerances)
         return
     for order in itertools.count(1):
-        coefficients = [r.coefficient(k) for k in range(order + 1) for r in reads]
-        operands = [0.0 if c is None else c for c in coefficients]
-        yield bind(series_sum, (first.inner, last.inner, *operands), {"body": body.coefficient(order), **tolerances})
+        operands = first.inner, last.inner, *coefficient_operands(reads, order)
+        yield bind(series_sum, operands, {"body": body.coefficient(order), **tolerances})
 
 
 series_sum = elementwise(

@@ -20,6 +20,7 @@ from gradcli.arrays.shapes import Shape
 from gradcli.errors import BackendError
 from gradcli.functionals import newton
 from gradcli.functionals.body import Body
+from gradcli.functionals.row_results import of_each
 from gradcli.kinds.jets import Jet
 from gradcli.loops.loop_primitive import part
 from gradcli.primitives.bind import bind, constant
@@ -51,11 +52,7 @@ def _computed(_xp: Any, given: Any, *, body: Body, search: Search) -> Any:
 
 
 def _numbers(_xp: Any, *operands: Any, body: Body, search: Search) -> Any:
-    np = arrays.numpy_namespace()
-    given = np.broadcast_arrays(*map(arrays.to_numpy, operands))
-    found = _of_rows(np.array([g.ravel() for g in given], float).T, body, search)
-    shape = given[0].shape
-    return arrays.like_library_of(found.reshape(shape), operands[0]) if shape else float(found[0, 0])
+    return of_each(operands, lambda rows: _of_rows(rows, body, search)[:, 0])
 
 
 def _of_rows(rows: Any, body: Body, search: Search) -> Any:

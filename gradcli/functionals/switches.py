@@ -143,7 +143,7 @@ def _places(program: Program, first: float, last: float, reads: Sequence[float])
         for crossing, step in _switches(program):
             _, places = _changes(np, crossing, step, line, [np.array([r]) for r in reads])
             for at in places.tolist():
-                level = round(float(_run(crossing, [at, *reads])[0])) if step else 0
+                level = round(float(stepwise.outputs(crossing, [at, *reads])[0])) if step else 0
                 found.append(_Place(at, _minus(crossing, float(level))))
     return sorted(found, key=lambda place: place.at, reverse=first > last)
 
@@ -171,7 +171,7 @@ def _changes(np: Any, crossing: Program, step: bool, line: Any, reads: Sequence[
     state = np.floor if step else np.sign
 
     def states_at(t: Any, given: Sequence[Any]) -> Any:
-        return state(np.broadcast_to(_run(crossing, [t, *given])[0], t.shape))
+        return state(np.broadcast_to(stepwise.outputs(crossing, [t, *given])[0], t.shape))
 
     with np.errstate(all="ignore"):
         states = states_at(line, [r[:, None] for r in reads])
@@ -191,12 +191,6 @@ def _minus(program: Program, level: float) -> Program:
     output = Variable((), "float64")
     difference = Equation(subtract, (program.outputs[0], level), {}, output)
     return program._replace(equations=(*program.equations, difference), outputs=(output,)) if level else program
-
-
-def _run(program: Program, inputs: Sequence[Any]) -> list[Any]:
-    found = stepwise.run(program, inputs)
-    assert found is not None
-    return found
 
 
 def _line(np: Any, first: float, last: float) -> Any:

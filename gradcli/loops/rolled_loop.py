@@ -173,7 +173,7 @@ class RolledLoop:
             after, total, _, read, before, *given, row = _divided(rest, *counts, reads, carries, *around, elements)
             leaves = [Tensor(x).requires_grad_() for x in (*before, *read, *row)]
             with enable_grad(), watching(None):
-                results = _outputs(program, [counter, *leaves])
+                results = stepwise.outputs(program, [counter, *leaves])
                 found = _pulled_back([results[k] for k in live.carries], leaves, after)
             to_carries, to_reads, to_row = _divided(found, carries, reads, elements)
             to_live = [to_carries[k] for k in live.carries]
@@ -209,7 +209,7 @@ class RolledLoop:
             after, total, _, read, before, row = _divided(
                 inputs[1:], *counts, self.reads, self.carries, sum(self.widths)
             )
-            results = _outputs(program, [inputs[0], *before, *read, *row])
+            results = stepwise.outputs(program, [inputs[0], *before, *read, *row])
             dependence = _dependence(program)
 
             def mark(number: int, known: Any = 0.0) -> Any:
@@ -258,7 +258,7 @@ class RolledLoop:
             for row, vary in zip(rows, varied):
                 given += _jets(row, order, roundings) if vary else row
             with watching(None):
-                results = _outputs(program, given)
+                results = stepwise.outputs(program, given)
             numbers, conditions = results[: self.carries], results[self.carries :]
             coefficients = [_coefficient(r, k) for k in range(terms) for r in numbers]
             return [*map(_zero_for_none, coefficients), *map(constant, conditions)]
@@ -341,13 +341,6 @@ def joined(paths: Sequence[BodyPath], carries: int) -> Program:
         for program, holds in paths
     ]
     return join_paths(found)[1]
-
-
-def _outputs(program: Program, inputs: Sequence[Any]) -> list[Any]:
-    found = stepwise.run(program, inputs)
-    # The program of a path has no guards.
-    assert found is not None
-    return found
 
 
 def _divided(values: Sequence[Any], *counts: int) -> list[Sequence[Any]]:

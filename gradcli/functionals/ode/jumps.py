@@ -11,7 +11,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import DifferentiationError
-from gradcli.functionals.body import values
+from gradcli.executors import stepwise
 from gradcli.functionals.ode.progress import Problem
 from gradcli.functionals.ode.smooth_pieces import crossings, switching
 from gradcli.functionals.ode.system import System
@@ -52,7 +52,7 @@ def after_jump(
 def _nearest(crossing: Program, place: Sequence[Any], moving: Sequence[Any]) -> tuple[int, float]:
     """The number of the switch that is nearest in time, and the derivative by time of what is 0 there."""
     with arrays.using_namespace(None), arrays.quiet():
-        series = values(crossing, moving)
+        series = stepwise.outputs(crossing, moving)
     best = None
     for number, jet in enumerate(series):
         speed = _slope(jet)
@@ -79,13 +79,13 @@ def _shifts(
             count, reads = len(states) // blocks, len(given) // blocks
             curve: list[Any] = [Jet([*states[i::count]], order) for i in range(count)] + [0.0] * (len(states) - count)
             curve += [Jet([*given[i::reads]], order) for i in range(reads)] + [0.0] * (len(given) - reads)
-            series = values(crossing, [time, *curve])[number]
+            series = stepwise.outputs(crossing, [time, *curve])[number]
             return [_coefficient(series, k) for k in range(1, blocks)]
         place_of = {label: k for k, label in enumerate(system.labels)}
         for p in range(len(given)):
             jets = [Jet([states[i], states[place_of[i, (p,)]]], 1) for i in range(base.states)]
             varied = [Jet([g, 1.0], 1) if k == p else g for k, g in enumerate(given)]
-            found.append(_slope(values(crossing, [time, *jets, *varied])[number]))
+            found.append(_slope(stepwise.outputs(crossing, [time, *jets, *varied])[number]))
     return found
 
 

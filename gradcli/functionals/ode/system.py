@@ -8,7 +8,8 @@ from functools import cached_property
 from threading import Lock
 from typing import Any, NamedTuple
 
-from gradcli.functionals.body import Body, values
+from gradcli.executors import stepwise
+from gradcli.functionals.body import Body
 from gradcli.kinds.jets import Jet
 from gradcli.loops.rolled_loop import BodyPath
 from gradcli.primitives.bind import constant
@@ -92,7 +93,7 @@ class System:
             columns = []
             for k in range(states):
                 jet = Jet([inputs[1 + k], 1.0], 1)
-                columns.append(values(program, [*inputs[: 1 + k], jet, *inputs[2 + k :]]))
+                columns.append(stepwise.outputs(program, [*inputs[: 1 + k], jet, *inputs[2 + k :]]))
             found = [_coefficient(column[i], 1) for i in range(states) for column in columns]
             return [*found, *map(constant, columns[0][states:])]
 
@@ -130,20 +131,20 @@ class System:
     ) -> list[Any]:
         given = inputs[-self.given :] if self.given else []
         time, *states = inputs[: len(inputs) - self.given]
-        results = values(program, [time, *states[: self.states], *given])
+        results = stepwise.outputs(program, [time, *states[: self.states], *given])
         tangents = {}
         for p in {p for _, p in origin}:
             jets = [Jet([states[i], states[column[p][i]]], 1) for i in range(self.states)]
             varied = [Jet([g, 1.0], 1) if k == p else g for k, g in enumerate(given)]
-            tangents[p] = values(program, [time, *jets, *varied])
+            tangents[p] = stepwise.outputs(program, [time, *jets, *varied])
         found = [_coefficient(tangents[p][i], 1) for i, p in origin]
         return [*results[: self.states], *found, *map(constant, results[self.states :])]
 
     def _start_slopes(self, program: Program, given: Sequence[Any], origin: Sequence[tuple[int, int]]) -> list[Any]:
-        results = values(program, given)
+        results = stepwise.outputs(program, given)
         tangents = {}
         for p in {p for _, p in origin}:
-            tangents[p] = values(program, [Jet([g, 1.0], 1) if k == p else g for k, g in enumerate(given)])
+            tangents[p] = stepwise.outputs(program, [Jet([g, 1.0], 1) if k == p else g for k, g in enumerate(given)])
         return [*results, *(_coefficient(tangents[p][i], 1) for i, p in origin)]
 
     def series(self, order: int) -> System:
@@ -164,12 +165,12 @@ class System:
             time, rest = inputs[0], inputs[1:]
             coefficients, reads = rest[: states * terms], rest[states * terms :]
             jets = [Jet(coefficients[i::states], order) for i in range(states)]
-            results = values(program, [time, *jets, *(Jet(reads[i::given], order) for i in range(given))])
+            results = stepwise.outputs(program, [time, *jets, *(Jet(reads[i::given], order) for i in range(given))])
             found = [_coefficient(r, k) for k in range(terms) for r in results[:states]]
             return [*found, *map(constant, results[states:])]
 
         def begin(program: Program, reads: Sequence[Any]) -> list[Any]:
-            results = values(program, [Jet(reads[i::given], order) for i in range(given)])
+            results = stepwise.outputs(program, [Jet(reads[i::given], order) for i in range(given)])
             return [_coefficient(r, k) for k in range(terms) for r in results]
 
         body = self.body.derived(run, 1 + states * terms, given * terms)
