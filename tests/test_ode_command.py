@@ -107,6 +107,31 @@ def test_the_time_of_an_event_and_its_derivatives(run: Run) -> None:
     assert "y = 0 at t = 2.019" in run("ode", *words).err
 
 
+@pytest.mark.parametrize(
+    ("equations", "stop"),
+    [
+        ("x' = k*x; at t = tau: x += 5", "x = 3"),
+        ("x' = k*x; at t = tau: x = 3", "x = 3"),
+        ("x' = k*x if t < tau else 4", "x' = 2"),
+    ],
+)
+def test_a_jump_over_the_condition_has_no_derivatives(run: Run, equations: str, stop: str) -> None:
+    words = [equations, "x=1", "k=0.1", "tau=2.0015", "t=0..4", "--points", "2", "--stop", stop]
+    assert table(run, *words)["t"][-1] == pytest.approx(2.0015, rel=1e-12)
+    done = run("ode", *words, "--wrt", "k,tau")
+    assert done.status != 0
+    assert "the condition jumps over 0 at 2.0015" in done.err
+
+
+def test_an_event_after_a_jump_has_derivatives(run: Run) -> None:
+    words = ["x' = k*x; at t = tau: x += 5", "x=1", "k=0.1", "tau=2", "t=0..10", "--points", "2", "--stop", "x = 8"]
+    found = table(run, *words, "--wrt", "tau")
+    # x is (exp(k*tau) + 5)*exp(k*(t - tau)).
+    inside = math.exp(0.2) + 5
+    assert found["t"][-1] == pytest.approx(2 + math.log(8 / inside) / 0.1, rel=1e-12)
+    assert found["d_t_tau"][-1] == pytest.approx(1 - math.exp(0.2) / inside, rel=1e-10)
+
+
 def test_expressions_are_shown(run: Run) -> None:
     found = table(run, "x' = -k*x", "x=2", "k=1", "t=0..1", "--points", "2", "--show", "x**2", "--wrt", "k")
     assert found["x**2"][-1] == pytest.approx(4 * math.exp(-2), rel=1e-12)

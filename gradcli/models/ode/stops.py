@@ -8,13 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gradcli.errors import EvaluationError
+from gradcli.errors import DifferentiationError, EvaluationError
 from gradcli.models.ode.expansions import Array, Expansion, constants
 from gradcli.models.ode.row_functions import RowFunctions
 from gradcli.models.ode.trajectories import Trajectories
 
 # The number of places at which a condition is examined, at least, and the bisections that follow.
 _EXAMINED, _NEWTON = 1000, 40
+# A condition is 0 up to this part of what it is made of, and is examined so close before its time, as a part of the lapse.
+_ZERO, _BEFORE = 1e-8, 1e-10
 
 
 class Met(NamedTuple):
@@ -101,10 +103,18 @@ def _expanded(
     rate = trajectories.rates.at(point.value, order)
     # By the variables and by time, which is the last one.
     widened = _with_time(point, rate, n, q)
-    found = condition.at(widened.value, order).of(widened)
+    here = condition.at(widened.value, order)
+    found = here.of(widened)
     slope = found.first[0, q]
     if slope == 0:
         raise EvaluationError(f"the condition touches 0 at {time:.8g}, and this time has no derivatives")
+    earlier, _ = _here(trajectories, values, start, time - _BEFORE * (time - start))
+    residual = max(abs(here.value[0]), abs(condition.at(earlier.value, 0).value[0]))
+    if residual > _ZERO * (abs(slope * (time - start)) + np.abs(here.first[0] * point.value).sum()):
+        raise DifferentiationError(
+            f"the condition jumps over 0 at {time:.8g}, and the derivatives of this time are not known",
+            hint="leave out --wrt",
+        )
     first = -found.first[0, :q] / slope
     inner = constants(np.zeros(q + 1), q, order)
     inner.first[:q] = np.eye(q)
