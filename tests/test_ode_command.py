@@ -263,6 +263,9 @@ def _rss_by_eigenvalues(fit: dict[str, str]) -> float:
     return total
 
 
+DECAY = ["x' = -k*x; y ~ x", "t=[0,1,2,3]", "y=[2,1,0.5,0.3]"]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -271,6 +274,13 @@ def _rss_by_eigenvalues(fit: dict[str, str]) -> float:
         (["x' = -k*x; z ~ x", "t=[0,1]", "y=[1,2]"], "the response 'z' is no column of the data"),
         (["x' = -k*x; y ~ x", "t=[0,1,2]", "y=[1,2,3]", "m=2"], "'m' is given a start, and the model does not use it"),
         (["x' = -k*x; y ~ ", "t=[0,1]", "y=[1,2]"], "there is no model behind '~'"),
+        (["x' = -k*x; y ~ x", "t=[0]", "y=[1]"], "there are too few data: 1 row for 2 parameters"),
+        ([*DECAY, "k=1", "--bounds", "k=2:3"], "the start k=1 is outside its bounds, 2 to 3"),
+        ([*DECAY, "k=inf"], "the start of 'k' is inf"),
+        ([*DECAY, "k=1", "--prior", "k=1±0"], "the prior of 'k' has the uncertainty 0"),
+        ([*DECAY, "k=1", "--fix", "k", "--prior", "k=1±1"], "'k' is kept at its value, and is given a prior"),
+        ([*DECAY, "s=[1,0,1,1]", "--sigma", "s"], "sigma is 0 in row 2, and a standard deviation is above 0"),
+        (["x' = -k*x; -y ~ x", *DECAY[1:], "--family", "poisson"], "'-y' has values below 0, which are no counts"),
         (["y ~ k*t", "t=[0,1,2]", "y=[1,2,3]", "--events", str(DATA / "hudson.csv")], "events are for differential"),
     ],
 )
@@ -284,3 +294,11 @@ def test_rows_of_one_parameter_are_exact(run: Run) -> None:
     found = run("fit", "x' = -k*x; y ~ x", "t=[0,1,2,3]", "y=[2,1,0.5,0.25]", "k=1", "--json").json
     assert found["estimates"]["k"]["value"] == pytest.approx(math.log(2), rel=1e-10)
     assert found["estimates"]["x(0)"]["value"] == pytest.approx(2, rel=1e-10)
+
+
+def test_shares_weigh_by_their_trials(run: Run) -> None:
+    data = ["t=[0,1,2,3]", "e=[19,8,9,2]", "n=[20,10,20,10]", "k=0.5", "--family", "binomial", "--json"]
+    found = run("fit", "x' = -k*x; e/n ~ x", "x=0.99", *data).json["estimates"]["k"]
+    expected = run("fit", "e/n ~ 0.99*exp(-k*t)", *data).json["estimates"]["k"]
+    assert found["value"] == pytest.approx(expected["value"], rel=1e-8)
+    assert found["error"] == pytest.approx(expected["error"], rel=1e-6)

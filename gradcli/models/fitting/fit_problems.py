@@ -4,7 +4,7 @@ parameters."""
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from gradcli import arrays
 from gradcli.errors import BindingError, ShapeError, Span, UsageError, did_you_mean
@@ -97,17 +97,7 @@ def classify_names(text: ModelText, table: DataTable, given: Parameters, others:
                 span=read.span,
                 source=text.response.source,
             )
-    for what, said in (("a start", given.start), ("bounds", given.bounds), ("a prior", given.priors)):
-        for name in said:
-            _check_known(name, what, parameters, table.columns)
-    for name in given.fixed:
-        _check_known(name, "a fixed value", parameters, table.columns)
-        if name not in given.start:
-            raise BindingError(f"'{name}' is to be fixed, and has no value", hint=f"give it one: {name}=1")
-    for what, named in (("bounds", given.bounds), ("a prior", given.priors)):
-        for name in named:
-            if name in given.fixed:
-                raise BindingError(f"'{name}' is kept at its value, and is given {what}", hint="leave out one of them")
+    check_settings(given, parameters, table.columns)
     free = [name for name in parameters if name not in given.fixed]
     if not predictors and len(free) > 1 and not given.priors and table.columns:
         mistaken = next((name for name in free if nearest_column(name, table.columns)), free[0])
@@ -159,9 +149,30 @@ def _columns_hint(table: DataTable) -> str:
     return "there are no data: give a file, or x=[1,2,3]"
 
 
-def _check_known(name: str, what: str, parameters: Sequence[str], columns: Sequence[str]) -> None:
-    if name in parameters:
-        return
+def check_settings(
+    given: Parameters, parameters: Sequence[str], columns: Sequence[str], states: Sequence[str] = ()
+) -> None:
+    """Raise BindingError for settings of names that are no parameters, where `states` may have values too, for fixed
+    ones without a value, and for bounds and priors of fixed ones."""
+    for what, said, known in (
+        ("a start", given.start, (*parameters, *states)),
+        ("bounds", given.bounds, parameters),
+        ("a prior", given.priors, parameters),
+        ("a fixed value", given.fixed, (*parameters, *states)),
+    ):
+        for name in said:
+            if name not in known:
+                _refuse_setting(name, what, parameters, columns)
+    for name in given.fixed:
+        if name not in given.start:
+            raise BindingError(f"'{name}' is to be fixed, and has no value", hint=f"give it one: {name}=1")
+    for what, named in (("bounds", given.bounds), ("a prior", given.priors)):
+        for name in named:
+            if name in given.fixed:
+                raise BindingError(f"'{name}' is kept at its value, and is given {what}", hint="leave out one of them")
+
+
+def _refuse_setting(name: str, what: str, parameters: Sequence[str], columns: Sequence[str]) -> NoReturn:
     if name in columns:
         raise BindingError(f"'{name}' is given {what} and is a column of the data", hint="leave out one of them")
     hint = did_you_mean(name, parameters, f"its parameters are {', '.join(parameters) or 'none'}")
@@ -188,28 +199,66 @@ def posed_fit(
     Raises BindingError for too few data, for invalid standard deviations, trials and responses, and for a start outside
     its bounds.
     """
-    np = arrays.numpy_namespace()
     free = [name for name in names.parameters if name not in given.fixed]
-    n = len(data.rows)
-    if n + len(given.priors) < len(free):
+    check_count(len(data.rows), data, given, free)
+    check_sigma(sigma, data.rows)
+    start, bounds, priors = point_of(given, free)
+    response = observed(text.response, text.response_name, data, known.family, sigma, trials, limits)
+    problem = Problem(
+        text.model,
+        {name: data.columns[name] for name in scope.free_names(text.model) if name in data.columns},
+        response.values,
+        free,
+        known,
+        sigma=response.sigma,
+        fixed={name: float(given.start[name]) for name in given.fixed},
+        priors=priors,
+        bounds=bounds,
+        limits=limits,
+        places=data.rows,
+        is_typed=text.response.source.strip() in data.columns,
+    )
+    _check_shape(problem, start)
+    units = units_of(problem, start, known.absolute or has_distances)
+    if units is not None:
+        problem, start = in_units(problem, units), start / units.parameters
+    return PosedFit(problem, names.parameters, start, text.response_name, response.warnings, units)
+
+
+def check_count(count: int, data: Data, given: Parameters, free: Sequence[str]) -> None:
+    """Raise BindingError where `count` numbers are too few for the `free` parameters."""
+    if count + len(given.priors) < len(free):
         raise BindingError(
-            f"there are too few data: {n:,} row{'s' * (n != 1)} for {len(free)} parameter{'s' * (len(free) != 1)}"
+            f"there are too few data: {count:,} row{'s' * (count != 1)} for {len(free)} parameter{'s' * (len(free) != 1)}"
             + (f"; left out, as a number is missing there: {data.left_out:,}" if data.left_out else ""),
             hint="--fix keeps a parameter at its value",
         )
-    if not n:
+    if not count:
         raise BindingError("there are too few data: none", hint="a row counts where all numbers are there")
-    _check_sigma(sigma, data.rows)
+
+
+class StartPoint(NamedTuple):
+    """The `start` values of free parameters, nan where none is given, the lower and upper `bounds`, and the means and
+    standard deviations of the `priors`."""
+
+    start: Any
+    bounds: tuple[Any, Any]
+    priors: tuple[Any, Any]
+
+
+def point_of(given: Parameters, free: Sequence[str]) -> StartPoint:
+    """The settings as vectors. Raises BindingError for starts that are not finite or outside their bounds, and for
+    priors without uncertainty."""
+    np = arrays.numpy_namespace()
     for name, number in given.start.items():
         if not np.isfinite(number):
             raise BindingError(
                 f"the start of '{name}' is {number:g}", hint="a search starts from finite numbers, or none"
             )
     start = np.array([given.start.get(name, np.nan) for name in free])
-    own = Packing.of(dict.fromkeys(free, 0.0))
-    low, high = own.bounds(given.bounds)
+    low, high = Packing.of(dict.fromkeys(free, 0.0)).bounds(given.bounds)
     for i, name in enumerate(free):
-        value = given.start.get(name, np.nan)
+        value = start[i]
         if value < low[i] or value > high[i]:
             raise BindingError(
                 f"the start {name}={value:g} is outside its bounds, {low[i]:g} to {high[i]:g}",
@@ -222,33 +271,7 @@ def posed_fit(
                 f"the prior of '{name}' has the uncertainty {deviation:g}", hint="--fix fixes a parameter"
             )
         mean[free.index(name)], u[free.index(name)] = center, deviation
-    response = response_of(text.response, data, limits)
-    said = trials is not None
-    if known.family == "binomial":
-        trials = binomial_trials(text.response, response, trials, data, limits)
-        # The variance of a share of n trials is that of a single trial divided by n.
-        sigma = trials**-0.5
-    check_response(known.family, response, text.response_name, data.rows)
-    problem = Problem(
-        text.model,
-        {name: data.columns[name] for name in scope.free_names(text.model) if name in data.columns},
-        response,
-        free,
-        known,
-        sigma=sigma,
-        fixed={name: float(given.start[name]) for name in given.fixed},
-        priors=(mean, u),
-        bounds=(low, high),
-        limits=limits,
-        places=data.rows,
-        is_typed=text.response.source.strip() in data.columns,
-    )
-    _check_shape(problem, start)
-    warnings = response_warnings(known.family, response, trials, text.response_name, said)
-    units = units_of(problem, start, known.absolute or has_distances)
-    if units is not None:
-        problem, start = in_units(problem, units), start / units.parameters
-    return PosedFit(problem, names.parameters, start, text.response_name, warnings, units)
+    return StartPoint(start, (low, high), (mean, u))
 
 
 def _check_shape(problem: Problem, start: Any) -> None:
@@ -263,7 +286,8 @@ def _check_shape(problem: Problem, start: Any) -> None:
         )
 
 
-def _check_sigma(sigma: Any, places: Any) -> None:
+def check_sigma(sigma: Any, places: Any) -> None:
+    """Raise BindingError for standard deviations that are not finite and above 0."""
     np = arrays.numpy_namespace()
     values = np.atleast_1d(sigma)
     bad = ~((values > 0) & np.isfinite(values))
@@ -280,6 +304,29 @@ def _check_sigma(sigma: Any, places: Any) -> None:
 # Distance of a share times its trials from a whole number up to which it is a count, as in R's glm; and the relative
 # distance for a quotient of whole numbers.
 _WHOLE, _ROUNDING = 1e-3, 1e-9
+
+
+class Observed(NamedTuple):
+    """The values of a response, their standard deviations, and warnings about them."""
+
+    values: Any
+    sigma: Any
+    warnings: Sequence[str]
+
+
+def observed(
+    response: tree.Module, name: str, data: Data, family: str, sigma: Any, trials: Any, limits: tuple[int, int]
+) -> Observed:
+    """A response of a family; for `sigma` and `trials` see `posed_fit`. Raises BindingError where the family cannot have
+    such values."""
+    values = response_of(response, data, limits)
+    said = trials is not None
+    if family == "binomial":
+        trials = binomial_trials(response, values, trials, data, limits)
+        # The variance of a share of n trials is that of a single trial divided by n.
+        sigma = trials**-0.5
+    check_response(family, values, name, data.rows)
+    return Observed(values, sigma, response_warnings(family, values, trials, name, said))
 
 
 def response_of(response: tree.Module, data: Data, limits: tuple[int, int]) -> Any:

@@ -12,13 +12,20 @@ from gradcli.language.names import scope
 from gradcli.language.syntax import tree
 from gradcli.language.syntax.derivative_marks import readable
 from gradcli.models.data import Data, DataTable
-from gradcli.models.fitting.fit_problems import PosedFit, response_of
+from gradcli.models.fitting.fit_problems import (
+    Observed,
+    PosedFit,
+    check_count,
+    check_settings,
+    check_sigma,
+    observed,
+    point_of,
+)
 from gradcli.models.fitting.fit_requests import FitRequest
-from gradcli.models.fitting.trajectory_models import TrajectoryText, names_read, read_trajectory_model
+from gradcli.models.fitting.trajectory_models import ResponseText, TrajectoryText, names_read, read_trajectory_model
 from gradcli.models.fitting.trajectory_problems import GROUP, RESPONSE, TrajectoryModel, TrajectoryProblem
 from gradcli.models.ode.row_functions import RowFunctions
 from gradcli.models.ode.trajectories import Dose
-from gradcli.models.packing import Packing
 
 # Steps of Newton's method from a response to the state at the start, and the relative change at which they end.
 _STEPS, _CLOSE = 60, 1e-10
@@ -56,48 +63,46 @@ def posed_trajectories(request: FitRequest) -> PosedTrajectories:
     everything = request.table.taken([*dict.fromkeys(needed)], [request.by] if request.by else [])
     data = everything.complete()
     n, m = len(data.rows), len(text.responses)
-    if not n:
-        raise BindingError("there are too few data: none", hint="a row counts where all numbers are there")
+    given = request.parameters
+    free = [name for name in names.parameters if name not in given.fixed]
+    check_count(n * m, data, given, free)
+    start, bounds, priors = point_of(given, free)
+    seen = [_observed(*each, data, request) for each in zip(text.responses, sigmas)]
     groups: Mapping[str | None, Any] = {None: np.arange(n)} if request.by is None else data.grouped(request.by)
     group = np.zeros(n)
     for k, rows in enumerate(groups.values()):
         group[rows] = k
     columns = {name: np.tile(data.columns[name], m) for name in (text.equations.time, *names.covariates)}
     columns |= {RESPONSE: np.repeat(np.arange(m), n).astype(float), GROUP: np.tile(group, m)}
-    response = np.concatenate([response_of(each.response, data, request.limits) for each in text.responses])
     model = TrajectoryModel(text, names.starts, names.covariates, _doses(request, text, list(groups)))
-    every = [data.columns[sigma] if isinstance(sigma, str) else np.full(n, float(sigma)) for sigma in sigmas]
-    deviations = 1.0 if request.sigma is None else np.concatenate(every)
-    if not (np.asarray(deviations) > 0).all():
-        raise BindingError("a standard deviation is above 0", hint="leave such rows out")
-    free = [name for name in names.parameters if name not in request.parameters.fixed]
-    given = request.parameters.start
-    fixed = {n: float(v) for n, v in given.items() if n in text.equations.states or n in request.parameters.fixed}
-    own = Packing.of(dict.fromkeys(free, 0.0))
-    mean, u = np.zeros(len(free)), np.full(len(free), np.inf)
-    for name, (center, deviation) in request.parameters.priors.items():
-        mean[free.index(name)], u[free.index(name)] = center, deviation
+    fixed = {n: float(v) for n, v in given.start.items() if n in text.equations.states or n in given.fixed}
     problem = TrajectoryProblem(
         model,
         columns,
-        response,
+        np.concatenate([each.values for each in seen]),
         free,
         request.known,
-        sigma=deviations,
+        sigma=np.concatenate([np.broadcast_to(each.sigma, n) for each in seen]),
         fixed=fixed,
-        priors=(mean, u),
-        bounds=own.bounds(request.parameters.bounds),
+        priors=priors,
+        bounds=bounds,
         limits=request.limits,
         places=np.tile(data.rows, m),
         is_typed=False,
     )
-    start = np.array([given.get(name, np.nan) for name in free])
     for state, parameter in names.starts.items():
         if parameter in free and np.isnan(start[free.index(parameter)]):
             start[free.index(parameter)] = _first_value(text, problem, state)
     stacked = {name: np.concatenate([rows + k * n for k in range(m)]) for name, rows in groups.items()}
     named = ", ".join(each.name for each in text.responses)
-    return PosedTrajectories(PosedFit(problem, names.parameters, start, named), everything, data, stacked)
+    warnings = [warning for each in seen for warning in each.warnings]
+    return PosedTrajectories(PosedFit(problem, names.parameters, start, named, warnings), everything, data, stacked)
+
+
+def _observed(response: ResponseText, sigma: str | float, data: Data, request: FitRequest) -> Observed:
+    deviations = data.columns[sigma] if isinstance(sigma, str) else sigma
+    check_sigma(deviations, data.rows)
+    return observed(response.response, response.name, data, request.known.family, deviations, None, request.limits)
 
 
 def _sigmas(request: FitRequest, text: TrajectoryText) -> list[str | float]:
@@ -155,15 +160,7 @@ def _classified(text: TrajectoryText, request: FitRequest) -> _Names:
                     span=read.span,
                     source=response.response.source,
                 )
-    known = [*parameters, *equations.states]
-    for what, said in (("a start", given.start), ("bounds", given.bounds), ("a prior", given.priors)):
-        for name in said:
-            if name not in (known if what == "a start" else parameters):
-                hint = did_you_mean(name, parameters, f"its parameters are {', '.join(parameters)}")
-                raise BindingError(f"'{name}' is given {what}, and the model does not use it", hint=hint)
-    for name in given.fixed:
-        if name not in given.start:
-            raise BindingError(f"'{name}' is to be fixed, and has no value", hint=f"give it one: {name}=1")
+    check_settings(given, parameters, table.columns, equations.states)
     if not [name for name in parameters if name not in given.fixed]:
         raise BindingError("the model has no parameters to fit", hint="give fewer of them a fixed value")
     return _Names(tuple(covariates), tuple(dict.fromkeys(columns)), tuple(dict.fromkeys(parameters)), starts)
