@@ -123,6 +123,11 @@ def test_a_jump_over_the_condition_has_no_derivatives(run: Run, equations: str, 
     assert "the condition jumps over 0 at 2.0015" in done.err
 
 
+def test_a_condition_may_have_a_choice_on_its_left(run: Run) -> None:
+    words = ["x' = 1; y' = 2", "x=0", "y=0", "c=1", "t=0..5", "--points", "2", "--stop", "x if c else y = 3"]
+    assert table(run, *words)["t"][-1] == pytest.approx(3, rel=1e-12)
+
+
 def test_an_event_after_a_jump_has_derivatives(run: Run) -> None:
     words = ["x' = k*x; at t = tau: x += 5", "x=1", "k=0.1", "tau=2", "t=0..10", "--points", "2", "--stop", "x = 8"]
     found = table(run, *words, "--wrt", "tau")
@@ -190,6 +195,7 @@ def test_json_and_pictures(run: Run, tmp_path: Path) -> None:
         (["x'' = -x", "x=1", "x'(1)=2", "t=0..1"], "is the value at t = 1, and the first time is 0", None),
         (["x'' = -x", "x=1", "x'=1", "x'(0)=2", "t=0..1"], "'x'' is given twice", "x'"),
         (["x' = -x", "x=1", "t=0..1", "--stop", "x < 0.5"], "--stop x < 0.5 is no equation", None),
+        (["x' = -x", "x=1", "t=0..1", "--stop", "x ="], "--stop x = is no equation", None),
         (["x' = -x", "x=1", "t=0..1", "--points", "1000000000"], "array elements", None),
     ],
 )

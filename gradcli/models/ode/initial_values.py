@@ -74,7 +74,7 @@ def _stopped(
     solver: Trajectories, asked: InitialValueRequest, order: int, shown: Mapping[str, RowFunctions]
 ) -> Solution:
     assert asked.stop is not None
-    if re.search(r"[<>!≤≥≠]", asked.stop):
+    if re.search(r"[<>!≤≥≠]|^\s*=|=\s*$", asked.stop):
         raise UsageError(f"--stop {asked.stop} is no equation", hint="write where it is met first: 'y = 0'")
     condition = _function(solver, asked, _difference(asked.stop), asked.stop)
     end = stops.met(solver, condition, asked.values, asked.times, order)
@@ -160,7 +160,7 @@ def _function(solver: Trajectories, asked: InitialValueRequest, text: str, writt
 def _difference(condition: str) -> str:
     """The expression that is 0 where an equation `left = right` holds."""
     left, equals, right = condition.partition("=")
-    return f"{left.strip()} - ({right.strip(' =')})" if equals else condition
+    return f"({left.strip()}) - ({right.strip(' =')})" if equals else condition
 
 
 def _check(asked: InitialValueRequest) -> None:
