@@ -1,14 +1,13 @@
 """Measures the equations of Lotka and Volterra to t = 10 with the Jacobian of the end by the four parameters.
 
-gradcli with and without llvmlite against diffrax, heyoka and SciPy, as far as they are installed, each in a process of its
-own. The errors are those against 18 digits by Taylor series of mpmath. A process is the time of `gradcli eval`, and each
-warm call has other parameters than the one before.
+gradcli against diffrax and SciPy, as far as they are installed, each in a process of its own. The errors are those against
+18 digits by Taylor series of mpmath. A process is the time of `gradcli eval`, and each warm call has other parameters than
+the one before.
 """
 
 from __future__ import annotations
 
 import importlib
-import os
 import subprocess
 import sys
 import time
@@ -118,7 +117,7 @@ def main() -> None:
         return
     print(f"gradcli eval, process: {process_time():.3f} s")
     for name in PEERS:
-        done = subprocess.run([sys.executable, __file__, name], capture_output=True, text=True, env=os.environ)
+        done = subprocess.run([sys.executable, __file__, name], capture_output=True, text=True)
         print(f"{name}: {done.stdout.strip() or done.stderr.strip().splitlines()[-1]}")
 
 
