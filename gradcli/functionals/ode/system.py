@@ -38,8 +38,8 @@ class System:
 
     The bound variables of `body` are t and the states; it reads all given values. Those are the reads of `start`, too,
     which has no bound variables. States that are derivatives of others have `labels`; others are in `blocks` of one scale
-    each. `base` is the system whose derivatives those with
-    labels are, `origin` the one that is no derivative. Compared by identity, so that it can be a parameter of a primitive.
+    each. `base` is the system whose derivatives those with labels are, `origin` the one that is no derivative. Compared by
+    identity, so that it can be a parameter of a primitive.
     """
 
     body: Body

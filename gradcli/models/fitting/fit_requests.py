@@ -23,8 +23,9 @@ class FitRequest(NamedTuple):
     """A request to fit a model to the data of a table, with settings of the parameters and assumptions about the rows.
 
     `sigma`, `trials` and the values of `x_sigma`, which are by predictor, are names of columns or numbers. `by` is the
-    column of groups, `offset` an expression of columns, `events` the doses of differential equations. With `profile` intervals come from the profile likelihood.
-    `limits` are the largest numbers of steps and of array elements for a row.
+    column of groups, `offset` an expression of columns, `events` the doses of differential equations, which may have a
+    `sigma` for each response. With `profile` intervals come from the profile likelihood. `limits` are the largest numbers
+    of steps and of array elements for a row.
     """
 
     model: str
