@@ -42,24 +42,29 @@ class DifferentialEquations:
     statements: tuple[tree.Statement, ...]
     jumps: tuple[Jump, ...]
 
-    def program(self, *values: tree.Expression) -> tree.Module:
-        """A program of time, states and parameters with these values."""
-        end = Span(len(self.source), len(self.source) + 1)
-        value = values[0] if len(values) == 1 else tree.List(end, values)
+    def program(self, value: tree.Expression) -> tree.Module:
+        """A program of time, states and parameters with this value."""
         return self._module((*self.statements, tree.Evaluate(value.span, value)))
 
     @property
     def slopes(self) -> tree.Module:
         """The program of the vector of the derivatives of all states."""
-        end = Span(len(self.source), len(self.source) + 1)
-        names = tuple(tree.Name(end, name, "") for name in self.rates)
-        return self._module((*self.statements, tree.Evaluate(end, tree.List(end, names))))
+        return self.program(tree.List(self._end, tuple(self._name(rate) for rate in self.rates)))
 
     def jumped(self, jump: Jump, state: str) -> tree.Module:
         """The program of a state just after a jump."""
-        end = Span(len(self.source), len(self.source) + 1)
-        value = tree.Evaluate(end, tree.Name(end, state, ""))
-        return self._module((*self.statements, *jump.statements, value))
+        return self._module((*self.statements, *jump.statements, tree.Evaluate(self._end, self._name(state))))
+
+    def rate(self, name: str) -> tree.Module:
+        """The program of one of `rates`."""
+        return self.program(self._name(name))
+
+    @property
+    def _end(self) -> Span:
+        return Span(len(self.source), len(self.source) + 1)
+
+    def _name(self, name: str) -> tree.Name:
+        return tree.Name(self._end, name, "")
 
     def _module(self, body: tuple[tree.Statement, ...]) -> tree.Module:
         return tree.Module(Span(0, len(self.source)), self.source, body)

@@ -16,6 +16,7 @@ from gradcli.errors import BindingError, ExitStatus, Span, UsageError, did_you_m
 from gradcli.evaluation.constant_expressions import constant
 from gradcli.evaluation.nested_lists import items, unreadable
 from gradcli.io import variables
+from gradcli.language.differential_equations import has_differential_equations
 from gradcli.models.data import DataTable, table_of
 from gradcli.models.fitting import fit_tables
 from gradcli.models.fitting.estimation import SearchOptions
@@ -26,7 +27,6 @@ from gradcli.models.fitting.fit_requests import FitRequest, prior_of
 from gradcli.models.fitting.fit_summaries import summary_of
 from gradcli.models.fitting.inference import Assumptions
 from gradcli.models.fitting.likelihoods import FAMILIES, LOSSES, MEDIAN
-from gradcli.models.fitting.trajectory_models import is_trajectory_model
 from gradcli.models.optima.bounds import bounds_of
 from gradcli.models.plotting.charts import axes_of
 from gradcli.models.uncertainty import uncertain_values
@@ -257,7 +257,7 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
         from gradcli.cli.commands import fit_cluster
 
         _check_files(files)
-        if is_trajectory_model(given.text):
+        if has_differential_equations(given.text):
             raise UsageError("differential equations are fitted on one machine", hint="leave out --cluster")
         return fit_cluster.run(options, request, SearchOptions(options.starts, options.seed), environment)
     files.check(_value_files(options))

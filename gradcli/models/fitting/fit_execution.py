@@ -11,6 +11,7 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.errors import UsageError
+from gradcli.language.differential_equations import has_differential_equations
 from gradcli.models.data import Data
 from gradcli.models.fitting.estimation import SearchOptions
 from gradcli.models.fitting.fit_files import FitFiles, write
@@ -20,7 +21,6 @@ from gradcli.models.fitting.fit_runs import FitJob, plan_of, run_fit, run_group_
 from gradcli.models.fitting.model_texts import read_model
 from gradcli.models.fitting.offsets import with_offset
 from gradcli.models.fitting.orthogonal_distance import check_predictors
-from gradcli.models.fitting.trajectory_models import is_trajectory_model
 
 
 class Prepared(NamedTuple):
@@ -43,7 +43,7 @@ def prepare(request: FitRequest, search: SearchOptions, predicts: bool = False) 
     Raises BindingError for names and data that do not fit together, and UsageError for options that exclude each other.
     """
     check(request, search)
-    if is_trajectory_model(request.model):
+    if has_differential_equations(request.model):
         return _prepared_trajectories(request, search)
     if request.events is not None:
         raise UsageError("events are for differential equations", hint="leave out --events")
@@ -91,7 +91,7 @@ def execute(request: FitRequest, search: SearchOptions, files: FitFiles) -> FitR
     files.check(request.table.sources)
     ready = prepare(request, search, files.predict is not None)
     fitting, data = ready.fitting, ready.data
-    if is_trajectory_model(request.model) and any(files[:3]):
+    if has_differential_equations(request.model) and any(files[:3]):
         raise UsageError("no files are written for differential equations", hint="gradcli ode writes their solution")
     if fitting.question.units is not None and any(files[:3]):
         raise UsageError(

@@ -9,7 +9,6 @@ import numpy as np
 
 from gradcli.errors import BindingError, UsageError, did_you_mean
 from gradcli.language.names import scope
-from gradcli.language.syntax import tree
 from gradcli.language.syntax.derivative_marks import readable
 from gradcli.models.data import Data, DataTable
 from gradcli.models.fitting.fit_problems import (
@@ -174,7 +173,7 @@ def _first_value(text: TrajectoryText, problem: TrajectoryProblem, state: str) -
     """The value of a state at the first time, where a response is an expression of this state alone; else 1."""
     time = problem.columns[text.equations.time]
     for k, response in enumerate(text.responses):
-        module = tree.Module(response.value.span, text.source, (tree.Evaluate(response.value.span, response.value),))
+        module = response.alone(text.source)
         if {*scope.free_names(module)} - {*scope.CONSTANTS} != {state}:
             continue
         rows = np.flatnonzero(problem.columns[RESPONSE] == k)

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from gradcli.errors import ProgramSyntaxError, Span, UsageError
 from gradcli.language.differential_equations import (
     DifferentialEquations,
-    has_differential_equations,
     located,
     read_differential_equations,
 )
@@ -32,6 +31,10 @@ class ResponseText(NamedTuple):
     def name(self) -> str:
         return self.response.source
 
+    def alone(self, source: str) -> tree.Module:
+        """The program of the value without the equations; `source` is the text of the model."""
+        return tree.Module(self.value.span, source, (tree.Evaluate(self.value.span, self.value),))
+
 
 class TrajectoryText(NamedTuple):
     """A model of differential equations with its responses."""
@@ -39,11 +42,6 @@ class TrajectoryText(NamedTuple):
     source: str
     equations: DifferentialEquations
     responses: Sequence[ResponseText]
-
-
-def is_trajectory_model(source: str) -> bool:
-    """Whether the text of a model has differential equations."""
-    return has_differential_equations(source)
 
 
 def read_trajectory_model(source: str) -> TrajectoryText:
@@ -84,8 +82,7 @@ def names_read(model: TrajectoryText) -> dict[str, Span]:
     found = dict(model.equations.parameters)
     defined = scope.assigned_names(model.equations.slopes)
     for response in model.responses:
-        module = tree.Module(response.value.span, model.source, (tree.Evaluate(response.value.span, response.value),))
-        for name, read in scope.free_names(module).items():
+        for name, read in scope.free_names(response.alone(model.source)).items():
             if name not in (*model.equations.states, model.equations.time) and name not in defined:
                 found.setdefault(name, read.span)
     return found

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli import arrays
+from gradcli.functionals.body import Body
 from gradcli.functionals.functional_calls import ATOL
 from gradcli.functionals.ode.system import System, initial_value_problem
 from gradcli.functionals.ode.trajectory import trajectory
@@ -38,7 +39,7 @@ class Flow:
         self.rtol = rtol
         self._shared = dict(shared)
         self._slopes = equations.slopes
-        self._is_timed = equations.time in scope.free_names(self._slopes)
+        self._reads = scope.free_names(self._slopes)
         self._systems: dict[float, System] = {}
 
     def at(self, start: Array, parameters: Array, times: Array, order: int) -> Expansion:
@@ -48,7 +49,7 @@ class Flow:
         where a solution does not exist up to the last time.
         """
         base = self._system(float(times[0]))
-        n, q = base.states, base.given
+        n = base.states
         # What the derivatives of each order are, as the numbers of the states of the system.
         system, first = base, None
         if order > 0:
@@ -64,14 +65,13 @@ class Flow:
         params = {"system": system, "method": self.method, "rtol": self.rtol, "atol": ATOL, "breaks": ()}
         with arrays.using_namespace(None):
             found = np.asarray(bind(trajectory, (given, np.broadcast_to(times, (len(given), len(times)))), params))
-        assert q == given.shape[1]
         return Expansion(
             found[..., :n], None if first is None else found[..., first], None if second is None else found[..., second]
         )
 
     def _system(self, origin: float) -> System:
         """The system of the lapse since an origin of time, which matters where the equations read the time."""
-        key = origin if self._is_timed else 0.0
+        key = origin if self.equations.time in self._reads else 0.0
         if key not in self._systems:
             self._systems[key] = self._traced(key)
         return self._systems[key]
@@ -82,16 +82,12 @@ class Flow:
 
         def slopes(lapse: Any, *values: Any) -> list[Any]:
             known = {self.equations.time: lapse + origin, **dict(zip(names, values))}
-            reads = self._reads
-            found = evaluate(self._slopes, {**self._shared, **{k: v for k, v in known.items() if k in reads}}).value
+            read = {k: v for k, v in known.items() if k in self._reads}
+            found = evaluate(self._slopes, {**self._shared, **read}).value
             return [index(found, k) for k in range(n)]
 
         with arrays.using_namespace(None):
             body = traced(slopes, [()] * (1 + len(names))).body
         # The parameters are given values, and not varied by a step.
-        held = type(body)(body.paths, body.program, 1 + n)
+        held = Body(body.paths, body.program, 1 + n)
         return initial_value_problem(held, [None] * n)
-
-    @property
-    def _reads(self) -> Mapping[str, Any]:
-        return scope.free_names(self._slopes)

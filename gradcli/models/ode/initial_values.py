@@ -18,7 +18,7 @@ from gradcli.language.syntax.derivative_marks import readable
 from gradcli.models.ode import stops
 from gradcli.models.ode.expansions import Array, Expansion
 from gradcli.models.ode.row_functions import RowFunctions
-from gradcli.models.ode.trajectories import Trajectories, check_names
+from gradcli.models.ode.trajectories import Trajectories, check_starts
 
 METHODS = ("auto", "taylor", "radau")
 _HIGHEST_ORDER = 2
@@ -172,7 +172,7 @@ def _check(asked: InitialValueRequest) -> None:
         raise UsageError(
             f"derivatives of order {asked.order} are not computed", hint=f"--order is 0 to {_HIGHEST_ORDER}"
         )
-    check_names(equations, asked.values)
+    check_starts(equations, asked.values)
     reads = equations.parameters
     for name, span in reads.items():
         if name not in asked.values and name not in scope.CONSTANTS:

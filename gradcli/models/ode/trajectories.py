@@ -66,9 +66,7 @@ class Trajectories:
     def rates(self) -> RowFunctions:
         """The derivatives of the states by time."""
         if self._rates is None:
-            end = self.equations.slopes.body[-1].span
-            programs = [self.equations.program(tree.Name(end, name, "")) for name in self.equations.rates]
-            self._rates = self.functions(programs)
+            self._rates = self.functions([self.equations.rate(name) for name in self.equations.rates])
         return self._rates
 
     def at(self, values: Mapping[str, float], times: Array, order: int, doses: Sequence[Dose] = ()) -> Expansion:
@@ -202,8 +200,8 @@ class Trajectories:
         return after
 
 
-def check_names(equations: DifferentialEquations, values: Mapping[str, Any]) -> None:
-    """Raise BindingError for a state without a start, and for a value that nothing reads."""
+def check_starts(equations: DifferentialEquations, values: Mapping[str, Any]) -> None:
+    """Raise BindingError for a state without a start."""
     for state in equations.states:
         if state not in values:
             shown = readable(state)
