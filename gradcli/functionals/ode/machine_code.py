@@ -115,6 +115,7 @@ class Rooms:
         self._pointers[0], self._pointers[2] = self._pointers[2], self._pointers[0]
 
 
+@phase("compile")
 def machine(system: Recurrences, groups: Sequence[Sequence[int]]) -> Machine | None:
     """The code of the steps of a system; None without `llvmlite`, or where an operation is not written."""
     writer = _SeriesCode(system)

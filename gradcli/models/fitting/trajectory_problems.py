@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.errors import DifferentiationError, EvaluationError, GradcliError, NotRecordableError
 from gradcli.evaluation.derivative_traces import Trace
 from gradcli.evaluation.row_evaluation import keys
+from gradcli.functionals.functional_calls import RTOL
 from gradcli.language.differential_equations import located
 from gradcli.models.fitting.packed_hessians import pairs
 from gradcli.models.fitting.problems import Problem, in_row
@@ -38,7 +39,6 @@ class TrajectoryModel(NamedTuple):
     starts: Mapping[str, str]
     covariates: Sequence[str]
     doses: Mapping[int, Sequence[Dose]]
-    method: str = "auto"
 
 
 class _Lane(NamedTuple):
@@ -113,8 +113,8 @@ class TrajectoryRows:
         shared = {n: v for n, v in held.items() if n not in varied and n not in equations.states}
         key = tuple(sorted(shared.items()))
         if key not in self._solvers:
-            tolerance = {} if self.order < 2 else {"rtol": _RTOL_OF_SECOND}
-            solver = Trajectories(equations, varied, shared, self.model.method, **tolerance)
+            rtol = RTOL if self.order < 2 else _RTOL_OF_SECOND
+            solver = Trajectories(equations, varied, shared, rtol=rtol)
             programs = [equations.program(response.value) for response in self.model.text.responses]
             self._solvers[key] = solver, solver.functions(programs)
         return self._solvers[key]
