@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import itertools
-import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
-from gradcli import arrays
 from gradcli.arrays.shapes import Shape
-from gradcli.errors import DifferentiationError
 from gradcli.formulas.documents import Code, Document, Formulas, functions
 from gradcli.formulas.naming import Names, Naming, elements_of_rows, in_ascii, with_underscores
-from gradcli.formulas.scalar_spellings import ScalarSyntax, scalar_functions, scalar_parts
+from gradcli.formulas.scalar_spellings import (
+    ScalarSyntax,
+    float_number,
+    no_array,
+    scalar_functions,
+    scalar_parts,
+    square_or_call,
+)
 from gradcli.formulas.stability import stable
-from gradcli.formulas.text import negated
 from gradcli.formulas.text_writer import (
     COMPARE,
     CONDITIONAL,
@@ -28,14 +30,13 @@ from gradcli.formulas.text_writer import (
     Language,
     calls,
     expect_numbers,
-    function,
     operators,
     template,
     write,
 )
 from gradcli.primitives import table
 from gradcli.primitives.primitive import Primitive
-from gradcli.program.ir import Equation, Program
+from gradcli.program.ir import Program
 
 # Names that an identifier must not take: keywords of C, C++ and GNU C, predefined macros, macros and variables of the
 # standard headers, and the functions that the spellings below call.
@@ -92,22 +93,6 @@ def _parameter(name: str, shape: Shape) -> str:
     return f"{'const ' if shape else ''}double {name}{''.join(f'[{size}]' for size in shape)}"
 
 
-def _number(value: Any) -> Fragment:
-    """A floating-point constant: 1/2 of integers would be 0 in C."""
-    if arrays.dtype_name(value) == "bool":
-        return Fragment("1" if value else "0")
-    value = float(value)
-    if value != value:
-        return Fragment("NAN")
-    if math.copysign(1.0, value) < 0:
-        return Fragment(f"-{_number(-value).text}", UNARY)
-    return Fragment("INFINITY" if value == math.inf else repr(value))
-
-
-def _array(_constant: Any) -> Fragment:
-    raise DifferentiationError("a tensor cannot be written as C, which has numbers alone", hint="--to python can")
-
-
 def _spellings(name: str) -> Iterator[str]:
     name = in_ascii(name)
     return with_underscores(f"v{name}" if _COMPILERS.match(name) else name, _is_taken)
@@ -117,18 +102,12 @@ def _is_taken(name: str) -> bool:
     return name in _RESERVED or _MACROS.fullmatch(name) is not None
 
 
-def _whole_power(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
-    base, n = operands[0], equation.params["n"]
-    if n == 2 and re.fullmatch(r"\w+(\[\d+\])*", base.text):
-        return Fragment(f"{base.text}*{base.text}", TIMES)
-    return function("pow", base.text, _number(n).text)
-
-
 def _document(formulas: Formulas) -> Document:
     return functions(stable(formulas, LANGUAGE), c, _NAMING)
 
 
 _NAMING = Naming(_spellings, elements=elements_of_rows)
+_number = float_number("INFINITY", "NAN", "1", "0")
 # Comparing with itself needs no macro that a C++ compiler has made a function.
 _SYNTAX = ScalarSyntax(partial(re.sub, r"isnan\((.*?)\)", r"\1 != \1"), "{} ? {} : {}".format, CONDITIONAL)
 
@@ -139,15 +118,11 @@ LANGUAGE = Language(
         **operators("// % @ **"),
         **scalar_functions(_SYNTAX),
         "sign": template("{0} != {0} ? {0} : ({0} > 0.0) - ({0} < 0.0)", CONDITIONAL, inner=SUM),
-        "negative": negated,
-        "whole_power": _whole_power,
-        "logical_and": template("({0} && {1})"),
-        "logical_or": template("({0} || {1})"),
-        "logical_not": template("!{0}", UNARY),
+        "whole_power": square_or_call("pow", _number),
     },
     others=calls("c", lambda primitive: primitive.spelling.get("c", "")),
     number=_number,
-    array=_array,
+    array=no_array("C"),
     document=_document,
     with_parts=scalar_parts(_SYNTAX),
     truths=BooleanConversion(

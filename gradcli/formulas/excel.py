@@ -53,11 +53,11 @@ _CALLED = {
 # Functions of one number under their own names.
 _SAME = """exp sqrt abs sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh log10 erf erfc gamma""".split()  # noqa: SIM905
 
-# log(1 + x) for x of at least 0, without the rounding of 1 + x.
-_LOG1P_OF_POSITIVE = "2*ATANH({0}/(2+{0}))"
-_SOFT = _LOG1P_OF_POSITIVE.format("EXP(-ABS({0}))")
-_SOFT_DIFFERENCE = _LOG1P_OF_POSITIVE.format("EXP(-ABS({0}-{1}))")
-_SOFT2_DIFFERENCE = _LOG1P_OF_POSITIVE.format("POWER(2,-ABS({0}-{1}))")
+# log(1 + x) without the rounding of 1 + x, for x from -0.5 to 1.
+_LOG1P = "2*ATANH({0}/(2+{0}))"
+_SOFT = _LOG1P.format("EXP(-ABS({0}))")
+_SOFT_DIFFERENCE = _LOG1P.format("EXP(-ABS({0}-{1}))")
+_SOFT2_DIFFERENCE = _LOG1P.format("POWER(2,-ABS({0}-{1}))")
 _REST = "({0}-2*ROUND({0}/2,0))"
 # A negative number to the power 1/3 is real there; an error stands for nan, as in the root of a negative number.
 _POWER = "IF({0}<0,IF({1}=INT({1}),POWER({0},{1}),SQRT(-1)),POWER({0},{1}))"
@@ -168,7 +168,7 @@ LANGUAGE = Language(
         "log2": template("LN({0})/LN(2)", TIMES, inner=CONDITIONAL),
         "exp2": template("POWER(2,{0})", inner=CONDITIONAL),
         "expm1": template("IF(ABS({0})<1,2*SINH({0}/2)*EXP({0}/2),EXP({0})-1)"),
-        "log1p": template(f"IF(ABS({{0}})<0.5,{_LOG1P_OF_POSITIVE},LN(1+{{0}}))"),
+        "log1p": template(f"IF(ABS({{0}})<0.5,{_LOG1P},LN(1+{{0}}))"),
         "cbrt": template("SIGN({0})*POWER(ABS({0}),1/3)", TIMES, inner=CONDITIONAL),
         # The squares of small numbers would be 0.
         "hypot": template("IF({0}=0,ABS({1}),ABS({0})*SQRT(1+({1}/{0})^2))"),
@@ -190,8 +190,8 @@ LANGUAGE = Language(
         "logaddexp": template(f"MAX({{0}},{{1}})+{_SOFT_DIFFERENCE}", SUM),
         "logaddexp2": template(f"MAX({{0}},{{1}})+{_SOFT2_DIFFERENCE}/LN(2)", SUM),
         "logcosh": template(
-            f"IF(ABS({{0}})<1,{_LOG1P_OF_POSITIVE.format('(2*SINH({0}/2)^2)')},"
-            f"ABS({{0}})+{_LOG1P_OF_POSITIVE.format('EXP(-2*ABS({0}))')}-LN(2))"
+            f"IF(ABS({{0}})<1,{_LOG1P.format('(2*SINH({0}/2)^2)')},"
+            f"ABS({{0}})+{_LOG1P.format('EXP(-2*ABS({0}))')}-LN(2))"
         ),
         "sech": template("2*EXP(-ABS({0}))/(1+EXP(-2*ABS({0})))", TIMES),
         "sech_square": template("(2*EXP(-ABS({0}))/(1+EXP(-2*ABS({0}))))^2", POWER),
@@ -204,9 +204,7 @@ LANGUAGE = Language(
         "sinpi": template(f"SIN(PI()*IF(ABS({_REST})>0.5,SIGN({_REST})-{_REST},{_REST}))"),
         "cospi": template(f"SIN(PI()*(0.5-ABS({_REST})))"),
         "xlogy": template("IF({0}=0,0,{0}*LN({1}))"),
-        "xlog1py": template(
-            f"IF({{0}}=0,0,{{0}}*IF(ABS({{1}})<0.5,{_LOG1P_OF_POSITIVE.replace('0}', '1}')},LN(1+{{1}})))"
-        ),
+        "xlog1py": template(f"IF({{0}}=0,0,{{0}}*IF(ABS({{1}})<0.5,{_LOG1P.format('{1}')},LN(1+{{1}})))"),
         # AND computes both operands, of which the second may be an error.
         "logical_and": template("IF({0},{1},FALSE)", inner=CONDITIONAL),
         "logical_or": template("IF({0},TRUE,{1})", inner=CONDITIONAL),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from functools import partial
 
 from gradcli.formulas.documents import Code, Document, Formulas, functions
@@ -16,17 +15,15 @@ from gradcli.formulas.scalar_spellings import (
     plain_number,
     scalar_functions,
     scalar_parts,
+    square_or_call,
     with_functions,
     write_numbers,
 )
 from gradcli.formulas.stability import stable
-from gradcli.formulas.text import negated
 from gradcli.formulas.text_writer import (
     COMPARE,
     CONDITIONAL,
     SUM,
-    TIMES,
-    UNARY,
     BooleanConversion,
     Fragment,
     Language,
@@ -35,14 +32,13 @@ from gradcli.formulas.text_writer import (
     operators,
     template,
 )
-from gradcli.program.ir import Equation, Program
+from gradcli.program.ir import Program
 
-# What is not of Math under its name in C.
+# The functions of JavaScript by their names in C.
 _CALLED = {
     "fabs": "Math.abs", "fmin": "Math.min", "fmax": "Math.max", "isnan": "Number.isNaN", "isfinite": "Number.isFinite",
     "nearbyint": "roundHalfEven", "rint": "roundHalfEven", "exp2": "exp2", "pow": "power", "fmod": "fmod",
     "isinf": "isInfinite", "copysign": "copysign", "erf": "erf", "erfc": "erfc", "tgamma": "gamma", "lgamma": "logAbsGamma",
-    "nextafter": "",
     **{name: f"Math.{name}" for name in
        ["floor", "ceil", "trunc", "exp", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "hypot", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"]},
 }  # fmt: skip
@@ -136,14 +132,6 @@ def javascript(program: Program, names: Names, *, name: str, doc: str, short: in
     return Code(definitions_called(code, _DEFINITIONS), code)
 
 
-def _whole_power(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
-    """Not the operator **, which cannot follow an operand with a sign."""
-    base, n = operands[0], equation.params["n"]
-    if n == 2 and re.fullmatch(r"\w+(\[\d+\])*", base.text):
-        return Fragment(f"{base.text}*{base.text}", TIMES)
-    return function("Math.pow", base.text, _number(n).text)
-
-
 def _document(formulas: Formulas) -> Document:
     return functions(stable(formulas, LANGUAGE), javascript, _NAMING)
 
@@ -164,11 +152,8 @@ LANGUAGE = Language(
         **operators("// % @ **", equal="===", not_equal="!=="),
         **scalar_functions(_SYNTAX),
         "sign": template("Math.sign({0})", inner=CONDITIONAL),
-        "negative": negated,
-        "whole_power": _whole_power,
-        "logical_and": template("({0} && {1})"),
-        "logical_or": template("({0} || {1})"),
-        "logical_not": template("!{0}", UNARY),
+        # Not the operator **, which cannot follow an operand with a sign.
+        "whole_power": square_or_call("Math.pow", _number),
     },
     others=calls("javascript", partial(called_in_c, _CALLED)),
     number=_number,

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
 
-from gradcli import arrays
 from gradcli.formulas.documents import Code, Document, Formulas, functions
 from gradcli.formulas.naming import Names, Naming, in_ascii, with_underscores
 from gradcli.formulas.scalar_spellings import (
     ScalarSyntax,
     definitions_called,
+    float_number,
     no_array,
     real_calls,
     scalar_functions,
@@ -22,7 +20,6 @@ from gradcli.formulas.scalar_spellings import (
     write_numbers,
 )
 from gradcli.formulas.stability import stable
-from gradcli.formulas.text import negated
 from gradcli.formulas.text_writer import (
     ATOM,
     COMPARE,
@@ -40,31 +37,29 @@ from gradcli.formulas.text_writer import (
 )
 from gradcli.program.ir import Equation, Key, Program
 
+# Where functions are not real: Julia raises a DomainError there, even in a part that the taken branch does not use.
+_OUTSIDE_DOMAIN = {
+    **dict.fromkeys(("sqrt", "log", "log2", "log10"), "x < 0"), "log1p": "x < -1", "asin": "abs(x) > 1",
+    "acos": "abs(x) > 1", "acosh": "x < 1", "atanh": "abs(x) > 1",
+}  # fmt: skip
 _CALLED = {
     "fabs": "abs", "fmin": "min", "fmax": "max", "nearbyint": "round", "rint": "round", "fmod": "rem", "atan2": "atan",
     "pow": "real_power", "tgamma": "gamma", "lgamma": "log_abs_gamma",
-    **{name: f"real_{name}" for name in ("sqrt", "log", "log2", "log10", "log1p", "asin", "acos", "acosh", "atanh")},
+    **{name: f"real_{name}" for name in _OUTSIDE_DOMAIN},
     **{name: name for name in
        ["isnan", "isfinite", "isinf", "floor", "ceil", "trunc", "copysign", "exp", "exp2", "expm1", "cbrt", "sin", "cos", "tan", "atan", "hypot", "sinh", "cosh", "tanh", "asinh", "erf", "erfc"]},
 }  # fmt: skip
 
 
-def _nan_where(name: str, outside: str) -> str:
-    return f"real_{name}(x) = {outside} ? oftype(x, NaN) : {name}(x)"
-
-
-# Julia raises a DomainError where these are not real, even in a part that the taken branch does not use.
 _DEFINITIONS = {
     "erf": "using SpecialFunctions: erf",
     "erfc": "using SpecialFunctions: erfc",
     "gamma": "using SpecialFunctions: gamma",
     "log_abs_gamma": "using SpecialFunctions: logabsgamma\nlog_abs_gamma(x) = first(logabsgamma(x))",
-    **{f"real_{name}": _nan_where(name, "x < 0") for name in ("sqrt", "log", "log2", "log10")},
-    "real_log1p": _nan_where("log1p", "x < -1"),
-    "real_asin": _nan_where("asin", "abs(x) > 1"),
-    "real_acos": _nan_where("acos", "abs(x) > 1"),
-    "real_acosh": _nan_where("acosh", "x < 1"),
-    "real_atanh": _nan_where("atanh", "abs(x) > 1"),
+    **{
+        f"real_{name}": f"real_{name}(x) = {outside} ? oftype(x, NaN) : {name}(x)"
+        for name, outside in _OUTSIDE_DOMAIN.items()
+    },
     "real_power": """\
 function real_power(x, y)
     x < 0 && isfinite(y) && !isinteger(y) || return x^y
@@ -97,17 +92,6 @@ def julia(program: Program, names: Names, *, name: str, doc: str, short: int) ->
     return Code(definitions_called(code, _DEFINITIONS), code)
 
 
-def _number(value: Any) -> Fragment:
-    if arrays.dtype_name(value) == "bool":
-        return Fragment("true" if value else "false")
-    value = float(value)
-    if value != value:
-        return Fragment("NaN")
-    if math.copysign(1.0, value) < 0:
-        return Fragment(f"-{_number(-value).text}", UNARY)
-    return Fragment("Inf" if value == math.inf else repr(value))
-
-
 def _whole_power(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
     n = equation.params["n"]
     # A power of an integer is that by squaring; large exponents are beyond the integers.
@@ -133,6 +117,7 @@ def _document(formulas: Formulas) -> Document:
 
 
 _NAMING = Naming(_spellings, elements=_elements)
+_number = float_number("Inf", "NaN")
 _SYNTAX = ScalarSyntax(partial(with_functions, names=_CALLED), "{} ? {} : {}".format, CONDITIONAL)
 
 LANGUAGE = Language(
@@ -141,11 +126,7 @@ LANGUAGE = Language(
         **operators("// % @ **"),
         **scalar_functions(_SYNTAX),
         "sign": template("sign({0})", inner=CONDITIONAL),
-        "negative": negated,
         "whole_power": _whole_power,
-        "logical_and": template("({0} && {1})"),
-        "logical_or": template("({0} || {1})"),
-        "logical_not": template("!{0}", UNARY),
     },
     others=real_calls("julia", _CALLED, infix("^", POWER)),
     number=_number,

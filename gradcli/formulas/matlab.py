@@ -20,7 +20,6 @@ from gradcli.formulas.scalar_spellings import (
     write_numbers,
 )
 from gradcli.formulas.stability import stable
-from gradcli.formulas.text import negated
 from gradcli.formulas.text_writer import (
     ATOM,
     COMPARE,
@@ -40,16 +39,18 @@ from gradcli.formulas.text_writer import (
 )
 from gradcli.program.ir import Equation, Key, Program
 
+# Functions of real numbers that have complex values.
+_COMPLEX = ("sqrt", "log", "log2", "log10", "log1p", "asin", "acos", "acosh", "atanh")
 _CALLED = {
     "fabs": "abs", "fmin": "min", "fmax": "max", "trunc": "fix", "nearbyint": "round_half_even", "rint": "round_half_even",
     "fmod": "exact_rem", "pow": "real_power", "exp2": "pow2", "cbrt": "cube_root", "tgamma": "gamma",
     "lgamma": "log_abs_gamma",
-    **{name: f"real_{name}" for name in ("sqrt", "log", "log2", "log10", "log1p", "asin", "acos", "acosh", "atanh")},
+    **{name: f"real_{name}" for name in _COMPLEX},
     **{name: name for name in
        ["isnan", "isfinite", "isinf", "floor", "ceil", "copysign", "exp", "expm1", "sin", "cos", "tan", "atan", "atan2", "hypot", "sinh", "cosh", "tanh", "asinh", "erf", "erfc"]},
 }  # fmt: skip
 
-# What is a complex number there, or rounded, or for single numbers alone.
+# Functions that MATLAB lacks, or that give complex or less exact results there, or take no arrays.
 _DEFINITIONS = {
     "choose": """\
 function y = choose(condition, a, b)
@@ -79,7 +80,7 @@ function y = real_{name}(x)
     y(imag(y) ~= 0) = NaN;
     y = real(y);
 end"""
-        for name in ("sqrt", "log", "log2", "log10", "log1p", "asin", "acos", "acosh", "atanh")
+        for name in _COMPLEX
     },
     "round_half_even": """\
 function y = round_half_even(x)
@@ -187,7 +188,7 @@ def _expression(text: str) -> str:
     text = re.sub(r"(\d)\.0\b", r"\1", with_functions(text, _CALLED))
     for symbol, theirs in {"*": ".*", "/": "./", "!=": "~=", "||": "|", "&&": "&"}.items():
         text = text.replace(symbol, theirs)
-    # Between numbers, and after one, there are no elements.
+    # A product with a number needs no operator of elements.
     return re.sub(r"(?<![\w.})])(\d[\d.]*)\.([*])", r"\1\2", text)
 
 
@@ -221,7 +222,6 @@ LANGUAGE = Language(
         **operators("// % @ **", not_equal="~=", form=_operator),
         **scalar_functions(_SYNTAX),
         "sign": template("sign({0})", inner=CONDITIONAL),
-        "negative": negated,
         "whole_power": _whole_power,
         "logical_and": template("({0} & {1})"),
         "logical_or": template("({0} | {1})"),

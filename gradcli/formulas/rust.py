@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
 
-from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.formulas.documents import Code, Document, Formulas, functions
 from gradcli.formulas.naming import Names, Naming, elements_of_rows, with_underscores
@@ -16,29 +13,28 @@ from gradcli.formulas.scalar_spellings import (
     ScalarSyntax,
     called_in_c,
     definitions_called,
+    float_number,
     no_array,
     scalar_functions,
     scalar_parts,
+    square_or_call,
     with_functions,
     write_numbers,
 )
 from gradcli.formulas.stability import stable
-from gradcli.formulas.text import negated
 from gradcli.formulas.text_writer import (
     COMPARE,
     CONDITIONAL,
     SUM,
     TIMES,
-    UNARY,
     BooleanConversion,
     Fragment,
     Language,
     calls,
-    function,
     operators,
     template,
 )
-from gradcli.program.ir import Equation, Program
+from gradcli.program.ir import Program
 
 _METHODS = {
     "fabs": "abs", "fmin": "min", "fmax": "max", "isnan": "is_nan", "isfinite": "is_finite", "isinf": "is_infinite",
@@ -169,25 +165,6 @@ def _parameter(name: str, shape: Shape) -> str:
     return f"{name}: &[{kind}]" if shape else f"{name}: f64"
 
 
-def _number(value: Any) -> Fragment:
-    if arrays.dtype_name(value) == "bool":
-        return Fragment("true" if value else "false")
-    value = float(value)
-    if value != value:
-        return Fragment("f64::NAN")
-    if math.copysign(1.0, value) < 0:
-        return Fragment(f"-{_number(-value).text}", UNARY)
-    return Fragment("f64::INFINITY" if value == math.inf else repr(value))
-
-
-def _whole_power(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
-    """Not powi, whose error grows with the exponent."""
-    base, n = operands[0], equation.params["n"]
-    if n == 2 and re.fullmatch(r"\w+(\[\d+\])*", base.text):
-        return Fragment(f"{base.text}*{base.text}", TIMES)
-    return function("f64::powf", base.text, _number(n).text)
-
-
 def _choose(condition: str, then: str, otherwise: str) -> str:
     return f"if {condition} {{{{ {then} }}}} else {{{{ {otherwise} }}}}"
 
@@ -197,6 +174,7 @@ def _document(formulas: Formulas) -> Document:
 
 
 _NAMING = Naming(lambda name: with_underscores(name, _RESERVED.__contains__), elements=elements_of_rows)
+_number = float_number("f64::INFINITY", "f64::NAN")
 _SYNTAX = ScalarSyntax(partial(with_functions, names=_CALLED), _choose, CONDITIONAL)
 
 LANGUAGE = Language(
@@ -208,11 +186,8 @@ LANGUAGE = Language(
         "sign": template(_choose("{0} == 0.0", "{0}", "f64::signum({0})"), CONDITIONAL, inner=SUM),
         # f64::acosh loses digits near 1.
         "acosh": template("2.0*f64::asinh(f64::sqrt(({0} - 1.0)/2.0))", TIMES),
-        "negative": negated,
-        "whole_power": _whole_power,
-        "logical_and": template("({0} && {1})"),
-        "logical_or": template("({0} || {1})"),
-        "logical_not": template("!{0}", UNARY),
+        # Not powi, whose error grows with the exponent.
+        "whole_power": square_or_call("f64::powf", _number),
     },
     others=calls("rust", partial(called_in_c, _CALLED)),
     number=_number,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from gradcli import arrays
 from gradcli.errors import DifferentiationError
 from gradcli.formulas.naming import Names
-from gradcli.formulas.text import number, sinc
+from gradcli.formulas.text import negated, number, sinc
 from gradcli.formulas.text_writer import (
     ATOM,
     COMPARE,
@@ -20,6 +20,7 @@ from gradcli.formulas.text_writer import (
     SUM,
     TANHSHRINK,
     TIMES,
+    UNARY,
     Fragment,
     Language,
     Spelling,
@@ -27,6 +28,7 @@ from gradcli.formulas.text_writer import (
     Written,
     calls,
     expect_numbers,
+    function,
     plain_call,
     template,
     write,
@@ -66,6 +68,34 @@ def plain_number(names: Mapping[str, str], true: str = "true", false: str = "fal
         return piece._replace(text=sign + names.get(text, text), plain=True)
 
     return written
+
+
+def float_number(inf: str, nan: str, true: str = "true", false: str = "false") -> Callable[[Any], Fragment]:
+    """Writes numbers for a language in which a literal without a point is an integer: 1/2 would be 0."""
+
+    def written(value: Any) -> Fragment:
+        if arrays.dtype_name(value) == "bool":
+            return Fragment(true if value else false)
+        value = float(value)
+        if value != value:
+            return Fragment(nan)
+        if math.copysign(1.0, value) < 0:
+            return Fragment(f"-{written(-value).text}", UNARY)
+        return Fragment(inf if value == math.inf else repr(value))
+
+    return written
+
+
+def square_or_call(power: str, number: Callable[[Any], Fragment]) -> Spelling:
+    """A whole power as a call of the function `power`, and the square of a name or an element as a product."""
+
+    def spelling(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
+        base, n = operands[0], equation.params["n"]
+        if n == 2 and re.fullmatch(r"\w+(\[\d+\])*", base.text):
+            return Fragment(f"{base.text}*{base.text}", TIMES)
+        return function(power, base.text, number(n).text)
+
+    return spelling
 
 
 def write_numbers(program: Program, language: Language, names: Names, place: str, *, short: int = 0) -> Written:
@@ -144,15 +174,19 @@ _FORMULAS: Mapping[str, _Formula | _Choice] = {
 
 
 def scalar_functions(syntax: ScalarSyntax) -> dict[str, Spelling]:
-    """The spellings of functions that are formulas of others."""
+    """The spellings of functions that are formulas of others, and of signs and logical operators as in C."""
     return {
         **SCALAR_FUNCTIONS,
-        "where": where(syntax),
+        "negative": negated,
+        "logical_and": template("({0} && {1})"),
+        "logical_or": template("({0} || {1})"),
+        "logical_not": template("!{0}", UNARY),
+        "where": _where(syntax),
         **{name: _spelling(formula, syntax) for name, formula in _FORMULAS.items()},
     }
 
 
-def where(syntax: ScalarSyntax) -> Spelling:
+def _where(syntax: ScalarSyntax) -> Spelling:
     form = syntax.choose("{0}", "{1}", "{2}")
 
     def spelling(_equation: Equation, operands: Sequence[Fragment]) -> Fragment:
