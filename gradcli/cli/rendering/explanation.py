@@ -17,6 +17,7 @@ from gradcli.evaluation.explanation.chain_rule import Explanation, Leaf, Note, S
 from gradcli.evaluation.explanation.local_derivatives import LocalDerivative
 from gradcli.evaluation.explanation.rules import RulesExplanation
 from gradcli.evaluation.explanation.second_order import Factor, SecondDerivative, SecondStep, SecondTerm
+from gradcli.evaluation.explanation.step_texts import escaped
 from gradcli.formulas.differentiation_rules import RuleDerivation
 from gradcli.io.text_tables import number_text
 
@@ -45,11 +46,17 @@ class _Section(NamedTuple):
 def show(explanation: Explanation, form: str, environment: Environment) -> None:
     """Write an explanation to standard output."""
     if form == "json":
-        show_json(members(explanation), environment)
+        show_json(_members(explanation), environment)
         return
-    notation = _Latex() if LANGUAGES[form] == "latex" else _Text(unicode=is_unicode(environment.stdout))
+    notation = _notation(form, environment)
     sections = [*_sections(explanation, notation)]
     environment.write(_LAYOUTS[form](sections, environment.columns))
+
+
+def _notation(form: str, environment: Environment) -> _Text:
+    if form == "text":
+        return _Text() if is_unicode(environment.stdout) else _AsciiText()
+    return _Markdown() if form == "markdown" else _Latex()
 
 
 # --- what is said
@@ -200,7 +207,7 @@ def show_rules(explanation: RulesExplanation, form: str, environment: Environmen
     if form == "json":
         show_json(_rule_members(explanation), environment)
         return
-    notation = _Latex() if LANGUAGES[form] == "latex" else _Text(unicode=is_unicode(environment.stdout))
+    notation = _notation(form, environment)
     sections = [_rules(d, explanation, notation) for d in explanation.derivations]
     environment.write(_LAYOUTS[form](sections, environment.columns))
 
@@ -243,16 +250,13 @@ class _Text:
 
     dot = " · "
     space = " "
-
-    def __init__(self, *, unicode: bool = True) -> None:
-        self._round, self._square = ("∂", "²") if unicode else ("d", "^2")
-        self.dot = " · " if unicode else " * "
+    _local_sign, _total_sign, _square = "∂", "d", "²"
 
     def local(self, of: str, by: Sequence[str]) -> str:
-        return self._quotient(self._round, of, by)
+        return self._quotient(self._local_sign, of, by)
 
     def total(self, of: str, by: Sequence[str]) -> str:
-        return self._quotient("d", of, by)
+        return self._quotient(self._total_sign, of, by)
 
     def derivative(self, factor: Factor) -> str:
         return self.local(factor.of, factor.by) if factor.local else self.total(factor.of, factor.by)
@@ -287,23 +291,25 @@ class _Text:
         return symbol
 
 
+class _AsciiText(_Text):
+    """Derivatives and numbers in the characters of ASCII."""
+
+    dot = " * "
+    _local_sign, _square = "d", "^2"
+
+
 class _Latex(_Text):
     """Derivatives and numbers as LaTeX."""
 
     dot = r" \cdot "
     space = r"\;"
-
-    def __init__(self) -> None:
-        pass
+    _local_sign, _total_sign = r"\partial ", r"\mathrm{d}"
 
     def _quotient(self, sign: str, of: str, by: Sequence[str]) -> str:
-        raise NotImplementedError
-
-    def local(self, of: str, by: Sequence[str]) -> str:
-        return _fraction(r"\partial ", of, by)
-
-    def total(self, of: str, by: Sequence[str]) -> str:
-        return _fraction(r"\mathrm{d}", of, by)
+        power = "" if len(by) == 1 else "^2 "
+        same = len({*by}) == 1
+        below = f"{sign}{by[0]}{power.strip()}" if same else r" \, ".join(f"{sign}{name}" for name in by)
+        return f"\\frac{{{sign.strip() if power else sign}{power}{of}}}{{{below}}}"
 
     def number(self, value: Any) -> str:
         return re.sub(
@@ -316,29 +322,23 @@ class _Latex(_Text):
         return next(iter(LANGUAGE.naming.spellings(name)))
 
     def words(self, text: str) -> str:
-        return f"\\text{{{_escaped(text)}}}"
+        return f"\\text{{{escaped(text)}}}"
 
     def code(self, text: str) -> str:
-        return f"\\texttt{{{_escaped(text)}}}"
+        return f"\\texttt{{{escaped(text)}}}"
 
     def plain(self, text: str) -> str:
-        return _escaped(text)
+        return escaped(text)
 
     def in_words(self, symbol: str) -> str:
         return f"${symbol}$"
 
 
-def _escaped(text: str) -> str:
-    from gradcli.evaluation.explanation.step_texts import escaped
+class _Markdown(_Latex):
+    """Derivatives and numbers as LaTeX, between words of Markdown."""
 
-    return escaped(text)
-
-
-def _fraction(sign: str, of: str, by: Sequence[str]) -> str:
-    power = "" if len(by) == 1 else "^2 "
-    same = len({*by}) == 1
-    below = f"{sign}{by[0]}{power.strip()}" if same else r" \, ".join(f"{sign}{name}" for name in by)
-    return f"\\frac{{{sign.strip() if power else sign}{power}{of}}}{{{below}}}"
+    def code(self, text: str) -> str:
+        return f"`{text}`"
 
 
 def _as_text(sections: Sequence[_Section], width: int | None) -> str:
@@ -367,15 +367,10 @@ def _as_markdown(sections: Sequence[_Section], _width: int | None) -> str:
     for section in sections:
         lines = [f"### {section.title}\n"] if section.title else []
         for line in section.lines:
-            words = re.sub(r"\\texttt\{((?:[^{}]|\{\})*)\}", lambda m: f"`{_unescaped(m[1])}`", line.words)
             equation = f"${' = '.join(line.sides)}$" if line.sides else ""
-            lines.append("  " * line.depth + "- " + " ".join(filter(None, [words, equation])))
+            lines.append("  " * line.depth + "- " + " ".join(filter(None, [line.words, equation])))
         parts.append("\n".join(lines))
     return "\n\n".join(parts) + "\n"
-
-
-def _unescaped(text: str) -> str:
-    return re.sub(r"\\textbackslash\{\}|\\([{}$&#_%^~])(?:\{\})?", lambda m: m[1] or "\\", text)
 
 
 def _as_latex(sections: Sequence[_Section], _width: int | None) -> str:
@@ -401,7 +396,7 @@ _LAYOUTS = {"text": _as_text, "markdown": _as_markdown, "latex": _as_latex}
 # --- as data
 
 
-def members(explanation: Explanation) -> dict[str, Any]:
+def _members(explanation: Explanation) -> dict[str, Any]:
     """The explanation as members of a JSON object."""
     program = explanation.program
     notes = [warning_json(w, program.source) for w in explanation.warnings]
