@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from gradcli.language.names.scope import LIST_METHODS
@@ -20,33 +21,34 @@ class LabelledFormula(NamedTuple):
 def formulas_of(program: Module) -> list[LabelledFormula]:
     """The formulas of a program: the items of a list at its end, else its statements that are expressions; a single
     one is the program itself."""
-    *before, last = program.body
-    defining = tuple(s for s in before if not _is_formula(s))
-    if _is_list(last, program) and isinstance(last, tree.Evaluate) and isinstance(last.value, tree.List):
-        return [_formula(program, defining, tree.Evaluate(item.span, item)) for item in last.value.items]
-    found = [i for i, statement in enumerate(program.body) if _is_formula(statement)]
-    if len(program.body) - 1 not in found:
-        found.append(len(program.body) - 1)
-    if len(found) < 2:
+    last = program.body[-1]
+    items = _listed(last, program)
+    if items:
+        return [_formula(program, program.body[:-1], tree.Evaluate(item.span, item)) for item in items]
+    *before, end = range(len(program.body))
+    places = [*(place for place in before if _is_formula(program.body[place])), end]
+    if len(places) < 2:
         return [LabelledFormula(" ".join(program.source.split()), program)]
-    kept = [tuple(s for s in program.body[:place] if not _is_formula(s)) for place in found]
-    return [_formula(program, others, program.body[place]) for others, place in zip(kept, found)]
+    return [_formula(program, program.body[:place], program.body[place]) for place in places]
 
 
-def _formula(program: Module, before: tuple[tree.Statement, ...], last: tree.Statement) -> LabelledFormula:
+def _formula(program: Module, before: Sequence[tree.Statement], last: tree.Statement) -> LabelledFormula:
+    """The formula of one statement, after those of the statements before it that are no formulas themselves."""
     node = last.value if isinstance(last, tree.Evaluate) else last
     label = " ".join(program.source[node.span.start : node.span.end].split())
-    return LabelledFormula(label, Module(last.span, program.source, (*before, last)))
+    defining = (statement for statement in before if not _is_formula(statement))
+    return LabelledFormula(label, Module(last.span, program.source, (*defining, last)))
 
 
-def _is_list(last: tree.Statement, program: Module) -> bool:
-    """Whether a program ends with a list of formulas: not with a decimal comma, as in 0,5."""
+def _listed(last: tree.Statement, program: Module) -> Sequence[tree.Expression]:
+    """The items of a list of formulas at the end of a program; none for a decimal comma, as in 0,5."""
     if not isinstance(last, tree.Evaluate) or not isinstance(last.value, tree.List) or len(last.value.items) < 2:
-        return False
+        return ()
     if any(isinstance(item, tree.List) for item in last.value.items):
-        return False
+        return ()
     written = program.source[last.span.start : last.span.end]
-    return type(last.value) is not tree.Tuple or re.search(r"\d,\d", written) is None
+    is_decimal = type(last.value) is tree.Tuple and re.search(r"\d,\d", written) is not None
+    return () if is_decimal else last.value.items
 
 
 def _is_formula(statement: tree.Statement) -> bool:

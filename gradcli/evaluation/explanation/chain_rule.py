@@ -17,7 +17,7 @@ from gradcli.evaluation.diagnose import Warning
 from gradcli.evaluation.explanation.labels import Labels
 from gradcli.evaluation.explanation.local_derivatives import LocalDerivative, local_derivatives, pulled_numbers
 from gradcli.evaluation.explanation.second_order import SecondDerivative, second_derivatives
-from gradcli.evaluation.explanation.step_texts import StepTexts
+from gradcli.evaluation.explanation.step_texts import StepTexts, end_of_head, shortened
 from gradcli.evaluation.explanation.units import Unit, Units
 from gradcli.language.interpreter.expression_trace import Event, ExpressionTrace
 from gradcli.language.interpreter.run import evaluate
@@ -161,6 +161,7 @@ class _ChainRule:
         self.parts: dict[Any, dict[Unit, Any]] = {}
         self._differentiate()
         self.shown = self._shown()
+        self._pulled: dict[Node, Mapping[Any, Any]] = {}
         self._results_of = Counter(self.units.of[node] for node in self.shown)
         self.labels = Labels(request.program, self.leaves, self.trace, self.shown, request.language)
 
@@ -242,7 +243,7 @@ class _ChainRule:
         for unit, part in sorted(self.parts.get(target, {}).items(), key=lambda item: item[0].nodes[0].sequence):
             results = [node for node in self.shown if self.units.of[node] is unit]
             single = results[0] if len(results) == 1 else None
-            local = None if single is None else self.local_number(single, target)
+            local = None if single is None else self.local_numbers(single).get(target)
             through = " and ".join(self.labels.symbol(node) for node in results)
             gradient = None if single is None else as_numpy(self.gradients[single])
             terms.append(Term(through, gradient, local, as_numpy(part)))
@@ -257,10 +258,12 @@ class _ChainRule:
         """The values of the operands of a step, by identifier."""
         return {i: as_numpy(self.trace.results.get(source, source)) for i, source in texts.operands.items()}
 
-    def local_number(self, node: Node, target: Any) -> Any:
-        """The local derivative of a step by an operand as a number or, for elementwise steps, a tensor; None where it
-        is neither."""
-        return pulled_numbers(node, self.units).get(target)
+    def local_numbers(self, node: Node) -> Mapping[Any, Any]:
+        """The derivatives of a step by its operands as numbers or, for elementwise steps, tensors; None where they are
+        neither."""
+        if node not in self._pulled:
+            self._pulled[node] = pulled_numbers(node, self.units)
+        return self._pulled[node]
 
     def _notes(self) -> Iterable[tuple[float, Note]]:
         for event in self.units.open:
@@ -268,7 +271,7 @@ class _ChainRule:
             if isinstance(node, (tree.If, tree.Conditional)) and event.parts:
                 yield event.times[0], self._branch(event, node)
             elif isinstance(node, (tree.For, tree.While)):
-                text = self._text(Span(node.span.start, _end_of_head(node)))
+                text = self._text(Span(node.span.start, end_of_head(node)))
                 for number, began in enumerate(event.rounds, 1):
                     yield began, Note("round", text, node.span, number=number, assigned=self._assigned(event, number))
 
@@ -287,12 +290,7 @@ class _ChainRule:
         return {n: as_numpy(v) for n, v in bound if isinstance(v, (int, float))}
 
     def _text(self, span: Span) -> str:
-        text = " ".join(self.request.program.source[span.start : span.end].split())
-        return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
-
-
-def _end_of_head(node: tree.For | tree.While) -> int:
-    return node.iterable.span.end if isinstance(node, tree.For) else node.test.span.end
+        return shortened(self.request.program.source[span.start : span.end], _LONGEST)
 
 
 def _kind(unit: Unit) -> str:

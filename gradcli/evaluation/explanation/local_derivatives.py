@@ -50,13 +50,16 @@ class Run(Protocol):
     labels: Labels
     request: Any
 
+    def local_numbers(self, node: Node) -> Mapping[Any, Any]:
+        """The derivatives of a step by its operands, as `pulled_numbers` has them."""
+
     def values(self, texts: StepTexts) -> Mapping[str, Any]:
         """The values of the operands of a step, by identifier."""
 
 
 def local_derivatives(node: Node, unit: Unit, run: Run, texts: StepTexts) -> list[LocalDerivative]:
     """The derivatives of the result of a step by the steps and leaves that it reads."""
-    numbers = pulled_numbers(node, run.units)
+    numbers = run.local_numbers(node)
     formulas = _formulas(unit, run, texts, numbers)
     rules = {} if len(formulas) == len(numbers) else _rules(unit, texts, run.labels.label(node))
     return [
@@ -105,7 +108,7 @@ def _formulas(unit: Unit, run: Run, texts: StepTexts, numbers: Mapping[Any, Any]
     identifiers = tuple(i for i, source in texts.operands.items() if source in numbers)
     try:
         found = derivatives_as_formulas(texts.expression, {}, identifiers)
-        at_point = gradients_of(texts.expression, run.values(texts), texts.read)
+        at_point = _gradients_of(texts.expression, run.values(texts), texts.read)
     except (GradcliError, NotImplementedError):
         return {}
     formulas = {}
@@ -178,7 +181,7 @@ def _renamed(rule: str, names: Mapping[str, str]) -> str:
     return re.sub(r"[^\W\d]\w*", lambda word: names.get(word[0], word[0]), rule)
 
 
-def gradients_of(expression: tree.Module, operands: Mapping[str, Any], constants: Mapping[str, Any]) -> dict[str, Any]:
+def _gradients_of(expression: tree.Module, operands: Mapping[str, Any], constants: Mapping[str, Any]) -> dict[str, Any]:
     """The derivatives of an expression at the values of its operands; of tensors, those of the sum of its elements."""
     leaves = {name: Tensor(value).requires_grad_() for name, value in operands.items()}
     value = evaluate(expression, {**constants, **leaves}, rewrite=False).value

@@ -11,10 +11,8 @@ from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients
 from gradcli.errors import DifferentiationError, GradcliError
-from gradcli.evaluation.explanation.labels import Labels
-from gradcli.evaluation.explanation.local_derivatives import pulled_numbers
+from gradcli.evaluation.explanation import local_derivatives
 from gradcli.evaluation.explanation.step_texts import StepTexts, written
-from gradcli.evaluation.explanation.units import Units
 from gradcli.formulas.symbolic import derivatives_as_formulas
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.interpreter.values import as_numpy
@@ -63,12 +61,9 @@ class SecondDerivative(NamedTuple):
     steps: Sequence[SecondStep]
 
 
-class Run(Protocol):
+class Run(local_derivatives.Run, Protocol):
     """The run whose second derivatives are explained."""
 
-    units: Units
-    labels: Labels
-    request: Any
     value: Any
 
     @property
@@ -81,9 +76,6 @@ class Run(Protocol):
 
     def texts(self, node: Node) -> StepTexts:
         """What a step computed."""
-
-    def values(self, texts: StepTexts) -> Mapping[str, Any]:
-        """The values of the operands of a step, by identifier."""
 
 
 def second_derivatives(run: Run, wrt: Sequence[str]) -> list[SecondDerivative]:
@@ -107,7 +99,7 @@ class _Locals(NamedTuple):
 
 def _locals(run: Run, node: Node) -> _Locals:
     texts = run.texts(node)
-    first = pulled_numbers(node, run.units)
+    first = run.local_numbers(node)
     numbers = not node.shape_of(0) and all(v is not None and not arrays.shape(v) for v in first.values())
     if texts.expression is None or not numbers:
         raise DifferentiationError(

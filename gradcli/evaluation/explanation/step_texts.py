@@ -26,7 +26,7 @@ from gradcli.primitives import table
 _PURE = (tree.Binary, tree.Unary, tree.Factorial, tree.Call, tree.Augment, tree.Assign, tree.Evaluate, tree.Return)
 # The prefix of a library, which is no part of the span of a call.
 _PREFIX = re.compile(r"(?<![\w.)\]])(?:[^\W\d]\w*\.)+$")
-# A longer text of a folded step is shortened to what its first line says.
+# The longest text of a step, in characters.
 _LONGEST = 200
 
 
@@ -123,8 +123,7 @@ class StepTexts:
         if isinstance(node, tree.Assign) and any(isinstance(target, tree.Index) for target in node.targets):
             return " ".join(source[begin:end].split())
         if isinstance(node, (tree.For, tree.While)) and self._unit.folded:
-            end = node.iterable.span.end if isinstance(node, tree.For) else node.test.span.end
-            return " ".join(source[begin:end].split())
+            return " ".join(source[begin : end_of_head(node)].split())
         if isinstance(node, (tree.Assign, tree.Return, tree.Evaluate)) and node.value is not None:
             begin, end = node.value.span.start, node.value.span.end
         begin, end = _without_brackets(source, begin, end)
@@ -146,13 +145,12 @@ class StepTexts:
             )
             pieces += [between, times, self._labels.label(replaced[part])]
             at = span.end
-        text = " ".join("".join([*pieces, source[at:end]]).split())
-        return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+        return shortened("".join([*pieces, source[at:end]]), _LONGEST)
 
     def _label(self, part: tree.SyntaxNode) -> str | None:
         return self._labels.label(self._replaced[part]) if part in self._replaced else None
 
-    def names(self) -> Any:
+    def names(self) -> Mapping[str, str]:
         """The spellings of the identifiers in formulas."""
         return {identifier: self._labels.symbol(source) for identifier, source in self.operands.items()}
 
@@ -178,6 +176,17 @@ def written(program: Any, language: str, spelled: Mapping[str, str]) -> str:
     if found.parts:
         raise DifferentiationError("the formula is too long")
     return found.result
+
+
+def end_of_head(node: tree.For | tree.While) -> int:
+    """Where the line ends that says what a loop runs over, or while what."""
+    return node.iterable.span.end if isinstance(node, tree.For) else node.test.span.end
+
+
+def shortened(text: str, most: int) -> str:
+    """A text on one line, of which `most` characters are kept."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[:most]}…"
 
 
 def escaped(text: str) -> str:
