@@ -115,6 +115,7 @@ class TestSteps:
         assert [s["text"] for s in found["steps"]] == [
             "x + 1", "sin(v1)", "x - 2", "v2*v3", "x**2", "max(x, v5)", "x**3", "v6/2*v7", "v4 + v8",
         ]  # fmt: skip
+        assert run("explain", "( (x + 1) )**2", "x=3", "--json").json["steps"][0]["text"] == "x + 1"
 
     def test_the_branch_that_was_taken(self, run):
         program = "if x > 0 { y = x**2 } else { y = -x }; y if y > 10 else 2*y"

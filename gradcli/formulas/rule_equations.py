@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gradcli.errors import DifferentiationError
+from gradcli.errors import DifferentiationError, Span
 from gradcli.formulas import languages
 from gradcli.formulas.derivation import derivation
 from gradcli.formulas.documents import with_squares
@@ -167,8 +166,9 @@ class SideWriter:
     def _plain(self, node: tree.Expression) -> Fragment:
         if self._latex:
             return self._as_latex(node)
-        source, (begin, end) = self._program.source, node.span
-        text = _without_brackets(" ".join(source[begin:end].split()))
+        source = self._program.source
+        begin, end = without_brackets(source, node.span)
+        text = " ".join(source[begin:end].split())
         return Fragment(
             f"({text})" if isinstance(node, tree.Conditional) and self._form == "program" else text, level(node)
         )
@@ -193,6 +193,7 @@ class SideWriter:
 
     def _partial(self, side: Partial) -> Fragment:
         taken = {n.id for n in tree.all_nodes(self._program) if isinstance(n, tree.Name)}
+        # Names that the program does not have, for the operands.
         places = [f"u_{i}" + "_" * sum(f"u_{i}" in t for t in taken) for i in range(len(side.operands))]
         replaced = {operand: tree.Name(operand.span, place, "") for operand, place in zip(side.operands, places)}
         module = self._module(rebuilt(side.node, replaced))
@@ -201,16 +202,13 @@ class SideWriter:
         operands = [self._plain(operand) for operand in side.operands]
         names = Names(self._language.naming, program.inputs)
         spelled = dict(zip(places, operands))
-        names.inputs = {
-            v.name or "": spelled[v.name].text if v.name in spelled else names.inputs[v.name or ""]
-            for v in program.inputs
-        }
+        names.inputs = names.inputs | {v.name: spelled[v.name].text for v in program.inputs if v.name in spelled}
         levels = {place: operand.level for place, operand in spelled.items()}
-        texts = write(program, self._language._replace(parts=False), names, levels=levels).result
+        text = write(program, self._language._replace(parts=False), names, levels=levels).result
         if not self._latex:
-            return Fragment(texts, level(parse(texts).body[-1].value))  # type: ignore[attr-defined]
+            return Fragment(text, level(parse(text).body[-1].value))  # type: ignore[attr-defined]
         plain = SideWriter(self._program, self._by, "text").write(side)
-        return Fragment(texts, POWER if texts.startswith(r"\frac") and plain.level == TIMES else plain.level)
+        return Fragment(text, POWER if text.startswith(r"\frac") and plain.level == TIMES else plain.level)
 
 
 def rebuilt(node: tree.SyntaxNode, replaced: Mapping[Any, Any]) -> Any:
@@ -244,16 +242,21 @@ def level(node: Any) -> int:
     return CONDITIONAL if isinstance(node, (tree.Conditional, tree.Logical)) else ATOM
 
 
-def _without_brackets(text: str) -> str:
-    """An expression without the brackets around all of it."""
-    while re.match(r"\(.*\)$", text):
+def without_brackets(text: str, span: Span) -> Span:
+    """The span of an expression in a text without the brackets around all of it."""
+    begin, end = span
+    while text[begin] == "(" and text[end - 1] == ")":
         depth = 0
-        for at, character in enumerate(text[:-1]):
-            depth += (character == "(") - (character == ")")
-            if not depth and at:
-                return text
-        text = text[1:-1].strip()
-    return text
+        for at in range(begin, end - 1):
+            depth += (text[at] == "(") - (text[at] == ")")
+            if not depth:
+                return Span(begin, end)
+        begin, end = begin + 1, end - 1
+        while text[begin].isspace():
+            begin += 1
+        while text[end - 1].isspace():
+            end -= 1
+    return Span(begin, end)
 
 
 def no_formula(node: tree.SyntaxNode, program: tree.Module, what: str) -> DifferentiationError:

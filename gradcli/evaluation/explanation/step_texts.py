@@ -14,7 +14,7 @@ from gradcli.formulas import languages
 from gradcli.formulas.derivation import derivation
 from gradcli.formulas.documents import with_squares
 from gradcli.formulas.naming import Names
-from gradcli.formulas.rule_equations import rebuilt
+from gradcli.formulas.rule_equations import rebuilt, without_brackets
 from gradcli.formulas.text_writer import write
 from gradcli.language.interpreter.expression_trace import Event
 from gradcli.language.interpreter.values import as_numpy
@@ -126,7 +126,7 @@ class StepTexts:
             return " ".join(source[begin : end_of_head(node)].split())
         if isinstance(node, (tree.Assign, tree.Return, tree.Evaluate)) and node.value is not None:
             begin, end = node.value.span.start, node.value.span.end
-        begin, end = _without_brackets(source, begin, end)
+        begin, end = without_brackets(source, Span(begin, end))
         if isinstance(node, tree.Augment):
             before, _, after = source[begin:end].partition(f"{node.operator}=")
             left = self._label(node.target) or before.strip()
@@ -214,18 +214,6 @@ def _call_brackets(source: str, node: tree.SyntaxNode) -> Span | None:
         return None
     start = source.find("(", node.name_span.end)
     return Span(start, node.span.end) if start >= 0 else None
-
-
-def _without_brackets(source: str, begin: int, end: int) -> tuple[int, int]:
-    """The range of an expression without the brackets around all of it."""
-    while source[begin] == "(" and source[end - 1] == ")":
-        depth = 0
-        for at in range(begin, end - 1):
-            depth += (source[at] == "(") - (source[at] == ")")
-            if not depth:
-                return begin, end
-        begin, end = begin + 1, end - 1
-    return begin, end
 
 
 def _in_brackets(source: str, span: Span, within: Span, call: Span | None) -> Span:
