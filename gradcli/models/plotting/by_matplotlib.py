@@ -24,6 +24,8 @@ FORMATS = ("png", "svg", "pdf")
 _INCHES = (8.0, 5.0)
 _DOTS_PER_INCH = 150
 _POINTS_PER_INCH = 72
+# The size of Matplotlib's font, in points.
+_FONT_SIZE = 10.0
 # The share of the width and the height of a picture that its title and its labels may take.
 _ROOM_FOR_TEXT = 0.85
 # The width of a narrow letter, as a share of the size of the font.
@@ -303,7 +305,7 @@ class _Drawing:
         """Add the legend: outside the axes where there are several curves, as there may be no free place inside."""
         width, _ = self.chart.size or _INCHES
         most = width * _POINTS_PER_INCH * _ROOM_FOR_LEGEND
-        handles, labels = zip(*((artist, _lines_of(label, most, 10.0)) for artist, label in self.keys))
+        handles, labels = zip(*((artist, _lines_of(label, most, _FONT_SIZE)) for artist, label in self.keys))
         style: dict[str, Any] = {}
         if len(self._lines()) > 1:
             style = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.0, "frameon": False}
@@ -370,7 +372,7 @@ class _Drawing:
     def _beside(self, text: str) -> str:
         """The label of a colour bar, on as many lines as the height of the picture needs."""
         _, height = self.chart.size or _INCHES
-        return _lines_of(text, height * _POINTS_PER_INCH * _ROOM_FOR_TEXT, 10.0)
+        return _lines_of(text, height * _POINTS_PER_INCH * _ROOM_FOR_TEXT, _FONT_SIZE)
 
     def _band(self, band: Band) -> None:
         color = self.axes.lines[-1].get_color() if self.axes.lines else None

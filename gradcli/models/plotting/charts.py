@@ -70,7 +70,8 @@ class Chart(NamedTuple):
 
     `log` names the logarithmic axes, `"x"`, `"y"` or `"xy"`; numbers that are not positive are not drawn along these.
     `x_limits` and `y_limits` are the ends of an axis, None for those of the numbers; those of the axes in `exact` have
-    no margin. `residuals` are drawn in a panel below. `size` are the width and the height of a saved picture in inches, `dpi` are its dots in an inch.
+    no margin. `residuals` are drawn in a panel below. `size` are the width and the height of a saved picture in inches,
+    `dpi` are its dots in an inch.
     """
 
     layers: Sequence[Layer]

@@ -9,13 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradcli import arrays, limits
-from gradcli.errors import (
-    BindingError,
-    CallError,
-    EvaluationError,
-    UsageError,
-    expect,
-)
+from gradcli.errors import BindingError, CallError, EvaluationError, UsageError, expect
 from gradcli.evaluation import python_values
 from gradcli.language.formula_lists import formulas_of
 from gradcli.language.names import scope
@@ -147,10 +141,11 @@ def plot(
     names a file.
 
     A range is a tuple of two numbers or a text, `"0..20"`: one range gives curves, two give a field with gradients; one
-    is found for a single name without a value. Several formulas, as in `"sin(x); x**2"`, have a curve each. A
-    text such as `"0.1,0.2,0.5"` has several values, with a curve for each; other values are numbers and arrays. `order`
-    adds the derivatives up to it, `log` names the logarithmic axes, `"x"`, `"y"` or `"x,y"`, or over two ranges `"z"`, the colours, and `data` are the points
-    of two columns of a table (a path, `"PATH:X,Y"`, a data frame or a mapping of columns).
+    is found for a single name without a value. Several formulas, as in `"sin(x); x**2"`, have a curve each. A text such
+    as `"0.1,0.2,0.5"` has several values, with a curve for each; other values are numbers and arrays. `order` adds the
+    derivatives up to it. `log` names the logarithmic axes, `"x"`, `"y"` or `"x,y"`, or over two ranges `"z"`, the
+    colours. `data` are the points of two columns of a table (a path, `"PATH:X,Y"`, a data frame or a mapping of
+    columns).
 
     Raises UsageError where there is no range or more than two, ShapeError for a value that is not a scalar, and
     EvaluationError where no value is finite.
