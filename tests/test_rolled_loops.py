@@ -321,6 +321,11 @@ def test_many_items_of_a_comprehension(run):
     assert "x   499999500002.0" in outcome.out
 
 
+def test_a_map_of_a_function_without_a_value(run):
+    outcome = run("eval", "def f(v) { y = sqrt(v/x); return }\nlen(list(map(f, x*ones(5000))))", "x=1", "--no-grad")
+    assert outcome.out == "value  5000.0\n"
+
+
 def test_a_loop_that_passes_on_no_numbers():
     program = gradcli.compile("b = y; for i in range(60) { a, b = b, b }; sum(a)")
     for _ in range(3):

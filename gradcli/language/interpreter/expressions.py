@@ -88,9 +88,8 @@ def _rolled_items(
     counters = iterated if isinstance(iterated, range) else range(count_of(iterated))
     found = rolled.run(machine, node, counters, None, one_round)
     within.names.clear()
-    if found is None or isinstance(found.results, ProgramList):
-        return None
-    return ProgramList.of_rows(found.results, node.span)
+    made: ProgramList | None = None if found is None else found.as_list(node.span)
+    return made
 
 
 def _factorial(machine: Evaluator, node: tree.Factorial, _scope: Scope) -> Task:

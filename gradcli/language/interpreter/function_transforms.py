@@ -350,8 +350,9 @@ def _map(node: tree.Call, caller: Caller, f: Value, *columns: Value) -> Task:
         caller, range(min(map(count_of, columns), default=0)), 0, None,
         lambda loop, _: (None, _called(caller, f, *map(loop.item_of, columns))),
     )  # fmt: skip
-    if rolled is not None and not isinstance(rolled.results, ProgramList):
-        return ProgramList.of_rows(rolled.results, node.span)
+    made = None if rolled is None else rolled.as_list(node.span)
+    if made is not None:
+        return made
     found = []
     for row in zip(*(loop_values(column, node.span) for column in columns)):
         found.append((yield from caller(f, *row)))

@@ -35,6 +35,12 @@ class RolledCalls(NamedTuple):
     state: Value
     results: Value
 
+    def as_list(self, span: Span) -> ProgramList | None:
+        """The list of the results of all rounds; None where each is no number or tensor."""
+        if self.results is None or isinstance(self.results, ProgramList):
+            return None
+        return ProgramList.of_rows(self.results, span)
+
 
 # Computes a round from the loop and the state: the next state and a result, or None where the loop has ended.
 Round = Callable[["CallLoop", Value], "tuple[Value, Value] | None"]
