@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays
-from gradcli.arrays.shapes import broadcast
+from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.executors import cpu
 from gradcli.executors.whole_program import computed
 from gradcli.loops import machine_code, python_code
@@ -28,7 +28,7 @@ def history(xp: Any, given: Any, *sequences: Any, loop: RolledLoop, last: bool) 
     np = arrays.numpy_namespace()
     if given.ndim == 1 and all(s.ndim == 2 for s in sequences):
         return _single(np, given, sequences, loop, last=last)
-    lanes = broadcast([given.shape[:-1], *(s.shape[1:-1] for s in sequences)])
+    lanes = lanes_of([given.shape, *(s.shape for s in sequences)])
     count = math.prod(lanes)
     starts = np.ascontiguousarray(np.broadcast_to(given, (*lanes, given.shape[-1]))).reshape(count, given.shape[-1])
     rows = [_flat_lanes(np, s, lanes) for s in sequences]
@@ -41,6 +41,11 @@ def history(xp: Any, given: Any, *sequences: Any, loop: RolledLoop, last: bool) 
         else:
             _by_rounds(loop, starts, rows, found, last=last)
     return found.reshape(len(found), *lanes, loop.carries)
+
+
+def lanes_of(shapes: Sequence[Shape]) -> Shape:
+    """The shape of the independent loops that operands of these shapes are for."""
+    return broadcast([shapes[0][:-1], *(s[1:-1] for s in shapes[1:])])
 
 
 def _single(np: Any, given: Any, sequences: Sequence[Any], loop: RolledLoop, *, last: bool) -> Any:
@@ -107,7 +112,7 @@ def _over_lanes(loop: RolledLoop, count: int) -> Program:
 def _stepwise(xp: Any, given: Any, sequences: Sequence[Any], loop: RolledLoop, *, last: bool) -> Any:
     """Run the loop operation by operation on arrays of a library."""
     given = xp.asarray(given)
-    lanes = broadcast([arrays.shape(given)[:-1], *(arrays.shape(s)[1:-1] for s in sequences)])
+    lanes = lanes_of([*map(arrays.shape, (given, *sequences))])
     given = xp.broadcast_to(given, (*lanes, arrays.shape(given)[-1]))
     start = [given[..., k] for k in range(loop.carries)]
     reads = [given[..., k] for k in range(loop.carries, loop.carries + loop.reads)]

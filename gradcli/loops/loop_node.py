@@ -27,8 +27,10 @@ from gradcli.primitives.node_name import NodeName
 
 
 class LoopResult(NamedTuple):
-    """A result of a loop: carries from number `start` on that make a value of this shape, after the last round or, if it
-    is `stacked`, after all rounds along a new first axis."""
+    """A result of a loop: carries from number `start` on that make a value of this shape.
+
+    They are those after the last round or, if it is `stacked`, after all rounds along a new first axis.
+    """
 
     start: int
     shape: Shape
@@ -155,9 +157,10 @@ class LoopNode(Node):
         idle = [p is not None and _is_zero(p) for p in pulled]
         if recording_program():
             # Else another recording applies, in which a path that reads the operand is not taken.
-            for p in (p for p, i in zip(pulled, idle) if p is not None and not i):
-                differs = not_equal(constant(p), 0.0)
-                assume(any_(differs) if arrays.shape(differs) else differs)
+            for p, zero in zip(pulled, idle):
+                if p is not None and not zero:
+                    differs = not_equal(constant(p), 0.0)
+                    assume(any_(differs) if arrays.shape(differs) else differs)
         if not any(idle):
             return
         ones = arrays.numpy_namespace().ones

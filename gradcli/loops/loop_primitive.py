@@ -11,11 +11,12 @@ rows are in the order of the counter, too, so that the first row is the last res
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.arrays.shapes import Shape, broadcast
+from gradcli.arrays.shapes import Shape
 from gradcli.autograd.modes import recording_program
 from gradcli.errors import NotRecordableError
 from gradcli.kinds.jets import Jet
@@ -52,8 +53,8 @@ def _pulled_back(i: int, g: Any, y: Any, *operands: Any, loop: RolledLoop, last:
 class Cotangents:
     """The cotangents of the `operands` of a loop from those of its `live` carries, by the loop `back`.
 
-    `y` is the history of the loop, `after` has the cotangents of the live carries after the last round, and `outside` those of the
-    live carries of the history, None if they are 0. With `rows`, those of the sequences are wanted.
+    `y` is the history of the loop, `after` has the cotangents of the live carries after the last round, and `outside`
+    those of the live carries of the history, None if they are 0. With `rows`, those of the sequences are wanted.
     """
 
     def __init__(
@@ -110,8 +111,10 @@ def _columns(found: Any, columns: Sequence[int | None]) -> Any:
 
 
 def _history(loop: RolledLoop, operands: Sequence[Any], *, last: bool) -> Any:
-    """The history of the loop of a derivative. Raises NotRecordableError for a recording that has to be finite and is
-    not."""
+    """The history of the loop of a derivative.
+
+    Raises NotRecordableError for a recording that has to be finite and is not.
+    """
     found = bind(loop_history, operands, {"loop": loop, "last": last})
     if (loop.valid_if_finite or loop.discards) and not assume(isfinite(constant(found))) and recording_program():
         raise NotRecordableError("the derivative of a round is not finite")
@@ -184,20 +187,12 @@ def _exchanged(rank: int) -> Shape:
 
 def _elements(shapes: Sequence[Shape], params: Mapping[str, Any]) -> int:
     loop: RolledLoop = params["loop"]
-    lanes = 1
-    for size in lanes_of(shapes):
-        lanes *= size
-    return _OPERATION * lanes * loop.cost
+    return _OPERATION * math.prod(loop_execution.lanes_of(shapes)) * loop.cost
 
 
 def _history_shape(shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:
     loop: RolledLoop = params["loop"]
-    return (1 if params["last"] else loop.rounds + 1, *lanes_of(shapes), loop.carries)
-
-
-def lanes_of(shapes: Sequence[Shape]) -> Shape:
-    """The shape of the independent loops that operands of these shapes are for."""
-    return broadcast([shapes[0][:-1], *(s[1:-1] for s in shapes[1:])])
+    return (1 if params["last"] else loop.rounds + 1, *loop_execution.lanes_of(shapes), loop.carries)
 
 
 loop_history = Primitive(

@@ -45,8 +45,8 @@ def run(loop: RolledLoop, starts: Any, sequences: Sequence[Any], found: Any, *, 
     """Compute the carries of all rounds of independent loops by machine code; returns False where there is none.
 
     `starts` has the carries and reads of each loop, of shape [loops, carries + reads], `sequences` are of shape [rows,
-    loops or 1, width], and `found`, of shape [rounds + 1, loops, carries], or [1, loops, carries] for the `last` carries,
-    receives the results. All are contiguous. For a single loop the axis of loops may be absent.
+    loops or 1, width], and `found`, of shape [rounds + 1, loops, carries], or [1, loops, carries] for the `last`
+    carries, receives the results. All are contiguous. For a single loop the axis of loops may be absent.
     """
     state = _states.get(loop)
     if state is None:
@@ -239,8 +239,7 @@ end:
 """
 
     def _sequence(self, number: int, width: int) -> tuple[str, str, str]:
-        """The pointer to a sequence, and the distances of its rows and of the rows of the loops; the latter is 0 if all
-        loops read the same."""
+        """The pointer to a sequence, the distance of its rows, and that of the loops, 0 if all read the same."""
         pointer = self.put(f"load ptr, ptr {self.put(f'getelementptr ptr, ptr %sequences, i64 {number}')}")
         lanes = self.put(f"load i64, ptr {self.put(f'getelementptr i64, ptr %lanes, i64 {number}')}")
         shared = self.put(f"icmp eq i64 {lanes}, 1")

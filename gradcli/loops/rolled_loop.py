@@ -40,6 +40,11 @@ class LiveValues(NamedTuple):
     reads: tuple[int, ...]
     elements: tuple[int, ...]
 
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """The numbers of carries, reads and elements."""
+        return len(self.carries), len(self.reads), len(self.elements)
+
 
 class BodyPath(NamedTuple):
     """One execution path of a round, as a program of scalars.
@@ -66,8 +71,8 @@ class RolledLoop:
 
     With `active`, the carry of that number is 1 as long as the loop goes on; later rounds change nothing.
 
-    It `selects` if some path stands for an operand of `where`, whose cotangent is 0 where it is not taken; that of a value
-    which only branches that were not taken read is None.
+    It `selects` if some path stands for an operand of `where`, whose cotangent is 0 where it is not taken; that of a
+    value which only branches that were not taken read is None.
 
     If it is `valid_if_finite`, its results are valid only if they are finite: where they are not, what was not taken by
     a `maximum` or the like may have left nan.
@@ -121,7 +126,7 @@ class RolledLoop:
         """For each carry after a round, the numbers of the inputs on which it depends on some path."""
         found: list[set[int]] = [set() for _ in range(self.carries)]
         for program, _ in self.paths:
-            for own, inputs in zip(found, _dependence(program)):
+            for own, inputs in zip(found, _inputs_by_output(program)):
                 own |= inputs
         return found
 
@@ -154,7 +159,8 @@ class RolledLoop:
 
         Its carries are the cotangents of the live carries, those of the live reads, which add up, and those of the live
         elements of the rows that the round read. Its reads are those of this loop. Its sequences are the carries before
-        each round, with `outside` the cotangents of the live ones from outside the loop, and the sequences of this loop.
+        each round, with `outside` the cotangents of the live ones from outside the loop, and the sequences of this
+        loop.
         """
         key = live, outside
         found = self._reversed.get(key)
@@ -164,13 +170,11 @@ class RolledLoop:
 
     def _of_cotangents(self, live: LiveValues, *, outside: bool) -> RolledLoop:
         carries, reads, elements = self.carries, self.reads, sum(self.widths)
-        counts = len(live.carries), len(live.reads), len(live.elements)
         around = [len(live.carries)] if outside else []
-        at = 1 if self.reverse else 0
 
         def run(program: Program, *inputs: Any) -> list[Any]:
             counter, rest = inputs[0], inputs[1:]
-            after, total, _, read, before, *given, row = _divided(rest, *counts, reads, carries, *around, elements)
+            after, total, _, read, before, *given, row = _divided(rest, *live.counts, reads, carries, *around, elements)
             leaves = [Tensor(x).requires_grad_() for x in (*before, *read, *row)]
             with enable_grad(), watching(None):
                 results = stepwise.outputs(program, [counter, *leaves])
@@ -183,34 +187,26 @@ class RolledLoop:
             found = [*map(_zero_for_none, to_live), *totals, *(_zero_for_none(to_row[k]) for k in live.elements)]
             return [*found, *map(constant, results[carries:])]
 
-        return self._derived(
-            run,
-            carries=sum(counts),
-            reads=reads,
-            widths=(carries, *around, *self.widths),
-            offsets=(at, *[at] * len(around), *self.offsets),
-            reverse=not self.reverse,
-        )
+        return self._backward(run, live, around)
 
     def taken(self, live: LiveValues) -> RolledLoop:
-        """The loop that tells by 1 what the carries that are marked by 1 depend on, on the paths that were taken.
+        """The loop that marks by 1, else 0, what marked carries depend on, on the paths that were taken.
 
-        Its carries, reads and sequences are those of the loop of cotangents, without any from outside.
+        It has marks where the loop of cotangents has cotangents, without any from outside.
         """
         if live not in self._taken:
             self._taken[live] = self._of_marks(live)
         return self._taken[live]
 
     def _of_marks(self, live: LiveValues) -> RolledLoop:
-        counts = len(live.carries), len(live.reads), len(live.elements)
         first_read, first_element = self.carries, self.carries + self.reads
 
         def run(program: Program, *inputs: Any) -> list[Any]:
             after, total, _, read, before, row = _divided(
-                inputs[1:], *counts, self.reads, self.carries, sum(self.widths)
+                inputs[1:], *live.counts, self.reads, self.carries, sum(self.widths)
             )
             results = stepwise.outputs(program, [inputs[0], *before, *read, *row])
-            dependence = _dependence(program)
+            dependence = _inputs_by_output(program)
 
             def mark(number: int, known: Any = 0.0) -> Any:
                 marks = [m for k, m in zip(live.carries, after) if number in dependence[k]]
@@ -223,13 +219,20 @@ class RolledLoop:
             ]
             return [*found, *results[self.carries :]]
 
+        return self._backward(run, live, [])
+
+    def _backward(self, run: Callable[..., list[Any]], live: LiveValues, around: Sequence[int]) -> RolledLoop:
+        """The loop from the last round to the first that carries one number for each of what is `live`.
+
+        Its sequences are the carries before each round, those of the widths `around`, and the sequences of this loop.
+        """
         at = 1 if self.reverse else 0
         return self._derived(
             run,
-            carries=sum(counts),
+            carries=sum(live.counts),
             reads=self.reads,
-            widths=(self.carries, *self.widths),
-            offsets=(at, *self.offsets),
+            widths=(self.carries, *around, *self.widths),
+            offsets=(at, *[at] * len(around), *self.offsets),
             reverse=not self.reverse,
         )
 
@@ -304,7 +307,7 @@ class RolledLoop:
         )
 
 
-def _dependence(program: Program) -> list[set[int]]:
+def _inputs_by_output(program: Program) -> list[set[int]]:
     """For each output, the numbers of the inputs, without the counter, on which it depends with a derivative."""
     reached = {v: {i} for i, v in enumerate(program.inputs[1:])}
     for e in program.equations:
