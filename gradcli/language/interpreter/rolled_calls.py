@@ -10,10 +10,10 @@ from gradcli.errors import Span
 from gradcli.language.interpreter.lists import ProgramList
 from gradcli.language.interpreter.machine import Evaluator
 from gradcli.language.interpreter.traced_loops import (
-    CHANGING,
     NotRolledError,
     TracedLoop,
     attempt,
+    changes_list,
     is_number,
     may_be_rolled,
     zeros,
@@ -21,7 +21,7 @@ from gradcli.language.interpreter.traced_loops import (
 from gradcli.language.interpreter.values import Value
 from gradcli.language.syntax import tree
 from gradcli.loops.body_tracing import Traced, example_of
-from gradcli.loops.rolling import Carried, Rounds, guards_held, rolled, traced_paths
+from gradcli.loops.rolling import Carried, Rounds, guards_held, rolled
 from gradcli.primitives.entries.comparisons import greater
 
 # The structure of a nested value: True for a number or tensor, None for None, else what the list is made from and the
@@ -92,11 +92,7 @@ class CallLoop(TracedLoop):
                 raise NotRolledError
             return [*after, *items, *([1.0] if self.ends else []), guards_held(self.trace, guard)]
 
-        self.machine.traced_loops.append(self)
-        try:
-            paths = traced_paths(self.trace, path)
-        finally:
-            self.machine.traced_loops.pop()
+        paths = self.paths(path)
         items = [self.trace.input(example_of(item)) for item in known[0][1]]
         carried = [
             *map(_carried, before, places),
@@ -138,5 +134,4 @@ def _rebuilt(structure: Structure, leaves: Iterator[Value], span: Span) -> Value
 @functools.lru_cache(maxsize=32)
 def _changes_lists(program: tree.Module) -> bool:
     """Whether a program calls methods that change lists, as a function might change one that outlives a round."""
-    nodes = tree.all_nodes(program)
-    return any(isinstance(n, tree.Call) and n.receiver is not None and n.name in CHANGING for n in nodes)
+    return any(map(changes_list, tree.all_nodes(program)))

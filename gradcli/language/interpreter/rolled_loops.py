@@ -10,10 +10,10 @@ from gradcli.language.interpreter.lists import AppendedItems, ProgramList, chang
 from gradcli.language.interpreter.machine import Evaluator, Scope, Task, block
 from gradcli.language.interpreter.mutable_references import HiddenReference, MutableReference
 from gradcli.language.interpreter.traced_loops import (
-    CHANGING,
     NotRolledError,
     TracedLoop,
     attempt,
+    changes_list,
     is_number,
     may_be_rolled,
     zeros,
@@ -22,7 +22,7 @@ from gradcli.language.interpreter.values import Value, as_bool, as_tensor_or_num
 from gradcli.language.names import scope as scope_of_program
 from gradcli.language.syntax import tree
 from gradcli.loops.body_tracing import Traced, example_of
-from gradcli.loops.rolling import Carried, Rounds, guards_held, needed_places, rolled, traced_paths
+from gradcli.loops.rolling import Carried, Rounds, guards_held, needed_places, rolled
 from gradcli.primitives.entries.comparisons import greater
 from gradcli.primitives.entries.indexing import index
 
@@ -60,7 +60,7 @@ class _Rolling(TracedLoop):
         # Whether the value of the loop, that of the last statement that it ran, may be used.
         self.has_value = node in _last_statements(machine.program)
         # Whether the loop may end before its last round.
-        self.leaves = isinstance(node, tree.While) or _leaves(node.body)
+        self.leaves = isinstance(node, tree.While) or scope_of_program.may_be_left(node)
         # The lists to which each round appends an item, by name.
         self.lists: dict[str, ProgramList] = {}
         # The names of lists and tensors of which each round may change elements.
@@ -102,8 +102,7 @@ class _Rolling(TracedLoop):
                 self.scope.names[name] = before[name]
             elif name in results:
                 self.scope.names[name] = self.machine.kept(results[name])
-        for name in names:
-            if name not in results:
+            else:
                 self.scope.names.pop(name, None)
         if not self.leaves:
             last = len(self.counters) - 1
@@ -153,14 +152,12 @@ class _Rolling(TracedLoop):
                 raise NotRolledError
             return [*results, *([goes_on] if self.leaves else []), guards_held(self.trace, guard)]
 
-        self.machine.traced_loops.append(self)
         hidden = [*self.lists.values(), *(before[n] for n in self.changed)]
         for value in hidden:
             _hide(value, hidden=True)
         try:
-            paths = traced_paths(self.trace, one_round)
+            paths = self.paths(one_round)
         finally:
-            self.machine.traced_loops.pop()
             for value in hidden:
                 _hide(value, hidden=False)
         for name in order:
@@ -266,7 +263,7 @@ def _assigned_names(body: Sequence[tree.Statement], lists: Mapping[str, tree.Syn
             continue
         if isinstance(node, (tree.Return, tree.Define, tree.While, tree.Import)):
             return None
-        if isinstance(node, tree.Call) and node.receiver is not None and node.name in CHANGING:
+        if changes_list(node):
             return None
         for target in _changed_targets(node):
             if not isinstance(target, tree.Name):
@@ -310,11 +307,6 @@ def _hide(value: Value, *, hidden: bool) -> None:
         value.is_hidden = hidden
     else:
         value.__class__ = HiddenReference if hidden else MutableReference
-
-
-def _leaves(body: Sequence[tree.Statement]) -> bool:
-    """Whether the body of a loop may leave it."""
-    return any(isinstance(n, tree.Break) for n in _nodes_below(body))
 
 
 def _is_read_later(program: tree.Module, loop: Loop, name: str) -> bool:
@@ -369,7 +361,4 @@ def _last_statements(program: tree.Module) -> frozenset[tree.SyntaxNode]:
 def _functions_change_lists(program: tree.Module, loop: Loop) -> bool:
     """Whether a function that a loop may call changes a list."""
     lambdas = [n for n in tree.walk(loop) if isinstance(n, tree.Lambda)]
-    return any(
-        isinstance(n, tree.Call) and n.receiver is not None and n.name in CHANGING
-        for n in _nodes_below([*lambdas, *scope_of_program.reached_functions(program, loop)])
-    )
+    return any(map(changes_list, _nodes_below([*lambdas, *scope_of_program.reached_functions(program, loop)])))

@@ -15,6 +15,7 @@ from gradcli.language.interpreter.loop_policy import run_rolled
 from gradcli.language.interpreter.machine import Evaluator, PendingExit, Scope, Task, block
 from gradcli.language.interpreter.mutable_references import ElementwiseInput, MutableReference
 from gradcli.language.interpreter.values import TENSOR_CONVERTIBLE, Value, as_bool, as_tensor_or_number, length_of
+from gradcli.language.names import scope as scope_of_program
 from gradcli.language.operations import BINARY
 from gradcli.language.syntax import tree
 from gradcli.primitives.entries.indexing import index
@@ -176,7 +177,7 @@ def _for(machine: Evaluator, node: tree.For, scope: Scope) -> Task:
             rolled = run_rolled(machine, node, iterated, scope, number)
             if rolled is not None:
                 return rolled[0]
-        elif number == _ROUNDS_WITHOUT_ERROR and isinstance(iterated, range) and not _may_be_left(node):
+        elif number == _ROUNDS_WITHOUT_ERROR and isinstance(iterated, range) and not scope_of_program.may_be_left(node):
             limits.require_steps(length_of(iterated) - number)
         machine.provenance.repeat()
         bind(machine, node.target, item, scope)
@@ -185,11 +186,6 @@ def _for(machine: Evaluator, node: tree.For, scope: Scope) -> Task:
             break
     machine.provenance.leave()
     return value
-
-
-def _may_be_left(node: tree.For | tree.While) -> bool:
-    """Whether the body of a loop has a statement that may end it early."""
-    return any(isinstance(n, (tree.Break, tree.Return)) for s in node.body for n in tree.walk(s))
 
 
 def _is_always_true(test: tree.Expression) -> bool:
@@ -256,7 +252,11 @@ def _while(machine: Evaluator, node: tree.While, scope: Scope) -> Task:
             rolled = run_rolled(machine, node, None, scope, rounds)
             if rolled is not None:
                 return rolled[0]
-            if rounds == _ROUNDS_WITHOUT_ERROR and _is_always_true(node.test) and not _may_be_left(node):
+            if (
+                rounds == _ROUNDS_WITHOUT_ERROR
+                and _is_always_true(node.test)
+                and not scope_of_program.may_be_left(node)
+            ):
                 limits.require_steps(math.inf)
         if not as_bool((yield node.test), node.test, of_loop=True):
             break

@@ -14,14 +14,14 @@ from gradcli.language.interpreter.mutable_references import MutableReference
 from gradcli.language.interpreter.values import Value, as_tensor_or_number
 from gradcli.language.names import scope as scope_of_program
 from gradcli.language.syntax import tree
-from gradcli.loops.body_tracing import Trace, Traced, example_of, require_plain
-from gradcli.loops.rolling import TooManyRoundsError
+from gradcli.loops.body_tracing import Trace, Traced, TracedPath, example_of, require_plain
+from gradcli.loops.rolling import TooManyRoundsError, traced_paths
 from gradcli.primitives.bind import Kind
 from gradcli.primitives.entries.arithmetic import add, multiply, subtract
 from gradcli.primitives.entries.indexing import index
 
 # Methods that change a list.
-CHANGING = frozenset({"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"})
+_CHANGING = frozenset({"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"})
 # Names that make constants of tensors.
 _DETACHING = frozenset({*scope_of_program.DETACH, "data", "item", "no_grad"})
 # The fewest steps that a round takes round by round: its own, that of a statement, and that of a condition.
@@ -55,6 +55,14 @@ class TracedLoop:
         self.owned: list[ProgramList] = []
         # Parts of tensors by the tensor and the key, so that each is the same object in all paths.
         self.parts: dict[tuple[int, str], tuple[Value, Value]] = {}
+
+    def paths(self, one_round: Callable[[], Sequence[Value]]) -> list[TracedPath]:
+        """All execution paths of a round, which `one_round` goes through and of which it returns the results."""
+        self.machine.traced_loops.append(self)
+        try:
+            return traced_paths(self.trace, one_round)
+        finally:
+            self.machine.traced_loops.pop()
 
     def place(self, value: Value) -> Traced:
         """A value of the round for one that is passed on from round to round."""
@@ -115,6 +123,11 @@ def zeros(like: Traced) -> Any:
 
 def is_number(value: Value) -> bool:
     return isinstance(value, Kind) or arrays.is_array(value)
+
+
+def changes_list(node: tree.SyntaxNode) -> bool:
+    """Whether a node calls a method that changes a list."""
+    return isinstance(node, tree.Call) and node.receiver is not None and node.name in _CHANGING
 
 
 @functools.lru_cache(maxsize=32)

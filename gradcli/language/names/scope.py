@@ -285,6 +285,11 @@ def _is_element(target: tree.SyntaxNode) -> bool:
     return any(isinstance(n, tree.Index) for n in tree.walk(target))
 
 
+def may_be_left(loop: tree.For | tree.While) -> bool:
+    """Whether the body of a loop has a statement that may end it early."""
+    return any(isinstance(n, (tree.Break, tree.Return)) for s in loop.body for n in tree.walk(s))
+
+
 def functions_with_backward(program: tree.Module) -> list[tree.Define]:
     """The functions of `program` that have a `backward` clause."""
     return [n for n in tree.all_nodes(program) if isinstance(n, tree.Define) and n.backward is not None]
