@@ -429,8 +429,8 @@ class ScalarFunctions:
     ) -> Callable[..., Any] | None:
         """Record the computation and generate a function of floats; None where it is no program on scalars.
 
-        The function returns the value and a tuple of gradients, or with `by_name` a dict of them. It calls `raised` where the generated code raises, and `refused` where an input is no float or a guard
-        does not hold. Raises NotRecordableError where control flow depends on the numbers.
+        The function returns the value and a tuple of gradients, or with `by_name` a dict of them. It calls `raised`
+        where the generated code raises, and `refused` where an input is no float or a guard does not hold. Raises NotRecordableError where control flow depends on the numbers.
         """
         try:
             with limits.within(*self._limits), limits.optional_budget():
@@ -442,6 +442,7 @@ class ScalarFunctions:
         if not scalars.fits(made.trace.program):
             return None
         positions = made.trace.positions.values()
+        keys = {f"key{i}": name for i, name in enumerate(wrt)} if by_name else {}
 
         def result(outputs: Sequence[str]) -> str:
             found = ("None" if i is None else outputs[i] for i in positions)
@@ -449,7 +450,6 @@ class ScalarFunctions:
                 return f"({outputs[0]}, {{{', '.join(f'{key}: {text}' for key, text in zip(keys, found))}}})"
             return f"({outputs[0]}, ({''.join(f'{text}, ' for text in found)}))"
 
-        keys = {f"key{i}": name for i, name in enumerate(wrt)} if by_name else {}
         return scalars.function(made.trace.program, result, raised=raised, refused=refused, known=keys)
 
     def generate_or_none(

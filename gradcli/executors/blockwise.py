@@ -201,11 +201,11 @@ def _call(equation: Equation, lines: NumpyCode) -> str:
             return text
         count = math.prod(arrays.shape(equation.inputs[0]))
         return f"float({text})" + (f" / {float(count)!r}" if equation.primitive is reductions.mean else "")
-    if _is_small(equation):
-        written = _written(equation, lines)
-        if written is not None:
-            return written
-    function = _small(equation) if _is_small(equation) else _of_numbers(equation)
+    small = _is_small(equation)
+    written = _written(equation, lines) if small else None
+    if written is not None:
+        return written
+    function = _small(equation) if small else _of_numbers(equation)
     if function is not None:
         return f"{lines.constant(function)}({{}})"
     return f"{lines.constant(bind)}({lines.constant(equation.primitive)}, ({{}},), {lines.constant(equation.params)})"

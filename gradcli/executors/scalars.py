@@ -95,9 +95,8 @@ def function(
     """`program`, for which `fits` must hold, as a Python function of its inputs.
 
     `result` writes the expression that the function returns, given the texts of the outputs; it may use the names in
-    `known`. If `math` raises an
-    exception, the function returns the result of `raised`, and if an input is not a float or a guard does not hold,
-    that of `refused`, with the same inputs.
+    `known`. If `math` raises an exception, the function returns the result of `raised`, and if an input is not a float
+    or a guard does not hold, that of `refused`, with the same inputs.
     """
     return _FunctionWriter(program, {**known, "raised": raised, "refused": refused}).compiled(result)
 

@@ -109,7 +109,7 @@ class Asymptotic(Operators):
     @staticmethod
     def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Asymptotic:
         count = next(o.count for o in operands if isinstance(o, Asymptotic))
-        series = [o if isinstance(o, Asymptotic) else _constant(o, count) for o in operands]
+        series = [_series_of(o, count) for o in operands]
         rule = _RULES.get(primitive)
         with without_observer():
             return rule(*series, **params) if rule is not None else _analytic(primitive, series, params)
@@ -140,6 +140,10 @@ class Asymptotic(Operators):
 
 def _is_cut(found: Sequence[AsymptoticTerm], end: float, count: int) -> bool:
     return end < math.inf or found[-1].exponent >= found[0].exponent + count
+
+
+def _series_of(value: Any, count: int) -> Asymptotic:
+    return value if isinstance(value, Asymptotic) else _constant(value, count)
 
 
 def _constant(value: Any, count: int) -> Asymptotic:
@@ -511,7 +515,7 @@ def _jet_coefficients(
 
 
 def _at_infinity(primitive: Primitive, high: float, rest: Callable[[Asymptotic], Any]) -> Callable[..., Asymptotic]:
-    """The rule of an odd function that tends to `high`, at inf from which it differs by `rest`."""
+    """The rule of an odd function that tends to `high` at inf; `rest` is the function less its limit."""
 
     def rule(a: Asymptotic) -> Asymptotic:
         lead = a.terms[0] if a.terms else None
@@ -520,13 +524,9 @@ def _at_infinity(primitive: Primitive, high: float, rest: Callable[[Asymptotic],
         if lead.exponent % 2.0 or lead.logs or is_exact():
             raise NoLimitError(f"'{primitive.called}' of what is infinite on one side")
         limit = math.copysign(high, lead.c.sample)
-        return _add(Asymptotic.constant(limit, limit, a.count), _constant_or_series(rest(a), a.count))
+        return _add(Asymptotic.constant(limit, limit, a.count), _series_of(rest(a), a.count))
 
     return rule
-
-
-def _constant_or_series(value: Any, count: int) -> Asymptotic:
-    return value if isinstance(value, Asymptotic) else _constant(value, count)
 
 
 _RULES: Mapping[Primitive, Callable[..., Asymptotic]] = {
