@@ -359,6 +359,12 @@ def test_a_loop_without_end_is_an_error_at_once(source, run):
     assert time.perf_counter() - start < 5
 
 
+def test_a_place_in_a_number_is_an_error(run):
+    outcome = run("eval", "s = 0; for i in range(5000) { s = s + y[i] }; s", "y=1")
+    assert outcome.status == 1
+    assert "too many indices" in outcome.err
+
+
 def test_errors_of_loops_without_end_are_told(run):
     assert "index" in run("eval", "i = 0; while True { s = x[i]; i = i + 1 }; s", "x=[1,2,3]").err
     assert run("eval", "def f(s) { while True { s = s + 1; if s > 2000 { return s } } }\nf(x)", "x=1").status == 0

@@ -100,6 +100,8 @@ class TracedLoop:
         if item.lag is None or item.trace is not self.trace or isinstance(sequence, Traced):
             raise NotRecordableError("a place in a tensor depends on numbers of a round")
         require_plain(sequence)
+        if not arrays.shape(sequence):
+            raise NotRecordableError("a number has no places")
         counters, first = self.counters, self.counters.start + item.lag
         last, length = first + counters.step * (len(counters) - 1), arrays.shape(sequence)[0]
         if not (0 <= first < length and 0 <= last < length):
