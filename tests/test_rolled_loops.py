@@ -347,6 +347,7 @@ def test_an_intermediate_of_a_long_loop_is_retained(run):
         "s = x; while True { s = s + 1 }; s",
         "s = x; while s > 0 { s = s + 1; if s > 1e9 { break } }; s",
         "s = x; for i in range(1000000000000) { s = s + 1 }; s",
+        "s = x; for i in range(1000000000000000000000000000000) { s = s + 1 }; s",
         "ys = [x]; while 1 { ys.append(ys[-1]) }; sum(ys)",
     ],
 )

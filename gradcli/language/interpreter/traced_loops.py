@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from gradcli.errors import GradcliError, NotRecordableError
 from gradcli.language.interpreter.lists import ProgramList
 from gradcli.language.interpreter.machine import Evaluator
 from gradcli.language.interpreter.mutable_references import MutableReference
-from gradcli.language.interpreter.values import Value, as_tensor_or_number
+from gradcli.language.interpreter.values import Value, as_tensor_or_number, length_of
 from gradcli.language.names import scope as scope_of_program
 from gradcli.language.syntax import tree
 from gradcli.loops.body_tracing import Trace, Traced, TracedPath, example_of, require_plain
@@ -48,6 +49,8 @@ class TracedLoop:
     """A loop of which a round is being traced."""
 
     def __init__(self, machine: Evaluator, counters: range) -> None:
+        if length_of(counters) > sys.maxsize:
+            raise NotRolledError
         self.machine, self.counters = machine, counters
         self.trace = Trace(strict=machine.rolling == "late")
         self.counter = Traced(self.trace, self.trace.input(0.0).variable, float(counters.start), 0, counts=True)
