@@ -7,6 +7,7 @@ import itertools
 import json
 import math
 import random
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -22,9 +23,10 @@ from gradcli.arrays.flint import flint_arrays
 from gradcli.arrays.flint.balls import Balls, Number, UndecidedError, exact, from_text, precise, to_float
 from gradcli.arrays.flint.flint_arrays import MissingDigitsError
 from gradcli.arrays.flint.flint_names import of_numbers
-from gradcli.arrays.flint.missing_ball_functions import REASONS
+from gradcli.arrays.flint.missing_ball_functions import REASONS, REASONS_OF_FUNCTIONALS
 from gradcli.errors import GradcliError
 from gradcli.kinds.jets import Jet
+from gradcli.language.names import reference
 from gradcli.primitives import table
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.entries import exponential
@@ -342,6 +344,12 @@ def test_a_function_lacks_the_digits_that_ops_says_it_lacks(name: str) -> None:
     required = [p for p in table.known(name).parameters if p.default is None]
     with in_balls(256), pytest.raises(MissingDigitsError, match="': ball arithmetic has no "):
         table.known(name)(*[_given([[2.0, 0.5], [0.5, 3.0]])] * len(required))
+
+
+@pytest.mark.parametrize("name", sorted(REASONS_OF_FUNCTIONALS))
+def test_a_functional_lacks_the_digits_that_ops_says_it_lacks(run: Callable[..., Any], name: str) -> None:
+    program, *values = shlex.split(reference.find(name).operation.example or "")
+    assert "no proved digits" in run("eval", program, *values, "--digits", "20").err
 
 
 # The limits of the float range, which some functions mention, and a bound of counts.

@@ -1,17 +1,19 @@
 """The functions without a definition in ball arithmetic, and the missing operation that each would need."""
 
 REASONS = {
-    "brentq": "enclosed roots of functions",
     "cholesky": "Cholesky decomposition",
     "cond": "singular values; a norm of order 1, inf or 'fro' has digits",
     "eigh": "eigenvectors",
     "eigvalsh": "eigenvalues",
-    "nsum": "enclosed sums of series",
     "nextafter": "neighbours of a number",
-    "odeint": "enclosed solutions of differential equations",
     "qr": "QR decomposition",
-    "root": "enclosed roots of functions",
-    "solve_ivp": "enclosed solutions of differential equations",
     "svd": "singular vectors",
     "svdvals": "singular values",
+}
+
+# The same for functions of functions, which are no functions of the namespace.
+REASONS_OF_FUNCTIONALS = {
+    **dict.fromkeys(("brentq", "root"), "enclosed roots of functions"),
+    "nsum": "enclosed sums of series",
+    **dict.fromkeys(("odeint", "solve_ivp"), "enclosed solutions of differential equations"),
 }

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Annotated, Any, NamedTuple
 
-from gradcli.arrays.flint.missing_ball_functions import REASONS
+from gradcli.arrays.flint.missing_ball_functions import REASONS, REASONS_OF_FUNCTIONALS
 from gradcli.cli import help_pages
 from gradcli.cli import options as opt
 from gradcli.cli.command import Command
@@ -88,7 +88,9 @@ _ELSEWHERE = {"^": "**", "!": "factorial", "√": "sqrt", "∫": "integrate", "�
 
 _KEYWORDS = ("=", "if", "else", "for", "while", "lambda", "backward", "and", "or", "not")
 # The longest call that a list of functions shows, in characters, and the most functions that a description refers to.
-_MOST_USAGE, _MOST_RELATED = 26, 14
+_MOST_USAGE, _MOST_RELATED = 26, 12
+# What ball arithmetic would need for the functions without proved digits.
+_WITHOUT_DIGITS = REASONS | REASONS_OF_FUNCTIONALS
 
 # The statements of the language as they are written, and what they do.
 STATEMENTS = (
@@ -144,16 +146,23 @@ def _search(text: str) -> _Found:
         return _Found(())
     if text in _KEYWORDS:
         return _Found((), [row for row in STATEMENTS if re.search(rf"(?<!\w){re.escape(text)}(?!\w)", row[0])])
+    found = [e for e in reference.entries() if _has_all(words, (*_description(e), e.operator or "", e.subject))]
+    by_name = sorted(found, key=lambda e: not _has_all(words, _names(e)))
+    return _Found(by_name, [row for row in STATEMENTS if _has_all(words, row)])
 
-    def has_all(texts: Iterable[str]) -> bool:
-        known = " ".join(texts).casefold()
-        return all(re.search(rf"(?<![^\W_]){re.escape(word)}", known) for word in words)
 
-    def names(entry: Entry) -> tuple[str, ...]:
-        return (entry.operation.name, *entry.operation.aliases)
+def _has_all(words: Sequence[str], texts: Iterable[str]) -> bool:
+    """Whether each word begins a word of some texts."""
+    known = " ".join(texts).casefold()
+    return all(re.search(rf"(?<![^\W_]){re.escape(word)}", known) for word in words)
 
-    found = [e for e in reference.entries() if has_all((*names(e), e.operation.doc, e.operator or "", e.subject))]
-    return _Found(sorted(found, key=lambda e: not has_all(names(e))), [row for row in STATEMENTS if has_all(row)])
+
+def _names(entry: Entry) -> tuple[str, ...]:
+    return (entry.operation.name, *entry.operation.aliases)
+
+
+def _description(entry: Entry) -> tuple[str, ...]:
+    return (*_names(entry), entry.operation.doc)
 
 
 # The width of the titles of groups.
@@ -223,7 +232,7 @@ def _json(entry: Entry) -> dict[str, Any]:
         "derivative": operation.derivative,
         "domain": operation.domain,
         "edges": operation.edges,
-        "digits": operation.name not in REASONS,
+        "digits": operation.name not in _WITHOUT_DIGITS,
     }
 
 
@@ -256,13 +265,15 @@ def _describe(entry: Entry, environment: Environment) -> None:
 
 def _related(entry: Entry) -> str:
     """The functions in whose descriptions the name of a function is a word, where these are few."""
-    others = [e.operation.name for e in _search(entry.operation.name).entries if e is not entry]
+    word = entry.operation.name.casefold()
+    others = [e.operation.name for e in reference.entries() if e is not entry and _has_all([word], _description(e))]
     return ", ".join(others) if len(others) <= _MOST_RELATED else ""
 
 
 def _digits(name: str) -> str:
     """Whether a function has proved digits, and why not."""
-    return f"none: ball arithmetic has no {REASONS[name]}" if name in REASONS else "proved, with --digits"
+    lacking = _WITHOUT_DIGITS.get(name)
+    return f"none: ball arithmetic has no {lacking}" if lacking else "proved, with --digits"
 
 
 _PAGE_HEAD = """\
@@ -314,7 +325,7 @@ def _sections() -> Iterator[tuple[str, str]]:
     yield operators, _markdown(("operator", "function"), [(_code(o), _code(usage)) for o, usage in _operators()])
     edges = [(_code(e.operation.name), _prose(text)) for e in reference.entries() for text in e.operation.edges]
     yield at_edges, _markdown(("function", "convention"), edges)
-    lacking = [(_code(name), REASONS[name]) for name in sorted(REASONS)]
+    lacking = [(_code(name), reason) for name, reason in sorted(_WITHOUT_DIGITS.items())]
     yield without_digits, _markdown(("function", "ball arithmetic has no"), lacking)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.arrays.shapes import Shape, broadcast
-from gradcli.errors import EvaluationError
+from gradcli.errors import BackendError
 from gradcli.functionals.ode.solution import solve
 from gradcli.functionals.ode.system import System
 from gradcli.kinds.jets import Jet
@@ -51,8 +51,8 @@ def _keep(key: Hashable, found: Any) -> None:
 
 def _computed(xp: Any, given: Any, times: Any, *, system: System, **params: Any) -> Any:
     if is_exact():
-        raise EvaluationError(
-            "differential equations are solved in floats alone", hint="leave out --digits and the like"
+        raise BackendError(
+            "there are no proved digits of differential equations", hint="leave out --digits and the like"
         )
     np = arrays.numpy_namespace()
     given, times = (np.asarray(arrays.to_numpy(x), float) for x in (given, times))
