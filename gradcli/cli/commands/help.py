@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Annotated
 
 from gradcli.cli import help_pages
 from gradcli.cli import options as opt
-from gradcli.cli.command import Command
+from gradcli.cli.command import Command, command_named
 from gradcli.cli.commands import ops
 from gradcli.cli.main import COMMANDS
 from gradcli.cli.options import Field, fields
@@ -42,7 +41,7 @@ def run(options: HelpOptions, environment: Environment) -> ExitStatus:
     if topic is None:
         environment.write(help_pages.general_page(environment, COMMANDS))
     elif topic in COMMANDS:
-        declared = _declared(topic)
+        declared = command_named(topic)
         environment.write(help_pages.full_page(environment, topic, COMMANDS[topic], declared.options, declared.help))
     else:
         of_commands = _with_option(f"--{topic}")
@@ -54,18 +53,9 @@ def run(options: HelpOptions, environment: Environment) -> ExitStatus:
     return ExitStatus.SUCCESS
 
 
-def _declared(name: str) -> Command[opt.Options]:
-    command: Command[opt.Options] = import_module(f"gradcli.cli.commands.{name}").COMMAND
-    return command
-
-
-def _options(name: str) -> type:
-    return _declared(name).options
-
-
 def _with_option(option: str) -> dict[str, Field]:
     """The commands that have an option, and its declaration in each."""
-    declared = ((name, field) for name in COMMANDS for field in fields(_options(name)))
+    declared = ((name, field) for name in COMMANDS for field in fields(command_named(name).options))
     return {name: field for name, field in declared if getattr(field.declared, "name", None) == option}
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from typing import NamedTuple
 
+from gradcli.cli.command import command_named
 from gradcli.cli.options import Field, Option, argument, fields
 
 # The values of options that are paths, and the words that are files, as help pages name them.
@@ -40,7 +40,7 @@ def completed_commands(commands: Mapping[str, str], words: Mapping[str, Sequence
 
 
 def _command(name: str, summary: str, words: Sequence[str]) -> CompletedCommand:
-    options: type = import_module(f"gradcli.cli.commands.{name}").COMMAND.options
+    options: type = command_named(name).options
     found = [_option(field) for field in fields(options) if isinstance(field.declared, Option)]
     found += [Completed(option, None, text, None, False) for option, text in HELP.items()]
     expected = argument(options)
