@@ -9,8 +9,8 @@ from contextlib import suppress
 
 import typer
 
-# The most inputs that are kept, and bytes of the file from which it is looked at whether there are more.
-_MOST_INPUTS, _LOOKED_AT = 10_000, 2_000_000
+# A file of at least so many bytes is cut to its last inputs, of this number.
+_MAX_BYTES, _KEPT_INPUTS = 2_000_000, 5_000
 _OWNER_ALONE, _FOLDER_OF_OWNER = 0o600, 0o700
 
 
@@ -39,11 +39,11 @@ class HistoryFile:
             self._write(self._path, os.O_APPEND, _line(text))
 
     def _shorten(self) -> None:
-        """Drop the oldest inputs of a file that has too many."""
-        if not os.path.exists(self._path) or os.path.getsize(self._path) < _LOOKED_AT:
+        """Drop the oldest inputs of a file that is too large."""
+        if not os.path.exists(self._path) or os.path.getsize(self._path) < _MAX_BYTES:
             return
         beside = f"{self._path}.{os.getpid()}"
-        self._write(beside, os.O_TRUNC, "".join(map(_line, self.entries()[-_MOST_INPUTS // 2 :])))
+        self._write(beside, os.O_TRUNC, "".join(map(_line, self.entries()[-_KEPT_INPUTS:])))
         os.replace(beside, self._path)
 
     @staticmethod
