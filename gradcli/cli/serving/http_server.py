@@ -25,7 +25,8 @@ from gradcli.cli.serving.worker_processes import BusyError, Workers
 from gradcli.errors import UsageError
 
 _ADDRESS = "127.0.0.1"
-# What a browser may call this machine: a page of a stranger whose name leads here sends its own.
+# The names of the server in the Host header. A request with another may come from a web page whose domain name was
+# made to resolve to this machine (DNS rebinding).
 _HOSTS = ["127.0.0.1", "localhost"]
 # Bytes of a request, and seconds in which all of it must come.
 _LONGEST, _PATIENCE = 1_000_000, 10.0
@@ -114,7 +115,7 @@ async def _body(request: Request) -> bytes | None:
 
 
 def _refused(request: Request, token: str) -> Response | None:
-    """The answer to a request without the token, or from the page of a stranger."""
+    """The answer to a request without the token, or from a web page."""
     scheme, _, given = request.headers.get("authorization", "").partition(" ")
     if scheme.casefold() != "bearer" or not secrets.compare_digest(given.strip().encode(), token.encode()):
         return _error(401, "the token is missing or wrong", {"WWW-Authenticate": "Bearer"})
