@@ -49,16 +49,11 @@ def number_text(value: Any) -> str:
         return "yes" if value else "no"
     if type(value) in (float, int, str):
         return str(value)
-    import numpy as np
-
     if value.ndim == 0:
         return str(value)
     # Object arrays contain strings, the proved digits of numbers.
     as_it_is: Any = {"object": str} if value.dtype == object else None
-    text = np.array2string(
-        value, separator=", ", threshold=200, edgeitems=3, floatmode="unique", max_line_width=100, formatter=as_it_is
-    )
-    return str(text)
+    return _array_text(value, floatmode="unique", formatter=as_it_is)
 
 
 def _rounded_text(value: Any, precision: int) -> str:
@@ -67,15 +62,14 @@ def _rounded_text(value: Any, precision: int) -> str:
 
     if not getattr(value, "ndim", 0):
         return text(value)
+    return _array_text(value, formatter={"float_kind": text} if value.dtype.kind == "f" else None)
+
+
+def _array_text(value: Any, **options: Any) -> str:
+    """An array as text, of which the middle is left out if it is long."""
     import numpy as np
 
-    if value.dtype.kind != "f":
-        return str(np.array2string(value, separator=", ", threshold=200, edgeitems=3, max_line_width=100))
-    return str(
-        np.array2string(
-            value, separator=", ", threshold=200, edgeitems=3, max_line_width=100, formatter={"float_kind": text}
-        )
-    )
+    return str(np.array2string(value, separator=", ", threshold=200, edgeitems=3, max_line_width=100, **options))
 
 
 def plain(table: Table) -> str:
