@@ -106,15 +106,16 @@ def command_named(name: str) -> Command[Any]:
 
 def _options_of(commands: Collection[str], name: str) -> set[str]:
     """The options of a command; only those of help for an unknown command."""
-    return {*_HELP, *(_options(name) if name in commands else ())}
+    return {*_HELP, *(declared_options(name) if name in commands else ())}
 
 
 def _commands_with_option(commands: Iterable[str], option: str) -> list[str]:
     """The commands that have an option."""
-    return [name for name in commands if option in _options(name)]
+    return [name for name in commands if option in declared_options(name)]
 
 
-def _options(name: str) -> Mapping[str, Field]:
+def declared_options(name: str) -> Mapping[str, Field]:
+    """The options of a command by the names that they have on the command line."""
     options: type = command_named(name).options
     return _by_name(fields(options))
 

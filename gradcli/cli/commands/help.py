@@ -6,10 +6,10 @@ from typing import Annotated
 
 from gradcli.cli import help_pages
 from gradcli.cli import options as opt
-from gradcli.cli.command import Command, command_named
+from gradcli.cli.command import Command, command_named, declared_options
 from gradcli.cli.commands import ops
 from gradcli.cli.main import COMMANDS
-from gradcli.cli.options import Field, fields
+from gradcli.cli.options import Field
 from gradcli.cli.process.environment import Environment
 from gradcli.errors import ExitStatus
 
@@ -55,8 +55,8 @@ def run(options: HelpOptions, environment: Environment) -> ExitStatus:
 
 def _with_option(option: str) -> dict[str, Field]:
     """The commands that have an option, and its declaration in each."""
-    declared = ((name, field) for name in COMMANDS for field in fields(command_named(name).options))
-    return {name: field for name, field in declared if getattr(field.declared, "name", None) == option}
+    declared = {name: declared_options(name) for name in COMMANDS}
+    return {name: options[option] for name, options in declared.items() if option in options}
 
 
 COMMAND = Command(HelpOptions, run, _HELP)
