@@ -33,6 +33,9 @@ CELLS = [
     "%gradcli eval 'log(x' --max-seconds 5",
     "%gradcli nonsense",
     "%gradcli eval 'x/u'",
+    "brief = %gradcli diff 'x**2' -j\nbrief['derivatives']",
+    "import os, tempfile\npath = tempfile.mkdtemp() + '/line.svg'\n%gradcli plot 'u' u=0..1 -o {path}\nos.path.getsize(path) > 0",
+    "%gradcli plot --help-all",
 ]  # fmt: skip
 
 
@@ -86,6 +89,12 @@ def test_formulas_are_displayed(outputs):
 def test_pictures_are_displayed(outputs):
     for cell in ("%gradcli plot", "%gradcli graph", "gradcli.plot"):
         assert "<svg" in of(outputs, cell, "image/svg+xml")
+
+
+def test_short_options_and_help_display_nothing_else(outputs):
+    assert of(outputs, "brief = ") == "{'x': '2*x'}"
+    assert of(outputs, "import os") == "True"
+    assert of(outputs, "%gradcli plot --help-all", "stdout").startswith("gradcli plot PROGRAM")
 
 
 def test_fits_are_displayed(outputs):

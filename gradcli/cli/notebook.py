@@ -21,6 +21,8 @@ from gradcli.errors import ExitStatus
 
 # The picture of a command that was asked for none is drawn for the notebook.
 _PICTURE = "notebook.svg"
+# The options for JSON and for help, beside which nothing is displayed.
+_AS_PRINTED = {"--json", "-j", "--help", "--help-all"}
 _USAGE = "%gradcli eval 'log(x**q)' q=3, or %%gradcli eval q=3 with the program in the lines below"
 
 
@@ -90,10 +92,10 @@ class _Display(NamedTuple):
 
 
 def _display_of(command: str, words: Sequence[str]) -> _Display:
-    named = {word.partition("=")[0] for word in words if word.startswith("--")}
-    if "--json" in named or {"--help"} & named:
+    named = {word.partition("=")[0] for word in words if word.startswith("-")}
+    if named & _AS_PRINTED or [*words] == ["-h"]:
         return _Display([], _parsed)
-    if command == "plot" and "--output" not in named:
+    if command == "plot" and not {"--output", "-o"} & named:
         return _Display(["--output", _PICTURE], lambda done: _svg(done.saved[_PICTURE].decode()))
     if command == "graph" and "--to" not in named:
         return _Display(["--to", "svg"], lambda done: _svg(done.out))
