@@ -509,7 +509,22 @@ def test_a_mistake_while_it_is_typed(workspace, text, message, marked):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "lgo", "log(x", "log(", "1 +", "zz", "f(2) + x", "def g(x):", "y = @da", ":dif", "g(t) = a*t", "x y", "sin(x"],
+    [
+        "",
+        "lgo",
+        "log(x",
+        "log(",
+        "1 +",
+        "zz",
+        "f(2) + x",
+        "def g(x):",
+        "y = @da",
+        ":dif",
+        ": diff x",
+        "g(t) = a*t",
+        "x y",
+        "sin(x",
+    ],
 )
 def test_what_is_only_unfinished_is_no_mistake(workspace, text):
     assert live_checks.mistake(text, len(text), workspace) is None

@@ -49,20 +49,25 @@ def names() -> list[str]:
 
 def run(session: Session, text: str) -> None:
     """Run a `:` command, written with the colon. Raises what the command raises."""
-    name, rest = _divided(text)
+    name, rest = divided(text)
     if name in OWN:
         _OWN[name](session, rest)
         return
     if name not in names():
-        known = names()
-        if name in _FIRST:
-            raise UsageError(f"this version of gradcli has no command '{name}'", hint=":help lists the commands")
-        raise UsageError(f"there is no command ':{name}'", hint=did_you_mean(name, known, ":help lists the commands"))
+        raise unknown_command(name)
     if _run_command(session, name, rest) and name != "ops" and "--help" not in rest:
         session.transcript.append(text)
 
 
-def _divided(text: str) -> tuple[str, str]:
+def unknown_command(name: str) -> UsageError:
+    """The error of a name that is none of a `:` command."""
+    hint = ":help lists the commands"
+    if name in _FIRST:
+        return UsageError(f"this version of gradcli has no command '{name}'", hint=hint)
+    return UsageError(f"there is no command ':{name}'", hint=did_you_mean(name, names(), hint))
+
+
+def divided(text: str) -> tuple[str, str]:
     """The name of a `:` command, and what stands behind it."""
     name, _, rest = text[1:].lstrip().partition(" ")
     return name, rest.strip()

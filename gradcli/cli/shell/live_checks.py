@@ -13,7 +13,7 @@ from gradcli.cli.process.environment import Environment
 from gradcli.cli.shell import colon_commands
 from gradcli.cli.shell.typed_text import closing_brackets, is_command
 from gradcli.cli.shell.workspace import Definition, Workspace, names_read, place_in, reads_file
-from gradcli.errors import GradcliError, Span, UsageError, did_you_mean
+from gradcli.errors import GradcliError, Span
 from gradcli.language.names import reference, scope
 from gradcli.language.syntax import parse, tree
 
@@ -84,12 +84,12 @@ def _check_values(module: tree.Module, values: set[str]) -> None:
 
 
 def _check_command(text: str) -> None:
-    name = text.lstrip()[1:].split(" ")[0]
-    known = colon_commands.names()
-    if name not in known:
+    name, _ = colon_commands.divided(text.strip())
+    if name not in colon_commands.names():
         start = text.index(":")
-        hint = did_you_mean(name, known, ":help lists the commands")
-        raise UsageError(f"there is no command ':{name}'", hint=hint, span=Span(start, start + 1 + len(name)))
+        error = colon_commands.unknown_command(name)
+        error.span = Span(start, text.index(name, start + 1) + len(name))
+        raise error
 
 
 def function_at(text: str, cursor: int, is_function: Callable[[str], bool]) -> str | None:
