@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from textwrap import wrap
-from typing import Any
 
 from gradcli.cli.options import LIMITS, OUTPUT, Field, Option, argument, fields
 from gradcli.cli.process.environment import Environment
@@ -185,10 +183,4 @@ def _wrapped(text: str, width: int) -> list[str]:
 def width(environment: Environment) -> int:
     """The width to write in, that of the terminal where there is one."""
     said = environment.variables.get("COLUMNS", "")
-    if said.isdecimal() and int(said):
-        return int(said)
-    stdout: Any = environment.stdout
-    try:
-        return os.get_terminal_size(stdout.fileno()).columns or _WIDTH
-    except (OSError, ValueError, AttributeError):
-        return _WIDTH
+    return int(said) if said.isdecimal() and int(said) else environment.columns or _WIDTH

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -239,7 +238,7 @@ def _path(rest: str, name: str) -> str:
 def _help(session: Session, rest: str) -> None:
     name = rest.removeprefix(":").strip(" '\"")
     if not name:
-        columns = shutil.get_terminal_size().columns if session.environment.for_terminal else _HELP_COLUMNS
+        columns = session.environment.columns or _HELP_COLUMNS
         session.environment.write("".join(f"{line}\n" for line in _help_lines(columns)))
     elif name in OWN:
         session.environment.write(f":{name}  {OWN[name]}\n")
