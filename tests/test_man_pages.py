@@ -8,14 +8,13 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from gradcli import __version__
 from gradcli.cli import help_pages
-from gradcli.cli.command import Command
+from gradcli.cli.command import Command, command_named
 from gradcli.cli.main import COMMANDS
 from gradcli.cli.options import argument
 
@@ -38,8 +37,7 @@ def pages() -> dict[str, str]:
     """The text of each page by the name of its file."""
     found = {"gradcli.1": "\n".join([*_general(), ""])}
     for name, summary in COMMANDS.items():
-        command: Command = import_module(f"gradcli.cli.commands.{name}").COMMAND
-        found[f"gradcli-{name}.1"] = "\n".join([*_of_command(name, summary, command), ""])
+        found[f"gradcli-{name}.1"] = "\n".join([*_of_command(name, summary, command_named(name)), ""])
     return found
 
 
