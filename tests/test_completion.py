@@ -94,16 +94,17 @@ def test_what_is_completed(terminal, shell):
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
-def test_a_key_takes_less_than_50_ms(run, tmp_path):
+def test_a_key_starts_no_process(run, tmp_path):
     (tmp_path / "script").write_text(run("completion", "bash").out)
     code = (
         "source ./script; COMP_LINE='gradcli ops log'; COMP_POINT=${#COMP_LINE}; COMP_WORDS=(gradcli ops log); COMP_CWORD=2\n"
-        "for i in {1..20}; do _gradcli; done; echo ${#COMPREPLY[@]}"
+        "_gradcli; echo ${#COMPREPLY[@]}"
     )
-    start = time.perf_counter()
-    done = subprocess.run(["bash", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    bash = shutil.which("bash")
+    nowhere = {"PATH": str(tmp_path / "nothing")}
+    done = subprocess.run([bash, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True, env=nowhere)
     assert int(done.stdout) > 5
-    assert (time.perf_counter() - start) / 20 < 0.05
+    assert done.stderr == ""
 
 
 def test_the_script_of_powershell_has_every_command(run):

@@ -352,12 +352,12 @@ def test_an_intermediate_of_a_long_loop_is_retained(run):
     ],
 )
 def test_a_loop_without_end_is_an_error_at_once(source, run):
-    start = time.perf_counter()
+    start = time.process_time()
     outcome = run("eval", source, "x=1")
     assert outcome.status == 1
     assert "a loop may not end" in outcome.err
     # Two million steps take ten times as long.
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_a_place_in_a_number_is_an_error(run):
