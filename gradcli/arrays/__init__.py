@@ -2,8 +2,8 @@
 
 Begin with `protocol`, what a namespace is, `backends`, the list of libraries, and `numpy_arrays`, a namespace.
 
-An *array* here is a Python number or an array of a library. A Python float, bool or int stands for a 0-d array of dtype
-float64, bool or int64. 0-d results of these dtypes are returned as Python numbers, so that scalar computations do not
+An *array* here is a Python number or an array of a library. A Python float, complex, bool or int stands for a 0-d array
+of dtype float64, complex128, bool or int64. 0-d results of these dtypes are returned as Python numbers, so that scalar computations do not
 pay the overhead of an array library.
 """
 
@@ -22,10 +22,14 @@ from gradcli.arrays.dtypes import (
     PYTHON_NUMBERS,
     Array,
     check_dtype,
+    complex_dtype,
     default_dtype,
     dtype_name,
     epsilon,
+    is_complex,
     is_floating,
+    is_inexact,
+    real_dtype,
     set_default_dtype,
     shape,
     size,
@@ -60,6 +64,7 @@ __all__ = [
     "backend_of",
     "check_dtype",
     "chosen_namespace",
+    "complex_dtype",
     "default_dtype",
     "default_namespace",
     "dtype_name",
@@ -67,9 +72,12 @@ __all__ = [
     "floats",
     "foreign_namespace",
     "in_default_namespace",
+    "is_complex",
     "is_floating",
+    "is_inexact",
     "namespace_of",
     "numpy_namespace",
+    "real_dtype",
     "set_default_dtype",
     "shape",
     "size",
@@ -88,13 +96,13 @@ def asarray(value: object, dtype: str | None = None) -> Array:
     """Convert a number, a nested sequence of numbers or an array to an array; a mutable `value` is copied.
 
     An array of another library stays in that library. Raises ShapeError for nested lists of unequal lengths and
-    EvaluationError for values that are not real numbers.
+    EvaluationError for values that are not numbers, and for complex ones if `dtype` is real.
     """
     if type(value) in PYTHON_NUMBERS and dtype in (None, "float64"):
         return value if dtype is None else _float(value)
     foreign = foreign_namespace((value,))
     if foreign is not None:
-        _check_real(dtype_name(value))
+        _check_parts(dtype_name(value), dtype)
         return foreign.asarray(foreign.copy(value), dtype)
     numpy = numpy_namespace()
     try:
@@ -103,7 +111,8 @@ def asarray(value: object, dtype: str | None = None) -> Array:
             array = numpy.array(value)
             if array.dtype.kind == "O" and all(hasattr(item, "__float__") for item in array.flat):
                 array = numpy.array(value, dtype=dtype)
-            if array.dtype.kind in "fiub" and dtype is not None:
+            if array.dtype.kind in "fiubc" and dtype is not None:
+                _check_parts(str(array.dtype), dtype)
                 array = array.astype(dtype, copy=False)
     except (ValueError, TypeError) as error:
         if "inhomogeneous" in str(error):
@@ -119,22 +128,23 @@ def asarray(value: object, dtype: str | None = None) -> Array:
         raise EvaluationError(
             f"cannot make an array of numbers from {type(value).__name__}, which raises {what}"
         ) from error
-    if array.dtype.kind not in "fiub":
-        raise _not_real(array.dtype)
+    if array.dtype.kind not in "fiubc":
+        raise EvaluationError(f"cannot make an array of numbers from {array.dtype} values")
     return tidy(array)
 
 
-def _check_real(dtype: str) -> None:
-    """Raise EvaluationError for a complex dtype, because libraries would silently drop the imaginary parts."""
-    if dtype.startswith("complex"):
-        raise _not_real(dtype)
-
-
-def _not_real(dtype: Any) -> EvaluationError:
-    return EvaluationError(f"cannot make an array of real numbers from {dtype} values")
+def _check_parts(dtype: str, wanted: str | None) -> None:
+    """Raise EvaluationError for a conversion from complex to real, because libraries would drop the imaginary parts."""
+    if dtype.startswith("complex") and not (wanted or dtype).startswith("complex"):
+        raise EvaluationError(
+            f"cannot make an array of real numbers from {dtype} values",
+            hint="real(z) is the real part, abs(z) the modulus",
+        )
 
 
 def _float(number: Any) -> float:
+    if type(number) is complex:
+        _check_parts("complex128", "float64")
     try:
         return float(number)
     except OverflowError:
@@ -148,7 +158,7 @@ def astype(array: Array, dtype: str) -> Array:
     foreign = foreign_namespace((array,))
     if foreign is None:
         return asarray(array, dtype)
-    _check_real(dtype_name(array))
+    _check_parts(dtype_name(array), dtype)
     return foreign.astype(array, dtype)
 
 
@@ -203,7 +213,9 @@ def zeros(shape: Shape, dtype: str, namespace: Namespace | None = None) -> Array
 
 
 def zeros_like(array: Array) -> Array:
-    return 0.0 if type(array) in PYTHON_NUMBERS else zeros(shape(array), dtype_name(array), foreign_namespace((array,)))
+    if type(array) in PYTHON_NUMBERS:
+        return 0j if type(array) is complex else 0.0
+    return zeros(shape(array), dtype_name(array), foreign_namespace((array,)))
 
 
 def ones_like(array: Array) -> Array:

@@ -11,13 +11,26 @@ from gradcli.arrays.shapes import ElementCount, Shape
 from gradcli.errors import EvaluationError, UsageError
 
 Array = Any
-PYTHON_NUMBERS = frozenset({float, bool, int, ElementCount})
+PYTHON_NUMBERS = frozenset({float, bool, int, complex, ElementCount})
 DTYPES = ("float64", "float32")
 # The dtypes whose 0-d values are Python numbers.
-_OF_PYTHON = frozenset({"float64", "bool", "int64"})
+_OF_PYTHON = frozenset({"float64", "bool", "int64", "complex128"})
 # Machine epsilon of common dtypes, so that NumPy is not loaded for them, and of bfloat16, which NumPy lacks.
-_EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "bfloat16": 2.0**-7}
-_PLAIN_DTYPES: dict[type, str] = {float: "float64", int: "int64", ElementCount: "int64", bool: "bool"}
+_EPSILON = {
+    "float64": 2.0**-52,
+    "float32": 2.0**-23,
+    "bfloat16": 2.0**-7,
+    "complex128": 2.0**-52,
+    "complex64": 2.0**-23,
+}
+_PLAIN_DTYPES: dict[type, str] = {
+    float: "float64",
+    int: "int64",
+    ElementCount: "int64",
+    bool: "bool",
+    complex: "complex128",
+}
+_PARTS = {"complex128": "float64", "complex64": "float32"}
 
 
 def shape(array: Array) -> Shape:
@@ -59,6 +72,26 @@ def is_floating(array: Array) -> bool:
     return type(array) is float or dtype_name(array).startswith("float")
 
 
+def is_complex(array: Array) -> bool:
+    """Whether the dtype is complex."""
+    return type(array) is not float and dtype_name(array).startswith("complex")
+
+
+def is_inexact(array: Array) -> bool:
+    """Whether the dtype is floating or complex, so that derivatives by the elements exist."""
+    return type(array) is float or dtype_name(array).startswith(("float", "complex"))
+
+
+def real_dtype(dtype: str) -> str:
+    """The dtype of the real and imaginary parts of a complex dtype; another dtype unchanged."""
+    return _PARTS.get(dtype, dtype)
+
+
+def complex_dtype(dtype: str) -> str:
+    """The complex dtype whose parts have a floating dtype; complex128 for integers and truth values."""
+    return dtype if dtype in _PARTS else "complex64" if dtype == "float32" else "complex128"
+
+
 @cache
 def epsilon(dtype: str) -> float:
     """The distance from 1 to the next number of a floating dtype; 0 for bool and integers, which are not rounded."""
@@ -70,7 +103,7 @@ def epsilon(dtype: str) -> float:
 
 
 def tidy(array: Array) -> Array:
-    """Normalise a result: 0-d arrays of dtype float64, bool or int64 become Python numbers."""
+    """Normalise a result: 0-d arrays of dtype float64, complex128, bool or int64 become Python numbers."""
     if type(array) in PYTHON_NUMBERS or array.ndim:
         return array
     return array.item() if dtype_name(array) in _OF_PYTHON else array[()]

@@ -140,6 +140,10 @@ def cbrt(x: float) -> float:
     return corrected
 
 
+def complex_from_parts(real: float, imag: float) -> complex:
+    return complex(real, imag)
+
+
 def floor_divide(x: float, y: float) -> float:
     return divide(x, y) if y == 0 else float(x // y)
 

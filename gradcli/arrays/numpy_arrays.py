@@ -21,7 +21,7 @@ from gradcli import limits
 from gradcli.arrays import dtypes, scipy_special, spellings
 from gradcli.arrays.backends import Device
 from gradcli.arrays.definitions import common_definitions
-from gradcli.arrays.dtypes import PYTHON_NUMBERS, default_dtype, dtype_name
+from gradcli.arrays.dtypes import PYTHON_NUMBERS, complex_dtype, default_dtype, dtype_name
 from gradcli.arrays.memory import host, out_of_memory
 from gradcli.errors import GradcliError
 
@@ -65,6 +65,7 @@ np.empty(2**24, "uint8")
 
 _namespace = sys.modules[__name__]
 _NUMBERS = frozenset({float, int})
+_CHARS: dict[type, str] = {bool: "?", complex: "D"}
 _FLOAT64 = np.dtype("float64")
 _add_reduce: Any = np.add.reduce
 # For smaller x, 1/(1 + exp(-x)) rounds to exp(x); for larger x, exp(-x) is finite, also in float32.
@@ -141,7 +142,7 @@ def synchronise() -> None:
 
 
 def promoted(operands: Sequence[Array], *, truths: bool) -> Sequence[Array]:
-    """The operands, with integers beside float32 converted to float32, where NumPy would promote both to float64.
+    """The operands, with integers beside float32 or complex64 converted to float32, where NumPy would promote to doubles.
 
     Truth values are kept if `truths`, and else become the numbers 0 and 1.
     """
@@ -152,17 +153,17 @@ def promoted(operands: Sequence[Array], *, truths: bool) -> Sequence[Array]:
     else:
         # The most frequent case.
         return operands
-    chars = {"?" if type(o) is bool else o.dtype.char for o in operands if type(o) not in _NUMBERS}
+    chars = {_CHARS.get(type(o)) or o.dtype.char for o in operands if type(o) not in _NUMBERS}
     if "?" in chars and not truths:
         operands = _as_numbers(operands, chars)
-    if "f" not in chars or "d" in chars or chars.isdisjoint("ilqILQ"):
+    if chars.isdisjoint("fF") or not chars.isdisjoint("dD") or chars.isdisjoint("ilqILQ"):
         return operands
     return [o if type(o) in PYTHON_NUMBERS or o.dtype.kind not in "iu" else o.astype("float32") for o in operands]
 
 
 def _as_numbers(operands: Sequence[Array], chars: Set[str]) -> Sequence[Array]:
     """The operands, with truth values converted to the floating dtype of the others, or to the default dtype."""
-    dtype = "float64" if "d" in chars else "float32" if "f" in chars else default_dtype()
+    dtype = "float64" if not chars.isdisjoint("dD") else "float32" if not chars.isdisjoint("fF") else default_dtype()
     return [tidy(np.asarray(o, dtype)) if dtype_name(o) == "bool" else o for o in operands]
 
 
@@ -322,6 +323,14 @@ def contraction_steps(shapes: Sequence[tuple[int, ...]], *, subscripts: str) -> 
     operands = [np.broadcast_to(0.0, shape) for shape in shapes]
     steps: Sequence[tuple[int, ...]] = np.einsum_path(subscripts, *operands, optimize=True)[0][1:]
     return steps
+
+
+def complex_from_parts(real: Array, imag: Array) -> Array:
+    """The complex numbers with these parts, which real + 1j*imag would turn into nan where one of them is infinite."""
+    real, imag = np.broadcast_arrays(real, imag)
+    made = np.empty(real.shape, complex_dtype(str(np.result_type(real, imag))))
+    made.real, made.imag = real, imag
+    return made
 
 
 def searchsorted(ordered: Array, values: Array, *, side: Any = "left") -> Array:

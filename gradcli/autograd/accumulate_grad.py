@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from gradcli.arrays.shapes import Shape
+from gradcli.autograd.cotangents import conjugated
 from gradcli.autograd.hooks import Hooks
 from gradcli.autograd.node import Node
 from gradcli.primitives.node_name import NodeName
@@ -44,8 +45,8 @@ class AccumulateGrad(Node):
     ) -> Sequence[Any]:
         (cotangent,) = cotangents
         if cotangent is not None:
-            leaf = self.variable
-            leaf.accumulate_grad(cotangent if hasattr(cotangent, "made") else leaf.made(cotangent), lift is not None)
+            leaf, gradient = self.variable, conjugated(cotangent)
+            leaf.accumulate_grad(gradient if hasattr(gradient, "made") else leaf.made(gradient), lift is not None)
         return ()
 
     def shape_of(self, _number: int) -> Shape:

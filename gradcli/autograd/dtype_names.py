@@ -10,12 +10,14 @@ from gradcli import arrays
 from gradcli.errors import CallError, GradcliError
 
 # The dtypes of Python's types, and PyTorch's names of dtypes that differ from the names here.
-_TYPES = {float: "float64", int: "int64"}
+_TYPES = {float: "float64", int: "int64", complex: "complex128"}
 _OTHER_NAMES = {
     "float": "float32",
     "double": "float64",
     "half": "float16",
     "long": "int64",
+    "cfloat": "complex64",
+    "cdouble": "complex128",
     "int": "int32",
     "short": "int16",
     # The names of tensor types.
@@ -30,6 +32,8 @@ _OTHER_NAMES = {
     "BoolTensor": "bool",
 }
 _BYTES = {
+    "complex128": 16,
+    "complex64": 8,
     "float64": 8,
     "float32": 4,
     "float16": 2,
@@ -47,7 +51,6 @@ class Dtype(str):
 
     __slots__ = ()
     __hash__ = str.__hash__
-    is_complex = False
 
     def __eq__(self, other: object) -> bool:
         return str.__eq__(self, other if isinstance(other, str) else canonical_dtype(other) or "")
@@ -58,6 +61,10 @@ class Dtype(str):
     @property
     def is_floating_point(self) -> bool:
         return self.startswith("float")
+
+    @property
+    def is_complex(self) -> bool:
+        return self.startswith("complex")
 
     @property
     def is_signed(self) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from gradcli import arrays, limits
 from gradcli.autograd.accumulate_grad import AccumulateGrad
 from gradcli.autograd.ancestors import ancestors
+from gradcli.autograd.cotangents import all_conjugated, conjugated
 from gradcli.autograd.hooks import Attached, Hooks, checked, replaced
 from gradcli.autograd.modes import current_span, grad_enabled
 from gradcli.autograd.node import Edge, GradientEdge, Node, next_sequence, recorders
@@ -155,7 +156,9 @@ class BackwardPass:
         if self.budget is not None:
             self.budget.charge_steps(_PASS)
         self.roots = [root_of(root) for root in roots]
-        self.seeds = [seed_of(i, root, g, create_graph) for i, (root, g) in enumerate(zip(self.roots, gradients))]
+        self.seeds = [
+            conjugated(seed_of(i, root, g, create_graph)) for i, (root, g) in enumerate(zip(self.roots, gradients))
+        ]
         # A seed with zeros, such as a unit vector for a row of a Jacobian: its zeros mean that the element is not asked
         # for.
         self.partial = any(r.shape and not assume(not_equal(constant(s), 0)) for r, s in zip(self.roots, self.seeds))
@@ -281,8 +284,11 @@ class BackwardPass:
             return self._pull(node, cotangents)
         cotangents = self._after_prehooks(attached, cotangents)
         pulled = self._pull(node, cotangents)
-        for hook in tuple(attached.after.values()):
-            pulled = self._plain(replaced(hook, pulled, self._tensors(pulled), self._tensors(cotangents)))
+        if attached.after:
+            shown, of_outputs = all_conjugated(pulled), self._tensors(all_conjugated(cotangents))
+            for hook in tuple(attached.after.values()):
+                shown = self._plain(replaced(hook, shown, self._tensors(shown), of_outputs))
+            pulled = all_conjugated(shown)
         return pulled
 
     def _pull(self, node: Node, cotangents: Sequence[Any]) -> Sequence[Any]:
@@ -333,19 +339,23 @@ class BackwardPass:
         for number, reference in attached.retained.items():
             retained = reference()
             if retained is not None and cotangents[number] is not None:
-                retained.accumulate_grad(self._as_tensor(cotangents[number]), self.create_graph)
+                retained.accumulate_grad(self._as_tensor(conjugated(cotangents[number])), self.create_graph)
 
     def _after_hooks(self, hooks: Hooks, cotangent: Any) -> Any:
+        gradient = conjugated(cotangent)
         for hook in tuple(hooks.values()):
-            replacement = hook(None if cotangent is None else self._as_tensor(cotangent))
+            replacement = hook(None if gradient is None else self._as_tensor(gradient))
             if replacement is not None:
-                (cotangent,) = self._plain([checked(hook, replacement, cotangent)])
-        return cotangent
+                (gradient,) = self._plain([checked(hook, replacement, gradient)])
+        return conjugated(gradient)
 
     def _after_prehooks(self, attached: Attached, cotangents: Sequence[Any]) -> Sequence[Any]:
+        if not attached.before:
+            return cotangents
+        gradients: Sequence[Any] = all_conjugated(cotangents)
         for hook in tuple(attached.before.values()):
-            cotangents = self._plain(replaced(hook, cotangents, self._tensors(cotangents)))
-        return cotangents
+            gradients = self._plain(replaced(hook, gradients, self._tensors(gradients)))
+        return all_conjugated(gradients)
 
     def _end_leaves(self, node: Node) -> None:
         """Accumulate the gradients of those leaves with hooks that are complete after the visit of `node`."""
@@ -364,7 +374,7 @@ class BackwardPass:
             return []
         for leaf, cotangent in self.leaves.items():
             self.leaves[leaf] = self._after_hooks_of_leaf(leaf, cotangent)
-        return self._tensors([as_gradient(self._found(target), target) for target in self.targets or ()])
+        return self._tensors([as_gradient(conjugated(self._found(target)), target) for target in self.targets or ()])
 
     def _after_hooks_of_leaf(self, leaf: TensorBase, cotangent: Any) -> Any:
         node = leaf._accumulator
@@ -381,7 +391,7 @@ class BackwardPass:
             (cotangent,) = self._after_prehooks(node.attached, [cotangent])
         if cotangent is None:
             return
-        gradient = as_gradient(cotangent, leaf)
+        gradient = as_gradient(conjugated(cotangent), leaf)
         leaf.accumulate_grad(gradient, self.create_graph)
         if node is None:
             return

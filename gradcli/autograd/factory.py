@@ -54,7 +54,10 @@ def _dtype_of(data: Any) -> str | None:
         or (type(data) not in arrays.PYTHON_NUMBERS and arrays.is_array(data))
     ):
         return None
-    return default if arrays.is_floating(arrays.asarray(data)) else None
+    array = arrays.asarray(data)
+    if arrays.is_complex(array):
+        return arrays.complex_dtype(default)
+    return default if arrays.is_floating(array) else None
 
 
 def new_leaf(

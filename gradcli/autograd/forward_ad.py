@@ -69,7 +69,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         )
     for given, what in ((tensor, "primal"), (tangent, "tangent")):
         expect(given, Tensor, f"the {what} of a dual is a Tensor")
-        if not arrays.is_floating(given.inner):
+        if not arrays.is_inexact(given.inner):
             raise DtypeError(f"Expected {what} to be floating point or complex, but got: {given.dtype}")
     if isinstance(tensor, Dual):
         raise DifferentiationError(

@@ -267,7 +267,7 @@ def _attached(
     node: FunctionNode | None,
 ) -> Tensor:
     given, dirty = among(output, inputs), among(output, context.dirty_tensors)
-    if not arrays.is_floating(output.inner) or among(output, context.non_differentiable):
+    if not arrays.is_inexact(output.inner) or among(output, context.non_differentiable):
         node = None
     if dirty:
         _changed(output, number, count, given, node)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape, broadcast
+from gradcli.autograd.cotangents import conjugated
 from gradcli.autograd.node import RELEASED, Edge, Node
 from gradcli.autograd.packed_tensors import Pack, Packed, SavedTensor, Unpack, restored
 from gradcli.autograd.primitive_node import fit
@@ -177,7 +178,7 @@ class FunctionNode(Node):
         mask: Any,
         masks: list[Any] | None = None,
     ) -> Sequence[Any]:
-        grads = [_cotangent(c, zeros) for c, zeros in zip(cotangents, self.zeros)]
+        grads = [_cotangent(conjugated(c), zeros) for c, zeros in zip(cotangents, self.zeros)]
         returned = self.function.pulled_back(self.context, *grads)
         gradients = returned if isinstance(returned, tuple) else (returned,)
         if len(gradients) > len(self.edges) and all(g is None for g in gradients[len(self.edges) :]):
@@ -209,7 +210,7 @@ class FunctionNode(Node):
                 f"Function {self.name} returned an invalid gradient at index {i} - "
                 f"got {list(have)} but expected shape compatible with {list(shape)}"
             )
-        value = fit(value, self.inputs[i])
+        value = fit(conjugated(value), self.inputs[i])
         if differentiable:
             return value
         return value.inner if isinstance(value, Tensor) and not value.dual else value

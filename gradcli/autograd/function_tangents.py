@@ -74,7 +74,7 @@ def _give_tangents(function: Any, context: FunctionCtx, inputs: Sequence[Any], o
     for i, (output, tangent) in enumerate(zip(outputs, found)):
         if not isinstance(output, Tensor):
             continue
-        if not arrays.is_floating(output.inner) or among(output, context.non_differentiable):
+        if not arrays.is_inexact(output.inner) or among(output, context.non_differentiable):
             if tangent is not None:
                 raise DifferentiationError(_CONSTANT.format(i))
         elif tangent is not None:
@@ -95,7 +95,7 @@ def _give_tangents(function: Any, context: FunctionCtx, inputs: Sequence[Any], o
 
 def _given(value: Any, context: FunctionCtx) -> Tensor | None:
     """The tangent of an input; zeros for a floating tensor without one, None if those are not to be materialised."""
-    if not isinstance(value, Tensor) or not arrays.is_floating(value.inner):
+    if not isinstance(value, Tensor) or not arrays.is_inexact(value.inner):
         return None
     if isinstance(value, Dual):
         return value.tangent

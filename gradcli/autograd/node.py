@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
+from gradcli.autograd.cotangents import all_conjugated
 from gradcli.autograd.hooks import Attached, Hook, HookHandle
 from gradcli.autograd.modes import grad_enabled, span_now
 from gradcli.errors import CallError, DifferentiationError, Span
@@ -105,12 +106,13 @@ class Node:
         wanted = [edge is not None for edge in self.edges]
         with arrays.quiet():
             pulled = self.pull(
-                [g if g is None or recorded or g.dual else g.inner for g in gradients],
+                all_conjugated([g if g is None or recorded or g.dual else g.inner for g in gradients]),
                 wanted,
                 lift=made if recorded else None,
                 guarded=self.guarded,
                 mask=None,
             )
+        pulled = all_conjugated(pulled)
         found = tuple(p if p is None or made is None or hasattr(p, "made") else made(p) for p in pulled)
         return found[0] if len(found) == 1 else found
 

@@ -307,7 +307,8 @@ def _keep_constants(saved: list[Any], versions: Sequence[int | None], needs: Sav
 def fit(cotangent: Any, like: Any) -> Any:
     """A cotangent unbroadcast to an operand.
 
-    It is summed over broadcast axes, and over the rows of a batch that share the operand.
+    It is summed over broadcast axes, and over the rows of a batch that share the operand. Of the cotangent of a real
+    operand only the real part matters.
     """
     if type(cotangent) is float and type(like) is float:
         return cotangent
@@ -315,7 +316,18 @@ def fit(cotangent: Any, like: Any) -> Any:
     if isinstance(cotangent, Kind) and (not isinstance(cotangent, TensorBase) or isinstance(cotangent.inner, Kind)):
         cotangent = sum_over_rows(cotangent, like)
     shape = like.shape if type(like) is ShapeOnly else arrays.shape(like)
-    return cotangent if arrays.shape(cotangent) == shape else sum_to(cotangent, shape)
+    if arrays.shape(cotangent) != shape:
+        cotangent = sum_to(cotangent, shape)
+    if arrays.is_complex(cotangent) and not (like.is_complex if type(like) is ShapeOnly else arrays.is_complex(like)):
+        return _real_part(cotangent)
+    return cotangent
+
+
+def _real_part(cotangent: Any) -> Any:
+    # Imported here, because only programs with complex numbers need it.
+    from gradcli.primitives.entries.complex_numbers import real
+
+    return real(cotangent)
 
 
 # --- gradients whose values do not depend on an operand in whose graph they stay

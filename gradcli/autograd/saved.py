@@ -29,12 +29,13 @@ _MODIFIED = (
 
 
 class ShapeOnly:
-    """A placeholder for an operand of which backward needs only the shape."""
+    """A placeholder for an operand of which backward needs only the shape, and whether it is complex."""
 
-    __slots__ = ("shape",)
+    __slots__ = ("is_complex", "shape")
 
-    def __init__(self, shape: tuple[int, ...]) -> None:
+    def __init__(self, shape: tuple[int, ...], is_complex: bool = False) -> None:
         self.shape = shape
+        self.is_complex = is_complex
 
 
 SCALAR = ShapeOnly(())
@@ -92,12 +93,12 @@ def check_version(saved: TensorBase, version: int | None) -> None:
 def shape_only(array: Any) -> Any:
     """A placeholder with the shape of an operand whose values are not needed; a kind is kept as it is."""
     kind = type(array)
-    if kind is float or kind in arrays.PYTHON_NUMBERS:
+    if kind is float or (kind in arrays.PYTHON_NUMBERS and kind is not complex):
         return SCALAR
-    return array if isinstance(array, Kind) else _of_shape(arrays.shape(array))
+    return array if isinstance(array, Kind) else _of_shape(arrays.shape(array), arrays.is_complex(array))
 
 
 @lru_cache(256)
-def _of_shape(shape: tuple[int, ...]) -> ShapeOnly:
+def _of_shape(shape: tuple[int, ...], is_complex: bool) -> ShapeOnly:
     """A cached placeholder, because the operands in a loop have few different shapes."""
-    return ShapeOnly(shape)
+    return ShapeOnly(shape, is_complex)

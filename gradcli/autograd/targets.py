@@ -90,6 +90,10 @@ def seed_of(i: int, root: TensorBase, gradient: Any, create_graph: bool) -> Any:
     if gradient is None:
         if root.size != 1:
             raise DifferentiationError("grad can be implicitly created only for scalar outputs")
+        if arrays.is_complex(root.inner):
+            raise DifferentiationError(
+                f"grad can be implicitly created only for real scalar outputs but got torch.{root.dtype}"
+            )
         gradient = arrays.ones_like(root.inner)
     if not isinstance(gradient, Kind):
         gradient = arrays.like_library_of(arrays.asarray(gradient), root.inner)
@@ -97,6 +101,11 @@ def seed_of(i: int, root: TensorBase, gradient: Any, create_graph: bool) -> Any:
         raise DifferentiationError(
             f"Mismatch in shape: grad_output[{i}] has a shape of {list(arrays.shape(gradient))} "
             f"and output[{i}] has a shape of {list(root.shape)}."
+        )
+    if arrays.is_complex(gradient) and not arrays.is_complex(root.inner):
+        raise DifferentiationError(
+            "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
+            f"grad_output[{i}] has a dtype of {arrays.dtype_name(gradient)} and output[{i}] has a dtype of {root.dtype}."
         )
     if create_graph or (isinstance(gradient, TensorBase) and gradient.dual):
         return as_gradient(gradient, root)

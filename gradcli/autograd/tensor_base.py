@@ -57,6 +57,11 @@ def _zeros(first: Any, second: Any, *others: int) -> Any:
     return arrays.in_default_namespace(arrays.zeros(whole_numbers(sizes, "a size"), arrays.default_dtype()))
 
 
+def _rank(array: Any) -> int:
+    """0 for integers and truth values, 1 for floating numbers, 2 for complex ones: none is cast to one of a lower rank."""
+    return 2 if arrays.is_complex(array) else int(arrays.is_floating(array))
+
+
 class TensorBase(Operators):
     """An array with an optional place in the graph of recorded operations.
 
@@ -140,7 +145,7 @@ class TensorBase(Operators):
                     "variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
                 )
             return
-        if value and not arrays.is_floating(self.inner):
+        if value and not arrays.is_inexact(self.inner):
             raise DifferentiationError(
                 f"only Tensors of floating point dtype can require gradients, and this one is {self.dtype}"
             )
@@ -284,7 +289,7 @@ class TensorBase(Operators):
     def data(self, value: Self) -> None:
         if not isinstance(value, TensorBase):
             raise CallError(f"Variable data has to be a tensor, but got {type(value).__name__}")
-        if self.requires_grad and not arrays.is_floating(value.inner):
+        if self.requires_grad and not arrays.is_inexact(value.inner):
             raise DifferentiationError(
                 "data set to a tensor that requires gradients must be floating point or complex dtype"
             )
@@ -337,7 +342,7 @@ class TensorBase(Operators):
             raise ShapeError(
                 f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(result.shape)}"
             )
-        if arrays.is_floating(result.inner) and not arrays.is_floating(self.inner):
+        if _rank(result.inner) > _rank(self.inner):
             raise EvaluationError(f"result type {result.dtype} can't be cast to the desired output type {self.dtype}")
         if self.place is not None:
             write(self, result if result.dtype == self.dtype else cast(result, self.dtype))

@@ -73,7 +73,7 @@ class TensorSurface(TensorBase):
         return arrays.is_floating(self.inner)
 
     def is_complex(self) -> builtins.bool:
-        return False
+        return arrays.is_complex(self.inner)
 
     def stride(self, dim: builtins.int | None = None) -> Any:
         """The strides in elements, of all axes or of one."""
@@ -356,7 +356,8 @@ class TensorSurface(TensorBase):
         name = known_dtype(dtype)
         if name is None or name == self.dtype:
             return self
-        return cast(self if name.startswith("float") and self.is_floating_point() else self.detach(), name)
+        recorded = name.startswith(("float", "complex")) and arrays.is_inexact(self.inner)
+        return cast(self if recorded else self.detach(), name)
 
     def _on_device(self, device: Any) -> Any:
         if device is None or _same_device(str(device), _device(self)):

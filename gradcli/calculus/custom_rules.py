@@ -111,7 +111,7 @@ def _tangent(x: Any) -> Tensor:
     """A zero tangent of an argument that the linear function is differentiated by; a constant where the argument is not
     floating-point."""
     value = as_tensor(x)
-    if not arrays.is_floating(value.inner):
+    if not arrays.is_inexact(value.inner):
         return Tensor(0.0)
     tangent = zeros(value.shape, value)
     tangent.requires_grad = True

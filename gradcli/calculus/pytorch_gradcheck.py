@@ -443,7 +443,7 @@ def _tensors(values: Sequence[Any]) -> list[Tensor]:
 
 
 def _floating(values: Sequence[Any]) -> list[Tensor]:
-    return [x for x in _tensors(values) if arrays.is_floating(x.inner)]
+    return [x for x in _tensors(values) if arrays.is_inexact(x.inner)]
 
 
 def _dual(x: Tensor, tangent: Tensor | None) -> Tensor:

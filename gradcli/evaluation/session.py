@@ -400,7 +400,7 @@ def _evaluate(request: EvaluationRequest, bindings: Mapping[str, Any], observe: 
 
 def _leaf(array: Any, requires_grad: bool) -> Tensor:
     # Boolean masks are not differentiated.
-    return Tensor(array).requires_grad_(requires_grad and arrays.is_floating(array))
+    return Tensor(array).requires_grad_(requires_grad and arrays.is_inexact(array))
 
 
 def no_single_number(shape: Sequence[int]) -> str:
@@ -440,7 +440,7 @@ def _higher_derivatives(
     result: Result,
     watch: Watch,
 ) -> None:
-    floating = {name: leaf for name, leaf in by.items() if arrays.is_floating(leaf.inner)}
+    floating = {name: leaf for name, leaf in by.items() if arrays.is_inexact(leaf.inner)}
     if request.jacobian:
         from gradcli.calculus.jacobians import jacobians_by_either_mode
 

@@ -242,6 +242,9 @@ def apply_to_arrays(primitive: Primitive, operands: Sequence[Any], params: Param
             _charge(budget, primitive, operands, params, xp)
         operands = xp.promoted(operands, truths=primitive.truths)
         with xp.quiet():
+            if any(map(arrays.is_complex, operands)):
+                result = _of_complex(primitive)(xp, *operands, **params)
+                return [xp.tidy(r) for r in result] if type(result) is list else xp.tidy(result)
             if budget is not None and primitive.surcharge is not None and xp.name == "numpy":
                 budget.charge(primitive.surcharge(*operands, **params))
             if xp.scalars is None:
@@ -260,6 +263,16 @@ def apply_to_arrays(primitive: Primitive, operands: Sequence[Any], params: Param
     except ArithmeticError as error:
         raise EvaluationError(f"'{primitive.called}' failed: {error}") from None
     return [xp.tidy(r) for r in result] if type(result) is list else xp.tidy(result)
+
+
+def _of_complex(primitive: Primitive) -> Callable[..., Any]:
+    """The implementation of a primitive for complex operands. Raises EvaluationError if it takes real numbers only."""
+    if primitive.numbers == "real":
+        raise EvaluationError(
+            f"'{primitive.called}' takes real numbers, and not complex ones",
+            hint="real(z), imag(z), abs(z) and angle(z) are real",
+        )
+    return primitive.of_complex
 
 
 def _charge(budget: Budget, primitive: Primitive, operands: Sequence[Any], params: Params, xp: Any) -> None:

@@ -78,6 +78,13 @@ class Primitive(Operation):
         the implementation in other functions, for namespaces that lack this one
     operator
         the operator that calls it in Python's syntax
+    numbers
+        the numbers that it takes: "real"; "analytic", also complex ones, in each of which it is holomorphic; or
+        "complex", also complex ones, without being holomorphic. By default "analytic" if it `moves` or is
+        `multilinear`, else "real". For a real result L, the cotangent of z = a + i*b in rules is dL/da - i*dL/db, so that
+        the rules of holomorphic functions hold as they stand; the backward pass conjugates what users pass and get
+    of_complex(xp, *arrays, **params)
+        the implementation for complex operands, if it is another than `forward`
     keeps_integers
         whether integers give integers; otherwise they are converted to floats
     truths
@@ -159,6 +166,8 @@ class Primitive(Operation):
         "nan_at_kinks",
         "needs",
         "node_name",
+        "numbers",
+        "of_complex",
         "of_floats",
         "operator",
         "parity",
@@ -195,6 +204,8 @@ class Primitive(Operation):
         spelling: Mapping[str, str] = _NO_PARAMS,
         fallback: Callable[..., Any] | None = None,
         operator: str | None = None,
+        numbers: Literal["real", "analytic", "complex"] | None = None,
+        of_complex: Callable[..., Any] | None = None,
         keeps_integers: bool = False,
         truths: bool = False,
         elementwise: bool = False,
@@ -230,6 +241,8 @@ class Primitive(Operation):
         self.of_floats = vars(floats).get(self.function or "") or partial(self.forward, floats)
         if surcharge is not None:
             self.of_floats = of_one(self.of_floats, time, surcharge)
+        self.numbers = numbers or ("analytic" if moves or multilinear else "real")
+        self.of_complex = of_complex or self.forward
         self.vjp = vjp
         self.jet = jet
         self.batch = batch

@@ -72,6 +72,7 @@ _LATER = (
     "numpy_shape",
     "sampling",
     "slice_updates",
+    "complex_numbers",
     "copies",
     "losses",
     "networks",

@@ -8,12 +8,13 @@ from typing import Any
 
 from gradcli.arrays import mathematical_constants
 from gradcli.arrays.definitions import common_definitions
+from gradcli.arrays.dtypes import is_complex
 from gradcli.errors import EvaluationError
 from gradcli.primitives.axes import integer
 from gradcli.primitives.bind import constant
 from gradcli.primitives.entries.comparisons import equal, logical_and, logical_or, not_equal, nowhere, where
 from gradcli.primitives.families import elementwise
-from gradcli.primitives.jet_rules import Coefficients, linear, locally_constant, products
+from gradcli.primitives.jet_rules import Coefficients, from_derivative, linear, locally_constant, products
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, names_elsewhere
 from gradcli.primitives.strides import always
@@ -32,6 +33,7 @@ def _sum_series(_primitive: Primitive, y: Any, a: Any, b: Any) -> Coefficients:
 
 add = elementwise(
     "add", "x, y", "x + y",
+    numbers="analytic",
     commutative=True, rounds_alike=True, keeps_integers=True, operator="+",
     vjp=(lambda g, _y, _a, _b: g, lambda g, _y, _a, _b: g),
     jet=_sum_series,
@@ -53,6 +55,7 @@ def _difference_series(_primitive: Primitive, _y: Any, a: Any, b: Any) -> Coeffi
 
 subtract: Primitive = elementwise(
     "subtract", "x, y", "x - y",
+    numbers="analytic",
     rounds_alike=True, keeps_integers=True, operator="-",
     vjp=(lambda g, _y, _a, _b: g, lambda g, _y, _a, _b: -g),
     jet=_difference_series,
@@ -81,6 +84,7 @@ def _product_series(_primitive: Primitive, y: Any, a: Any, b: Any) -> Coefficien
 
 multiply: Primitive = elementwise(
     "multiply", "x, y", "x * y",
+    numbers="analytic",
     commutative=True, rounds_alike=True, keeps_integers=True, operator="*",
     vjp=(lambda g, _y, _a, b: g * b, lambda g, _y, a, _b: g * a),
     jet=_product_series,
@@ -101,6 +105,7 @@ def _quotient_series(_primitive: Primitive, y: Any, a: Any, b: Any) -> Coefficie
 
 divide: Primitive = elementwise(
     "divide", "x, y", "x / y",
+    numbers="analytic",
     rounds_alike=True, operator="/",
     vjp=(lambda g, _y, _a, b: divide(g, b), lambda g, y, _a, b: -divide(g, b) * y),
     jet=_quotient_series,
@@ -114,6 +119,7 @@ divide: Primitive = elementwise(
 
 negative: Primitive = elementwise(
     "negative", "x", "-x",
+    numbers="analytic",
     rounds_alike=True, operator="-", keeps_integers=True, jet=linear,
     vjp=(lambda g, _y, _x: -g,),
     derivative="-g",
@@ -124,6 +130,7 @@ negative: Primitive = elementwise(
 
 identity = elementwise(
     "identity", "x", "x, as a tensor of its own in the graph",
+    numbers="analytic",
     internal=True, rounds_alike=True, jet=linear, truths=True,
     forward=lambda _xp, x: x,
     view=always,
@@ -135,6 +142,7 @@ identity = elementwise(
 
 zeros_like = elementwise(
     "zeros_like", "x", "zeros in the shape of x",
+    numbers="complex",
     subject="creation", keeps_integers=True,
     vjp=None,
     derivative="none",
@@ -143,6 +151,7 @@ zeros_like = elementwise(
 
 ones_like = elementwise(
     "ones_like", "x", "ones in the shape of x",
+    numbers="complex",
     subject="creation", keeps_integers=True,
     vjp=None,
     derivative="none",
@@ -152,6 +161,7 @@ ones_like = elementwise(
 
 reciprocal = elementwise(
     "reciprocal", "x", "1/x",
+    numbers="analytic",
     rounds_alike=True,
     forward=lambda xp, x: xp.divide(1.0, x),
     vjp=(lambda g, y, _x: -g * (y * y),),
@@ -203,10 +213,31 @@ floor_divide: Primitive = elementwise(
     samples=((0.7, 0.3), (-2.2, 0.5)),
 )  # fmt: skip
 
-absolute = elementwise(
+
+def _modulus_rule(g: Any, _y: Any, x: Any) -> Any:
+    if not is_complex(x):
+        return g * sign(x)
+    # Imported here, because only programs with complex numbers need it.
+    from gradcli.primitives.entries.complex_numbers import modulus_direction
+
+    return g * modulus_direction(x)
+
+
+def _modulus_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
+    if not is_complex(x):
+        return from_derivative(primitive, y, x)
+    # Imported here, because only programs with complex numbers need it.
+    from gradcli.primitives.entries.complex_numbers import modulus_series
+
+    return modulus_series(primitive, y, x)
+
+
+absolute: Primitive = elementwise(
     "abs", "x", "absolute value",
+    numbers="complex",
     parity="even", rounds_alike=True, keeps_integers=True,
-    vjp=(lambda g, _y, x: g * sign(x),),
+    vjp=(_modulus_rule,),
+    jet=_modulus_series,
     spelling=names_elsewhere("sql polars", c="fabs", sympy="Abs"),
     derivative="g*sign(x), 0 at 0",
     domain="smooth where x != 0",

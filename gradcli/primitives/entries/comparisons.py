@@ -33,30 +33,37 @@ greater_equal: Primitive = predicate(
 )  # fmt: skip
 equal: Primitive = predicate(
     "equal", "x, y", "x == y",
+    numbers="complex",
     commutative=True, operator="==", spelling=names_elsewhere(torch="eq", sympy="Eq"), aliases=("eq",), samples=_PAIRS,
 )  # fmt: skip
 not_equal: Primitive = predicate(
     "not_equal", "x, y", "x != y",
+    numbers="complex",
     commutative=True, operator="!=", spelling=names_elsewhere(torch="ne", sympy="Ne"), aliases=("ne",), samples=_PAIRS,
 )  # fmt: skip
 isfinite = predicate(
     "isfinite", "x", "whether x is neither infinite nor nan",
+    numbers="complex",
     spelling=names_elsewhere("c"), samples=(0.7, [-1.0, 2.0]),
 )  # fmt: skip
 isnan = predicate(
     "isnan", "x", "whether x is nan",
+    numbers="complex",
     spelling=names_elsewhere("c"), samples=(0.7, [-1.0, 2.0]),
 )  # fmt: skip
 logical_not: Primitive = predicate(
     "logical_not", "x", "not x",
+    numbers="complex",
     spelling=names_elsewhere(sympy="Not"), samples=(True, [True, False]),
 )  # fmt: skip
 logical_and: Primitive = predicate(
     "logical_and", "x, y", "x and y",
+    numbers="complex",
     commutative=True, spelling=names_elsewhere(sympy="And"), samples=((True, False),),
 )  # fmt: skip
 logical_or: Primitive = predicate(
     "logical_or", "x, y", "x or y",
+    numbers="complex",
     commutative=True, spelling=names_elsewhere(sympy="Or"), samples=((True, False),),
 )  # fmt: skip
 
@@ -69,12 +76,17 @@ def usable_divisor(x: Any) -> Any:
 def is_normal(x: Any) -> Any:
     """Whether x is finite and not subnormal or 0, so that it has full precision."""
     smallest = smallest_normal(x)
+    if arrays.is_complex(x):
+        # Imported here, because only programs with complex numbers need it.
+        from gradcli.primitives.entries.arithmetic import absolute
+
+        x = absolute(x)
     return logical_and(isfinite(x), logical_or(greater_equal(x, smallest), less_equal(x, -smallest)))
 
 
 def smallest_normal(x: Any) -> float:
     """The smallest normal number of the dtype of x; of float64 if x is not floating."""
-    dtype = arrays.dtype_name(x) if arrays.is_floating(x) else "float64"
+    dtype = arrays.real_dtype(arrays.dtype_name(x)) if arrays.is_inexact(x) else "float64"
     return float(arrays.numpy_namespace().finfo(dtype).smallest_normal)
 
 
@@ -85,6 +97,7 @@ def nowhere(condition: Any) -> bool:
 
 where: Primitive = elementwise(
     "where", "condition, x, y", "x where the condition is true, else y",
+    numbers="analytic",
     rounds_alike=True, keeps_integers=True, truths=True, jet=linear,
     vjp=(
         None,

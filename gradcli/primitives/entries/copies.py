@@ -6,13 +6,11 @@ import math
 from typing import Any
 
 from gradcli import arrays
-from gradcli.arrays import mathematical_constants
 from gradcli.errors import CallError, EvaluationError, ShapeError
 from gradcli.primitives.axes import boolean, normalize_axis
 from gradcli.primitives.bind import constant
 from gradcli.primitives.conversions import reshape
-from gradcli.primitives.entries.arithmetic import identity, zeros_like
-from gradcli.primitives.entries.comparisons import equal, isnan, less, not_equal, where
+from gradcli.primitives.entries.arithmetic import identity
 from gradcli.primitives.operation import Composite
 
 SUBJECT = "shape"
@@ -62,32 +60,10 @@ copy = Composite(
 )  # fmt: skip
 
 
-real = Composite(
-    "real", "x", "x as it is: all numbers are real", identity,
+positive = Composite(
+    "positive", "x", "x as it is", identity,
     derivative="g",
-    aliases=("real_if_close", "conj", "conjugate", "conj_physical", "resolve_conj", "resolve_neg", "positive"),
-    samples=((_MATRIX,), 0.7),
-)  # fmt: skip
-imag = Composite(
-    "imag", "x", "the imaginary part, 0: all numbers are real", zeros_like,
-    derivative="none",
-    samples=((_MATRIX,), 0.7),
-)  # fmt: skip
-angle = Composite(
-    "angle", "x", "the angle of a number in the complex plane: pi where x < 0, else 0",
-    lambda x: where(isnan(x), x, where(less(x, 0), mathematical_constants.pi(), zeros_like(x))),
-    derivative="0",
-    domain="smooth where x != 0",
-    samples=((_MATRIX,), -0.7),
-)  # fmt: skip
-isreal = Composite(
-    "isreal", "x", "whether the imaginary part is 0: everywhere", lambda x: equal(zeros_like(x), 0.0),
-    derivative="none",
-    samples=((_MATRIX,), 0.7),
-)  # fmt: skip
-iscomplex = Composite(
-    "iscomplex", "x", "whether the imaginary part is not 0: nowhere", lambda x: not_equal(zeros_like(x), 0.0),
-    derivative="none",
+    aliases=("real_if_close",),
     samples=((_MATRIX,), 0.7),
 )  # fmt: skip
 

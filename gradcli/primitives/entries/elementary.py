@@ -95,8 +95,10 @@ cot = Composite(
 
 csch = elementwise(
     "csch", "x", "1/sinh(x), without overflow",
+    numbers="analytic",
     time=2,
     parity="odd", forward=common_definitions.csch,
+    of_complex=lambda xp, x: xp.divide(1.0, xp.sinh(x)),
     vjp=(lambda g, y, x: -g * divide(y, tanh(x)),),
     spelling=names_elsewhere("sympy"),
     derivative="-g*csch(x)*coth(x)",
@@ -107,6 +109,7 @@ csch = elementwise(
 
 coth = elementwise(
     "coth", "x", "1/tanh(x)",
+    numbers="analytic",
     parity="odd",
     forward=lambda xp, x: xp.divide(1.0, xp.tanh(x)),
     vjp=(lambda g, _y, x: -g * divide(csch(x), sinh(x)),),
@@ -249,6 +252,7 @@ logaddexp2 = elementwise(
 
 isinf = predicate(
     "isinf", "x", "whether x is infinite",
+    numbers="complex",
     spelling=names_elsewhere("c"), samples=_ANYWHERE,
 )  # fmt: skip
 

@@ -6,6 +6,7 @@ import itertools
 from typing import Any
 
 from gradcli.arrays.definitions import common_definitions
+from gradcli.arrays.dtypes import is_complex
 from gradcli.arrays.mathematical_constants import by_formula, is_exact, log_2
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.entries.arithmetic import absolute, divide, multiply, negative, sign, subtract
@@ -34,6 +35,7 @@ _POSITIVE_PAIRS = ((0.7, 1.3),)
 
 exp = elementwise(
     "exp", "x", "e to the power x",
+    numbers="analytic",
     vjp=(lambda g, y, _x: g * y,),
     spelling=names_elsewhere("c sql sympy polars"),
     derivative="g*exp(x)",
@@ -42,6 +44,7 @@ exp = elementwise(
 
 exp2 = elementwise(
     "exp2", "x", "2 to the power x",
+    numbers="analytic",
     vjp=(lambda g, y, _x: g * (log_2() * y),),
     spelling=names_elsewhere("c"),
     derivative="g*log(2)*2**x",
@@ -50,6 +53,7 @@ exp2 = elementwise(
 
 expm1 = elementwise(
     "expm1", "x", "exp(x) - 1, accurate near 0",
+    numbers="analytic",
     # exp(x) rather than y + 1, which cancels for large negative x.
     vjp=(lambda g, _y, x: g * exp(x),),
     spelling=names_elsewhere("c"),
@@ -59,6 +63,7 @@ expm1 = elementwise(
 
 log = elementwise(
     "log", "x", "natural logarithm",
+    numbers="analytic",
     vjp=(lambda g, _y, x: divide(g, x),),
     spelling=names_elsewhere("c sympy latex polars", sql="ln"),
     derivative="g/x",
@@ -70,6 +75,7 @@ log = elementwise(
 
 log2 = elementwise(
     "log2", "x", "logarithm to base 2",
+    numbers="analytic",
     vjp=(lambda g, _y, x: divide(g * _over_log_2(), x),),
     spelling=names_elsewhere("c", latex="log_2"),
     derivative="g/(x*log(2))",
@@ -80,6 +86,7 @@ log2 = elementwise(
 
 log10 = elementwise(
     "log10", "x", "logarithm to base 10",
+    numbers="analytic",
     vjp=(lambda g, _y, x: divide(g * _over_log_10(), x),),
     spelling=names_elsewhere("c polars", latex="log_{10}"),
     derivative="g/(x*log(10))",
@@ -90,6 +97,7 @@ log10 = elementwise(
 
 log1p = elementwise(
     "log1p", "x", "log(1 + x), accurate near 0",
+    numbers="analytic",
     vjp=(lambda g, _y, x: divide(g, 1.0 + x),),
     spelling=names_elsewhere("c polars"),
     derivative="g/(1 + x)",
@@ -102,7 +110,7 @@ log1p = elementwise(
 def _sigmoid_series(_primitive: Primitive, y: Any, x: Any) -> Coefficients:
     # y' = x'*(1 - t**2)/4 with t = 2*y - 1 = tanh(x/2), computed such that neither t near 0 nor 1 - t**2 for large x
     # cancels.
-    if is_exact():
+    if is_exact() or is_complex(x):
         # The absolute value has a kink, which a ball around 0 would contain.
         first = subtract(multiply(2.0, y.inner), 1.0)
     else:
@@ -119,10 +127,12 @@ def _sigmoid_series(_primitive: Primitive, y: Any, x: Any) -> Coefficients:
 
 sigmoid: Primitive = elementwise(
     "sigmoid", "x", "1/(1 + exp(-x))",
+    numbers="analytic",
     subject="special",
     # sigmoid(-x) rather than 1 - y, which cancels for large x.
     vjp=(lambda g, y, x: g * (y * sigmoid(-x)),),
     jet=_sigmoid_series, spelling=names_elsewhere(scipy="expit", latex="sigma"), fallback=common_definitions.sigmoid,
+    of_complex=lambda xp, x: xp.divide(1.0, xp.add(1.0, xp.exp(xp.negative(x)))),
     gradient_name="SigmoidBackwardBackward0",
     derivative="g*sigmoid(x)*sigmoid(-x)",
     aliases=("expit",),

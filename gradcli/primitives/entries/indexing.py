@@ -145,6 +145,7 @@ index = permuting(
 
 scatter: Primitive = Primitive(
     "put_at", "x, place, shape", "zeros of a shape with x added at a place",
+    numbers="analytic",
     internal=True, truths=True, jet=linear,
     forward=lambda xp, x, *, key, shape: xp.scatter_add(x, key, shape),
     vjp=(lambda g, _y, _x, *, key, **_params: index(g, key),),

@@ -102,6 +102,7 @@ def _inv_series(_primitive: Primitive, y: Any, x: Any) -> Coefficients:
 
 inv: Primitive = Primitive(
     "inv", "A", "inverse matrix",
+    numbers="analytic",
     forward=lambda xp, x: xp.linalg.inv(x),
     vjp=(lambda g, y, _x: -matmul(matmul(matrix_transpose(y), g), matrix_transpose(y)),),
     jet=_inv_series,
@@ -169,6 +170,7 @@ def jet_from_gradient(primitive: Primitive, y: Any, x: Any) -> Coefficients:
 
 det: Primitive = Primitive(
     "det", "A", "determinant",
+    numbers="analytic",
     forward=lambda xp, x: xp.linalg.det(x),
     vjp=(lambda g, y, x: _per_matrix(g) * _cofactors(x, y),),
     jet=jet_from_gradient,
@@ -245,6 +247,7 @@ def _as_columns(y: Any) -> tuple[Any, Any]:
 
 solve: Primitive = Primitive(
     "solve", "A, b", "the x with A@x = b, for a vector or the columns of a matrix",
+    numbers="analytic",
     forward=lambda xp, a, b: xp.linalg.solve(a, b),
     vjp=(_solve_rule_matrix, _solve_rule_right),
     jet=_solve_series,

@@ -64,6 +64,7 @@ def _matrix_exp_series(_primitive: Primitive, _y: Any, x: Any) -> Coefficients:
 
 matrix_exp: Primitive = Primitive(
     "matrix_exp", "A", "the exponential of a square matrix, I + A + A@A/2 + …",
+    numbers="analytic",
     forward=lambda xp, x: xp.expm(x),
     vjp=(_matrix_exp_rule,),
     jet=_matrix_exp_series,

@@ -47,7 +47,10 @@ def _has_magnitude(x: Any) -> Any:
 def _power_by_base(g: Any, y: Any, x: Any, q: Any) -> Any:
     # For exponents below 1/2, q - 1 is rounded, which is visible in a power of a very small or large x.
     exponent = constant(q)
-    exact = exponent >= 0.5 if type(exponent) is float else is_exact() or _all(greater_equal(exponent, 0.5))
+    if arrays.is_complex(exponent):
+        exact = True
+    else:
+        exact = exponent >= 0.5 if type(exponent) is float else is_exact() or _all(greater_equal(exponent, 0.5))
     if not exact and _all(less(exponent, 0.5)) and assume(usable_divisor(constant(x))):
         return g * divide(q * y, x)
     if assume(_has_magnitude(x)):
@@ -77,7 +80,9 @@ def _power_by_exponent(g: Any, y: Any, x: Any, q: Any) -> Any:
     if assume(_has_magnitude(x)):
         return g * (y * log(x))
     # 0**q is 0 for all q > 0, so its derivative by q is 0; log(0) must not be evaluated.
-    flat = logical_and(equal(x, 0), greater_equal(q, 0))
+    at_zero = equal(x, 0)
+    # Of a complex exponent the real part decides, and programs with one are not evaluated at a base of 0.
+    flat = logical_and(at_zero, greater_equal(q, 0)) if not arrays.is_complex(q) else at_zero
     return g * where(flat, 0.0, y * log(where(flat, 1.0, x)))
 
 
@@ -118,6 +123,7 @@ def _power_term(x: Any, y: Any, q: Any, j: int, k: int) -> Any:
 
 general_power: Primitive = elementwise(
     "pow", "x, q", "x to the power q, for any q",
+    numbers="analytic",
     internal=True, operator="**", keeps_integers=True, surcharge=of_powers,
     vjp=(_power_by_base, _power_by_exponent),
     jet=_power_series, spelling=names_elsewhere("c", numpy="power", sql="power"),
@@ -173,6 +179,7 @@ def _whole_power_series(_primitive: Primitive, y: Any, x: Any, *, n: float) -> C
 
 whole_power = elementwise(
     "whole_power", "x, n", "x to the power of the whole number n",
+    numbers="analytic",
     internal="pow",
     forward=_whole_power,
     surcharge=lambda x, *, n: 0 if n in (1, 2) else of_powers(abs(x), n),
@@ -219,6 +226,7 @@ square = Composite(
 
 sqrt = elementwise(
     "sqrt", "x", "square root",
+    numbers="analytic",
     rounds_alike=True,
     vjp=(lambda g, y, _x: divide(g, 2.0 * y),),
     spelling=names_elsewhere("c sql sympy polars"),
@@ -230,6 +238,7 @@ sqrt = elementwise(
 
 rsqrt = elementwise(
     "rsqrt", "x", "1/sqrt(x)",
+    numbers="analytic",
     forward=lambda xp, x: xp.divide(1.0, xp.sqrt(x)),
     vjp=(lambda g, y, _x: g * (-0.5 * (y * y * y)),),
     derivative="-g/(2*x**1.5)",

@@ -103,6 +103,7 @@ def _reduction(name: str, doc: str, rule: Any, **fields: Any) -> Primitive:
 sum_ = _reduction(
     "sum", "sum over the axes",
     lambda g, _y, _x, *, axis, **_params: _repeated(g, _x.shape, axis),
+    numbers="analytic",
     jet=linear,
     reduces=add,
     derivative="g for every element",
@@ -122,6 +123,7 @@ def _mean_rule(g: Any, _y: Any, _x: Any, *, axis: Shape, **_params: Any) -> Any:
 mean = _reduction(
     "mean", "mean over the axes",
     _mean_rule,
+    numbers="analytic",
     forward=lambda xp, x, *, axis, keepdims: xp.divide(
         xp.sum(x, axis=axis, keepdims=keepdims), float(count_along(arrays.shape(x), axis))
     ),
@@ -205,6 +207,7 @@ def _prod_series(primitive: Primitive, y: Any, x: Any, *, axis: Shape, keepdims:
 prod = _reduction(
     "prod", "product over the axes",
     _prod_rule,
+    numbers="analytic",
     jet=_prod_series,
     reach=lambda taken, *, axis, keepdims: taken if keepdims else expand_dims(taken, axis),
     reduces=multiply,
@@ -289,6 +292,7 @@ def sum_to(g: Any, shape: Shape) -> Any:
 any_ = _reduction(
     "any", "whether some element is not 0",
     None,
+    numbers="complex",
     truths=True, jet=locally_constant,
     reduces=logical_or,
     derivative="none",
@@ -298,6 +302,7 @@ any_ = _reduction(
 all_ = _reduction(
     "all", "whether every element is not 0",
     None,
+    numbers="complex",
     truths=True, jet=locally_constant,
     reduces=logical_and,
     derivative="none",

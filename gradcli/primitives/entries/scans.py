@@ -44,6 +44,7 @@ def _along_axis(taken: Any, *, axis: int) -> Any:
 
 cumsum: Primitive = Primitive(
     "cumsum", "x, axis=None", "cumulative sum along an axis, or of all elements one after another",
+    numbers="analytic",
     vjp=(lambda g, _y, _x, *, axis: flip(cumsum(flip(g, axis), axis), axis),),
     jet=linear,
     prepare=_scan_call(None),
@@ -87,6 +88,7 @@ def _doubled(x: Any, axis: int) -> Any:
 
 cumprod = Primitive(
     "cumprod", "x, axis=None", "cumulative product along an axis, or of all elements one after another",
+    numbers="analytic",
     vjp=(_cumprod_rule,),
     jet=jet_through_definition(_doubled),
     reach=_along_axis,
@@ -151,6 +153,7 @@ def _order(xp: Any, keys: Any, axis: int) -> Any:
 
 sort_by: Primitive = Primitive(
     "sort_by", "x, keys, axis", "x in the order in which keys of the same shape rise along an axis",
+    numbers="analytic",
     internal="sort", truths=True, jet=linear,
     forward=lambda xp, x, keys, *, axis: xp.take_along_axis(x, _order(xp, keys, axis), axis=axis),
     vjp=(lambda g, _y, _x, keys, *, axis: unsort_by(g, keys, axis), None),
@@ -163,6 +166,7 @@ sort_by: Primitive = Primitive(
 
 unsort_by: Primitive = Primitive(
     "unsort_by", "x, keys, axis", "the y that sort_by brings into the order of x",
+    numbers="analytic",
     internal="sort", truths=True, jet=linear,
     forward=lambda xp, x, keys, *, axis: xp.take_along_axis(x, _order(xp, _order(xp, keys, axis), axis), axis=axis),
     vjp=(lambda g, _y, _x, keys, *, axis: sort_by(g, keys, axis), None),

@@ -6,6 +6,7 @@ import itertools
 import math
 from typing import Any
 
+from gradcli import arrays
 from gradcli.arrays.definitions import common_definitions
 from gradcli.arrays.mathematical_constants import by_formula
 from gradcli.primitives.bind import assume, constant
@@ -27,6 +28,7 @@ _PAIRS = ((0.7, 1.3), (-2.0, 0.5), ([[0.3, -1.2]], [[0.8], [2.5]]))
 
 sin = elementwise(
     "sin", "x", "sine",
+    numbers="analytic",
     parity="odd", surcharge=of_angles,
     vjp=(lambda g, _y, x: g * cos(x),),
     spelling=names_elsewhere("c sql sympy latex polars"),
@@ -36,6 +38,7 @@ sin = elementwise(
 
 cos: Primitive = elementwise(
     "cos", "x", "cosine",
+    numbers="analytic",
     parity="even", surcharge=of_angles,
     vjp=(lambda g, _y, x: -g * sin(x),),
     spelling=names_elsewhere("c sql sympy latex polars"),
@@ -45,6 +48,7 @@ cos: Primitive = elementwise(
 
 tan = elementwise(
     "tan", "x", "tangent",
+    numbers="analytic",
     parity="odd",
     vjp=(lambda g, y, _x: g * (1.0 + y * y),),
     spelling=names_elsewhere("c sql sympy latex polars"),
@@ -57,8 +61,11 @@ tan = elementwise(
 # product does not.
 one_minus_square = elementwise(
     "one_minus_square", "x", "1 - x**2, accurate near 1",
+    numbers="analytic",
     internal=True,
     forward=lambda xp, x: xp.multiply(xp.subtract(1.0, x), xp.add(1.0, x)),
+    # 1 - x would lose the sign of an imaginary part of 0, which decides the side of a branch cut.
+    of_complex=lambda xp, x: xp.negative(xp.multiply(xp.subtract(x, 1.0), xp.add(x, 1.0))),
     vjp=(lambda g, _y, x: g * (-2.0 * x),),
     derivative="-2*g*x",
     samples=_ANYWHERE,
@@ -66,6 +73,7 @@ one_minus_square = elementwise(
 
 asin = elementwise(
     "asin", "x", "inverse sine",
+    numbers="analytic",
     parity="odd",
     vjp=(lambda g, _y, x: divide(g, sqrt(one_minus_square(x))),),
     spelling=names_elsewhere("c sql sympy", numpy="arcsin", polars="arcsin", latex="arcsin"),
@@ -78,6 +86,7 @@ asin = elementwise(
 
 acos = elementwise(
     "acos", "x", "inverse cosine",
+    numbers="analytic",
     vjp=(lambda g, _y, x: -divide(g, sqrt(one_minus_square(x))),),
     spelling=names_elsewhere("c sql sympy", numpy="arccos", polars="arccos", latex="arccos"),
     derivative="-g/sqrt(1 - x**2)",
@@ -90,8 +99,10 @@ acos = elementwise(
 # A primitive, as x**2 overflows for large x.
 over_one_plus_square: Primitive = elementwise(
     "over_one_plus_square", "x", "1/(1 + x**2), without overflow",
+    numbers="analytic",
     internal=True, parity="even",
     forward=common_definitions.over_one_plus_square,
+    of_complex=lambda xp, x: xp.divide(1.0, xp.multiply(xp.subtract(x, 1j), xp.add(x, 1j))),
     vjp=(lambda g, y, x: g * (-2.0 * ((x * y) * y)),),
     jet=jet_through_definition(lambda x: divide(1.0, 1.0 + x * x)),
     derivative="-2*g*x/(1 + x**2)**2",
@@ -100,6 +111,7 @@ over_one_plus_square: Primitive = elementwise(
 
 atan = elementwise(
     "atan", "x", "inverse tangent",
+    numbers="analytic",
     parity="odd",
     vjp=(lambda g, _y, x: g * over_one_plus_square(x),),
     spelling=names_elsewhere("c sql sympy", numpy="arctan", polars="arctan", latex="arctan"),
@@ -150,6 +162,7 @@ hypot = elementwise(
 
 sinh = elementwise(
     "sinh", "x", "hyperbolic sine",
+    numbers="analytic",
     parity="odd",
     vjp=(lambda g, _y, x: g * cosh(x),),
     spelling=names_elsewhere("c sql sympy latex polars"),
@@ -159,6 +172,7 @@ sinh = elementwise(
 
 cosh: Primitive = elementwise(
     "cosh", "x", "hyperbolic cosine",
+    numbers="analytic",
     parity="even",
     vjp=(lambda g, _y, x: g * sinh(x),),
     spelling=names_elsewhere("c sql sympy latex polars"),
@@ -169,9 +183,11 @@ cosh: Primitive = elementwise(
 # A primitive, as 1 - tanh(x)**2 cancels away from 0.
 sech_square: Primitive = elementwise(
     "sech_square", "x", "1/cosh(x)**2, without overflow",
+    numbers="analytic",
     time=2,
     internal=True, parity="even",
     forward=common_definitions.sech_square,
+    of_complex=lambda xp, x: xp.divide(1.0, xp.multiply(xp.cosh(x), xp.cosh(x))),
     vjp=(lambda g, y, x: g * (-2.0 * (y * tanh(x))),),
     derivative="-2*g*sech_square(x)*tanh(x)",
     samples=_ANYWHERE,
@@ -187,6 +203,7 @@ def _tanh_series(_primitive: Primitive, y: Any, x: Any) -> Coefficients:
 
 tanh: Primitive = elementwise(
     "tanh", "x", "hyperbolic tangent",
+    numbers="analytic",
     parity="odd",
     vjp=(lambda g, _y, x: g * sech_square(x),),
     jet=_tanh_series, spelling=names_elsewhere("c sql sympy latex polars"),
@@ -197,7 +214,8 @@ tanh: Primitive = elementwise(
 
 sech = elementwise(
     "sech", "x", "1/cosh(x), without overflow",
-    parity="even", forward=common_definitions.sech,
+    numbers="analytic",
+    parity="even", forward=common_definitions.sech, of_complex=lambda xp, x: xp.divide(1.0, xp.cosh(x)),
     vjp=(lambda g, y, x: -g * (y * tanh(x)),),
     spelling=names_elsewhere("sympy"),
     derivative="-g*sech(x)*tanh(x)",
@@ -213,10 +231,19 @@ logcosh = elementwise(
     samples=_ANYWHERE,
 )  # fmt: skip
 
+
+def _root_of_one_plus_square(x: Any) -> Any:
+    if arrays.is_complex(x):
+        # The product of the roots has the branch cuts of asinh, which those of 1 + x**2 lack.
+        return multiply(sqrt(1.0 + 1j * x), sqrt(1.0 - 1j * x))
+    return hypot(x, 1.0)
+
+
 asinh = elementwise(
     "asinh", "x", "inverse hyperbolic sine",
+    numbers="analytic",
     parity="odd",
-    vjp=(lambda g, _y, x: divide(g, hypot(x, 1.0)),),
+    vjp=(lambda g, _y, x: divide(g, _root_of_one_plus_square(x)),),
     spelling=names_elsewhere("c sql sympy", numpy="arcsinh", polars="arcsinh"),
     derivative="g/sqrt(1 + x**2)",
     aliases=("arcsinh",),
@@ -225,6 +252,7 @@ asinh = elementwise(
 
 acosh = elementwise(
     "acosh", "x", "inverse hyperbolic cosine",
+    numbers="analytic",
     vjp=(lambda g, _y, x: divide(divide(g, sqrt(x - 1.0)), sqrt(x + 1.0)),),
     spelling=names_elsewhere("c sql sympy", numpy="arccosh", polars="arccosh"),
     derivative="g/sqrt(x**2 - 1)",
@@ -236,6 +264,7 @@ acosh = elementwise(
 
 atanh = elementwise(
     "atanh", "x", "inverse hyperbolic tangent",
+    numbers="analytic",
     parity="odd",
     vjp=(lambda g, _y, x: divide(g, one_minus_square(x)),),
     spelling=names_elsewhere("c sql sympy", numpy="arctanh", polars="arctanh"),

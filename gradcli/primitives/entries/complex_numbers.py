@@ -1,0 +1,179 @@
+"""Parts of complex numbers. Of real numbers they are what they are of complex ones on the real axis.
+
+Derivative rules here follow the convention of cotangents inside a pass, dL/da - i*dL/db for z = a + i*b (see
+`gradcli.primitives.primitive`): no other entry needs to know whether its operands are complex.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.arrays import mathematical_constants
+from gradcli.errors import CallError, ShapeError
+from gradcli.primitives.bind import bind
+from gradcli.primitives.entries.arithmetic import absolute, divide, identity, multiply, zeros_like
+from gradcli.primitives.entries.comparisons import equal, isnan, less, not_equal, where
+from gradcli.primitives.entries.exponential import log
+from gradcli.primitives.entries.indexing import index
+from gradcli.primitives.entries.powers import sqrt
+from gradcli.primitives.entries.shape import stack
+from gradcli.primitives.entries.trigonometric import cos, sin
+from gradcli.primitives.families import elementwise
+from gradcli.primitives.jet_rules import Coefficients, jet_through_definition, linear
+from gradcli.primitives.operation import Composite
+from gradcli.primitives.primitive import Primitive
+
+SUBJECT = "complex numbers"
+
+_MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]
+
+conjugate: Primitive = elementwise(
+    "conjugate", "z", "the complex conjugate of a complex number",
+    internal="conj", numbers="complex", rounds_alike=True, jet=linear,
+    forward=lambda xp, z: xp.conj(z),
+    vjp=(lambda g, _y, _z: conj(g),),
+    derivative="conj(g)",
+    node_name="ConjBackward0",
+)  # fmt: skip
+
+real_part: Primitive = elementwise(
+    "real_part", "z", "the real part of a complex number",
+    internal="real", numbers="complex", rounds_alike=True, jet=linear,
+    forward=lambda xp, z: xp.real(z),
+    vjp=(lambda g, _y, _z: g,),
+    derivative="g",
+    node_name="RealBackward0",
+)  # fmt: skip
+
+imaginary_part: Primitive = elementwise(
+    "imaginary_part", "z", "the imaginary part of a complex number",
+    internal="imag", numbers="complex", rounds_alike=True, jet=linear,
+    forward=lambda xp, z: xp.imag(z),
+    vjp=(lambda g, _y, _z: multiply(g, -1j),),
+    derivative="i*g",
+    node_name="ImagBackward0",
+)  # fmt: skip
+
+phase: Primitive = elementwise(
+    "phase", "z", "the angle of a complex number, between -pi and pi",
+    internal="angle", numbers="complex",
+    forward=lambda xp, z: xp.angle(z),
+    vjp=(lambda g, _y, z: divide(multiply(g, -1j), z),),
+    jet=jet_through_definition(lambda z: imag(log(z))),
+    derivative="i*g*z/abs(z)**2",
+    node_name="AngleBackward0",
+)  # fmt: skip
+
+
+def _part_series(_primitive: Primitive, y: Any, a: Any, b: Any) -> Coefficients:
+    for k in itertools.count(1):
+        parts = [a.coefficient(k), b.coefficient(k)]
+        if parts == [None, None]:
+            yield None
+        else:
+            yield from_parts(*(x.zeros() if part is None else part for x, part in zip((a, b), parts)))
+
+
+from_parts: Primitive = elementwise(
+    "complex", "real, imag", "the complex number real + i*imag",
+    rounds_alike=True,
+    forward=lambda xp, a, b: xp.complex_from_parts(a, b),
+    vjp=(lambda g, _y, _a, _b: g, lambda g, _y, _a, _b: multiply(g, 1j)),
+    jet=_part_series,
+    derivative="real(g), imag(g)",
+    samples=((0.7, 1.3), ([-1.0, 2.0], [0.5, 0.25])),
+    node_name="ComplexBackward0",
+)  # fmt: skip
+
+
+def _unary(of_complex: Primitive, of_real: Any) -> Any:
+    """The function that is `of_complex` for complex operands, and `of_real` for real ones."""
+    return lambda x: of_complex(x) if arrays.is_complex(x) else of_real(x)
+
+
+conj = Composite(
+    "conj", "x", "the complex conjugate; x itself where it is real", _unary(conjugate, identity),
+    derivative="conj(g)",
+    aliases=("conjugate", "conj_physical", "resolve_conj", "resolve_neg"),
+    samples=((_MATRIX,), 0.7),
+)  # fmt: skip
+real = Composite(
+    "real", "x", "the real part; x itself where it is real", _unary(real_part, identity),
+    derivative="g",
+    aliases=("re",),
+    samples=((_MATRIX,), 0.7),
+)  # fmt: skip
+imag = Composite(
+    "imag", "x", "the imaginary part; 0 where x is real", _unary(imaginary_part, zeros_like),
+    derivative="i*g",
+    aliases=("im",),
+    samples=((_MATRIX,), 0.7),
+)  # fmt: skip
+angle = Composite(
+    "angle", "x", "the angle of a number in the complex plane, between -pi and pi; of a negative one it is pi",
+    _unary(phase, lambda x: where(isnan(x), x, where(less(x, 0), mathematical_constants.pi(), zeros_like(x)))),
+    derivative="i*g*x/abs(x)**2, 0 where x is real",
+    domain="smooth where x != 0, and not from one side of the negative real axis to the other",
+    aliases=("arg", "phase"),
+    samples=((_MATRIX,), -0.7),
+)  # fmt: skip
+isreal = Composite(
+    "isreal", "x", "whether the imaginary part is 0", lambda x: equal(imag(x), 0.0),
+    derivative="none",
+    samples=((_MATRIX,), 0.7),
+)  # fmt: skip
+iscomplex = Composite(
+    "iscomplex", "x", "whether the imaginary part is not 0", lambda x: not_equal(imag(x), 0.0),
+    derivative="none",
+    samples=((_MATRIX,), 0.7),
+)  # fmt: skip
+is_complex = Composite(
+    "is_complex", "x", "whether the dtype is complex", lambda x: arrays.is_complex(x),
+    derivative="none",
+    aliases=("iscomplexobj",),
+    samples=((_MATRIX,), 0.7),
+)  # fmt: skip
+polar = Composite(
+    "polar", "abs, angle", "the complex number of a modulus and an angle in radians",
+    lambda abs, angle: from_parts(multiply(abs, cos(angle)), multiply(abs, sin(angle))),
+    derivative="real(g*exp(-i*angle)), abs*imag(g*exp(-i*angle))",
+    samples=((0.7, 1.3), ([1.0, 2.0], [0.5, 0.25])),
+)  # fmt: skip
+
+
+def _as_real(x: Any) -> Any:
+    if not arrays.is_complex(x):
+        raise CallError("view_as_real is only supported for complex tensors")
+    return stack([bind(real_part, (x,), {}), bind(imaginary_part, (x,), {})], -1)
+
+
+def _as_complex(x: Any) -> Any:
+    sizes: Sequence[int] = arrays.shape(x)
+    if not sizes or sizes[-1] != 2:
+        raise ShapeError("Tensor must have a last dimension of size 2", hint="the real and the imaginary part")
+    return from_parts(index(x, (Ellipsis, 0)), index(x, (Ellipsis, 1)))
+
+
+view_as_real = Composite(
+    "view_as_real", "x", "the real and imaginary parts along a new last axis of size 2", _as_real,
+    derivative="complex(g[..., 0], g[..., 1])",
+    example="'view_as_real([1+2j])'",
+)  # fmt: skip
+view_as_complex = Composite(
+    "view_as_complex", "x", "the complex numbers whose parts are along the last axis, of size 2", _as_complex,
+    derivative="view_as_real(g)",
+    samples=(([[1.0, 2.0], [0.5, -3.0]],),),
+)  # fmt: skip
+
+
+def modulus_direction(z: Any) -> Any:
+    """conj(z)/abs(z), the derivative of the modulus of complex numbers; 0 at 0."""
+    size = absolute(z)
+    origin = equal(size, 0)
+    return where(origin, 0.0, divide(conj(z), where(origin, 1.0, size)))
+
+
+modulus_series = jet_through_definition(lambda z: sqrt(real_part(multiply(z, conj(z)))))
