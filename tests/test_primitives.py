@@ -27,6 +27,7 @@ from gradcli.errors import LimitError
 from gradcli.primitives import bind, jet_rules, table
 from gradcli.primitives.conversions import cast
 from gradcli.primitives.entries import creation, decompositions, linear, powers, shape
+from gradcli.primitives.entries.complex_numbers import imag, real
 from gradcli.primitives.entries.exponential import exp
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.operation import Composite, Operation
@@ -99,6 +100,15 @@ def as_array(value: Any) -> Any:
     return np.array(value) if isinstance(value, list) else value
 
 
+def as_real(value: Any) -> Any:
+    """A real number that depends on both parts of a complex value."""
+    return (
+        real(value) + 2.0 * imag(value)
+        if arrays.is_array(value) and arrays.is_complex(value) or isinstance(value, Tensor) and value.is_complex()
+        else value
+    )
+
+
 def case_of(entry: Operation, sample: Any, id: str = "") -> Case:
     arguments = sample if isinstance(sample, tuple) else (sample,)
     parameters = entry.parameters
@@ -125,7 +135,7 @@ def case_of(entry: Operation, sample: Any, id: str = "") -> Case:
                 return values[part.number]
             return [filled(p) for p in part] if isinstance(part, list) else part
 
-        return entry(*map(filled, template))
+        return as_real(entry(*map(filled, template)))
 
     return Case(entry, call, tuple(operands), id)
 

@@ -149,7 +149,17 @@ def _entries_in(module: ModuleType) -> list[Operation]:
 @cache
 def subjects() -> dict[str, tuple[Operation, ...]]:
     """The functions of the language by subject, in the order of a listing."""
-    order = ("elementwise", "special", "reductions", "losses", "layers", "shape", "linear algebra", "creation")
+    order = (
+        "elementwise",
+        "special",
+        "complex numbers",
+        "reductions",
+        "losses",
+        "layers",
+        "shape",
+        "linear algebra",
+        "creation",
+    )
     last = {entry: place for place, module in enumerate(_LISTED_LAST, 1) for entry in _entries_in(module)}
     listed = sorted(_all(), key=lambda entry: last.get(entry, 0))
     return {subject: tuple(e for e in listed if _all()[e] == subject and not e.internal) for subject in order}

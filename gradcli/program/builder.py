@@ -152,7 +152,7 @@ def _with_floats(inputs: Sequence[Atom]) -> Sequence[Atom]:
     """Convert integers beside floating-point operands to floats, as promotion would."""
     if int not in map(type, inputs):
         return inputs
-    if not any(arrays.dtype_name(a).startswith("float") for a in inputs):
+    if not any(arrays.is_inexact(a) for a in inputs):
         return inputs
     return [float(a) if type(a) is int and abs(a) <= _LARGEST_EXACT else a for a in inputs]
 
@@ -188,15 +188,16 @@ def _broadcast_constant(constant: Any, new_shape: Shape) -> Any:
     return arrays.numpy_namespace().broadcast_to(constant, new_shape)
 
 
+# Python numbers of the dtypes whose scalars are Python numbers.
+_PLAIN_SAMPLES = {"float64": 1.0, "complex128": 1.0 + 0.0j, "int64": 1, "bool": True}
+
+
 def _sort(atom: Atom) -> tuple[str, bool]:
     """The properties of an operand that determine the dtype of a result: its dtype, and whether it is a Python scalar,
     which does not promote arrays."""
     if isinstance(atom, Variable):
-        return atom.dtype, not atom.shape and atom.dtype in ("float64", "int64", "bool")
+        return atom.dtype, not atom.shape and atom.dtype in _PLAIN_SAMPLES
     return arrays.dtype_name(atom), type(atom) in arrays.PYTHON_NUMBERS
-
-
-_PLAIN_SAMPLES = {"float64": 1.0, "int64": 1, "bool": True}
 
 
 def _result_dtype(primitive: Primitive, inputs: Sequence[Atom], params: Mapping[str, Any]) -> str:

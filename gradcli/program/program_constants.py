@@ -33,6 +33,8 @@ def key(constant: Any) -> Hashable:
     kind = type(constant)
     if kind is float:
         return (kind, struct.pack("d", constant) if constant == constant else "nan")
+    if kind is complex:
+        return (kind, key(constant.real), key(constant.imag))
     if kind in arrays.PYTHON_NUMBERS:
         return (kind, constant)
     if arrays.backend_of(kind) == "flint":
@@ -55,7 +57,7 @@ def _digest(data: bytes) -> bytes:
 
 def keeps_signs(constant: Any) -> bool:
     """Whether negation changes the sign of every element. An integer 0 has no sign."""
-    return arrays.is_floating(constant) or arrays.all_true(constant != 0)
+    return arrays.is_inexact(constant) or arrays.all_true(constant != 0)
 
 
 def uniform(constant: Any) -> Any:
@@ -76,8 +78,9 @@ def uniform(constant: Any) -> Any:
 
 
 def number(atom: Atom) -> float | None:
-    """Return the number that a constant has everywhere; None for a variable, and where elements differ."""
-    if isinstance(atom, Variable):
+    """Return the real number that a constant has everywhere; None for a variable, complex numbers, and where elements
+    differ."""
+    if isinstance(atom, Variable) or arrays.is_complex(atom):
         return None
     if type(atom) in arrays.PYTHON_NUMBERS:
         return float(atom)

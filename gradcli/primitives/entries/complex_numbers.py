@@ -29,32 +29,36 @@ from gradcli.primitives.primitive import Primitive
 SUBJECT = "complex numbers"
 
 _MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]
+_POINTS = (0.7 + 0.4j, [-1.0 + 0.3j, 2.0 - 1.5j])
 
 conjugate: Primitive = elementwise(
     "conjugate", "z", "the complex conjugate of a complex number",
-    internal="conj", numbers="complex", rounds_alike=True, jet=linear,
+    internal="conj", numbers="complex", jet=linear,
     forward=lambda xp, z: xp.conj(z),
     vjp=(lambda g, _y, _z: conj(g),),
     derivative="conj(g)",
     node_name="ConjBackward0",
+    samples=_POINTS,
 )  # fmt: skip
 
 real_part: Primitive = elementwise(
     "real_part", "z", "the real part of a complex number",
-    internal="real", numbers="complex", rounds_alike=True, jet=linear,
+    internal="real", numbers="complex", jet=linear,
     forward=lambda xp, z: xp.real(z),
     vjp=(lambda g, _y, _z: g,),
     derivative="g",
     node_name="RealBackward0",
+    samples=_POINTS,
 )  # fmt: skip
 
 imaginary_part: Primitive = elementwise(
     "imaginary_part", "z", "the imaginary part of a complex number",
-    internal="imag", numbers="complex", rounds_alike=True, jet=linear,
+    internal="imag", numbers="complex", jet=linear,
     forward=lambda xp, z: xp.imag(z),
     vjp=(lambda g, _y, _z: multiply(g, -1j),),
     derivative="i*g",
     node_name="ImagBackward0",
+    samples=_POINTS,
 )  # fmt: skip
 
 phase: Primitive = elementwise(
@@ -65,6 +69,7 @@ phase: Primitive = elementwise(
     jet=jet_through_definition(lambda z: imag(log(z))),
     derivative="i*g*z/abs(z)**2",
     node_name="AngleBackward0",
+    samples=_POINTS,
 )  # fmt: skip
 
 
@@ -79,7 +84,6 @@ def _part_series(_primitive: Primitive, y: Any, a: Any, b: Any) -> Coefficients:
 
 from_parts: Primitive = elementwise(
     "complex", "real, imag", "the complex number real + i*imag",
-    rounds_alike=True,
     forward=lambda xp, a, b: xp.complex_from_parts(a, b),
     vjp=(lambda g, _y, _a, _b: g, lambda g, _y, _a, _b: multiply(g, 1j)),
     jet=_part_series,
@@ -110,7 +114,7 @@ imag = Composite(
     "imag", "x", "the imaginary part; 0 where x is real", _unary(imaginary_part, zeros_like),
     derivative="i*g",
     aliases=("im",),
-    samples=((_MATRIX,), 0.7),
+    samples=_POINTS,
 )  # fmt: skip
 angle = Composite(
     "angle", "x", "the angle of a number in the complex plane, between -pi and pi; of a negative one it is pi",
@@ -131,7 +135,7 @@ iscomplex = Composite(
     samples=((_MATRIX,), 0.7),
 )  # fmt: skip
 is_complex = Composite(
-    "is_complex", "x", "whether the dtype is complex", lambda x: arrays.is_complex(x),
+    "is_complex", "x", "whether the dtype is complex", lambda x: equal(float(arrays.is_complex(x)), 1.0),
     derivative="none",
     aliases=("iscomplexobj",),
     samples=((_MATRIX,), 0.7),
@@ -160,7 +164,7 @@ def _as_complex(x: Any) -> Any:
 view_as_real = Composite(
     "view_as_real", "x", "the real and imaginary parts along a new last axis of size 2", _as_real,
     derivative="complex(g[..., 0], g[..., 1])",
-    example="'view_as_real([1+2j])'",
+    samples=_POINTS,
 )  # fmt: skip
 view_as_complex = Composite(
     "view_as_complex", "x", "the complex numbers whose parts are along the last axis, of size 2", _as_complex,
