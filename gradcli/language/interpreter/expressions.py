@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import ModuleType
 from typing import Any
 
 from gradcli import arrays, limits
-from gradcli.errors import EvaluationError, GradcliError, Proposal, UnknownNameError, closest_word
+from gradcli.errors import (
+    EvaluationError,
+    GradcliError,
+    ProgramSyntaxError,
+    Proposal,
+    UnknownNameError,
+    closest_word,
+)
 from gradcli.language.interpreter.lists import ProgramList, is_position, item_of
 from gradcli.language.interpreter.loop_policy import count_of, rolled_calls
 from gradcli.language.interpreter.machine import Evaluator, Scope, ScopedNode, Task
@@ -474,6 +482,28 @@ def _number(machine: Evaluator, node: Any, _scope: Scope) -> Value:
     return machine.scalars.number(node.text)
 
 
+def _imaginary(machine: Evaluator, node: Any, scope: Scope) -> Value:
+    if machine.find("j", scope) is not None:
+        raise _either_product(node, f"{node.text}*j", f"{node.text}*1j")
+    return complex(0.0, node.value)
+
+
+def _imaginary_unit(machine: Evaluator, node: Any, scope: Scope) -> Value:
+    if machine.find(node.id, scope) is not None or machine.assigns(node.id):
+        return machine.lookup(node, scope)
+    power = re.compile(r"\s*(\^|\*\*|[⁰¹²³⁴-⁹⁺⁻])").match(machine.program.source, node.span.end)
+    number = re.search(r"[\w.]*$", machine.program.source[: node.span.start])
+    if power is not None and number is not None and number[0] != "1":
+        raise _either_product(node, f"{number[0]}*(1i{power[1]}…)", f"({number[0]}i){power[1]}…")
+    return 1j
+
+
+def _either_product(node: tree.Expression, one: str, other: str) -> ProgramSyntaxError:
+    return ProgramSyntaxError(
+        f"this can be read as {one} and as {other}", hint=f"write {one} or {other}", span=node.span
+    )
+
+
 def _constant(_machine: Evaluator, node: Any, _scope: Scope) -> Value:
     return node.value
 
@@ -500,6 +530,8 @@ HANDLERS: dict[type, Callable[..., Task]] = {
 
 SIMPLE: dict[type, Callable[..., Value]] = {
     tree.Number: _number,
+    tree.Imaginary: _imaginary,
+    tree.ImaginaryUnit: _imaginary_unit,
     tree.String: _constant,
     tree.Constant: _constant,
     tree.Name: Evaluator.lookup,

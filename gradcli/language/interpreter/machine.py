@@ -112,6 +112,7 @@ class Evaluator:
         self.dialect = dialects.dialect_of(program)
         self.imports = any(isinstance(n, tree.Import) for n in program.body)
         self._lossless: frozenset[tree.SyntaxNode] | None = None
+        self._assigned: frozenset[str] | None = None
         # Whether the program changes tensors in place.
         self.changes = scope_of_program.changes_in_place(program)
         # The loop whose round is being traced, if any, see `rolled_loops`.
@@ -174,6 +175,12 @@ class Evaluator:
 
             self._lossless = gradient_free_reads.gradient_free_calls(self.program)
         return node in self._lossless
+
+    def assigns(self, name: str) -> bool:
+        """Whether some statement of the program assigns a name."""
+        if self._assigned is None:
+            self._assigned = frozenset(scope_of_program.known_names(self.program, ()))
+        return name in self._assigned
 
     def lookup(self, node: tree.Name, scope: Scope) -> Value:
         """The value of a name in this scope or those around it, or of a constant.

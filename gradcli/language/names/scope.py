@@ -79,7 +79,7 @@ class Read(NamedTuple):
 
     name: str
     span: Span
-    # Whether some statement of the program may assign it before this read.
+    # Whether it may have a value otherwise: assigned by some statement before this read, or as the imaginary unit.
     maybe_assigned: bool
 
 
@@ -110,6 +110,7 @@ def free_names(program: tree.Module) -> dict[str, Read]:
                 assigned.add(event.name)
         elif event.id not in assigned:
             maybe = event.id in (before if certain else everywhere)
+            maybe |= isinstance(event, tree.ImaginaryUnit)
             maybe |= isinstance(event, tree.Input) and event.default is not None
             found.setdefault(event.id, Read(event.id, event.span, maybe))
     return found
@@ -140,7 +141,7 @@ def _below(expression: tree.Expression) -> Iterator[Any]:
     while stack:
         node = stack.pop()
         kind = type(node)
-        if kind is tree.Name:
+        if kind is tree.Name or kind is tree.ImaginaryUnit:
             if not node.module:  # type: ignore[attr-defined]
                 yield node
         elif kind in _OWN_NAMES:

@@ -274,8 +274,8 @@ def hint_for_name(name: str, source: str, span: Span) -> str | None:
         return summed
     if source[span.end - 1] == "ᵀ":
         return _write(f"{source[span.start : span.end - 1]}.T", span)
-    if name in ("i", "j") and re.search(r"(?:^|[-+*/(^,;=\s\d])$", before) and "for" not in before:
-        return "complex numbers are not part of the language"
+    if name in ("i", "j", "I"):
+        return Proposal(f"write 1j for the imaginary unit, or give it a value, as in {name}=1", "1j", span=span)
     if name == "help":
         return "gradcli ops NAME says all about a function, gradcli --help lists the commands"
     constant = re.match(r"\s*\.\s*(\w+)\b(?!\s*\()", behind)

@@ -124,10 +124,33 @@ def binary(left: tree.Expression, operator: Token, right: tree.Expression) -> tr
             )
         if isinstance(right, tree.Factorial) and _is_bare(right, right.operand):
             raise AmbiguousSyntax(span, "({0}*{1})!", "{0}*({1}!)", left.span, right.operand.span)
+        right = _with_imaginary_unit(right)
+    elif operator.value == "^":
+        _check_imaginary_base(left, right.span)
     elif operator.value == "+" and _is_an_error(left, operator, right):
         hint = "write {one}, or {0} without its uncertainty"
         raise AmbiguousSyntax(span, "{0} - {1}", "{0} ± {1}", left.span, right.operand.span, hint=hint)  # type: ignore[attr-defined]
     return tree.Binary(span, _operator(operator), place(operator), left, right)
+
+
+def _with_imaginary_unit(factor: tree.Expression) -> tree.Expression:
+    """The factor right behind a number, in which the name `i` may be the imaginary unit, as in `2i` and `2i^2`."""
+    if isinstance(factor, tree.Name):
+        return tree.ImaginaryUnit(factor.span, "i", "") if factor.id == "i" and not factor.module else factor
+    if isinstance(factor, tree.Binary) and factor.operator == "**" and _is_bare(factor, factor.left):
+        base = _with_imaginary_unit(factor.left)
+        return tree.Binary(factor.span, "**", factor.operator_span, base, factor.right)
+    return factor
+
+
+def _check_imaginary_base(base: tree.Expression, exponent: Span) -> None:
+    """Raise AmbiguousSyntax for `2j^2`, which is 2*j^2 in books and (2*j)^2 in MATLAB. Python's `2j**2` is clear."""
+    bare = isinstance(base, tree.Imaginary) and base.span.end - base.span.start == len(base.text) + 1
+    if bare and base.value != 1.0:  # type: ignore[attr-defined]
+        number = Span(base.span.start, base.span.end - 1)
+        power = Span(base.span.end, exponent.end)
+        span = Span(base.span.start, exponent.end)
+        raise AmbiguousSyntax(span, "{0}*(1j{1})", "({0}j){1}", number, power)
 
 
 def _is_an_error(left: tree.Expression, operator: Token, right: tree.Expression) -> bool:
@@ -143,6 +166,7 @@ def _is_an_error(left: tree.Expression, operator: Token, right: tree.Expression)
 
 
 def superscript(base: tree.Expression, exponent: Token) -> tree.Binary:
+    _check_imaginary_base(base, place(exponent))
     number = float(unicodedata.normalize("NFKC", exponent.value).replace("−", "-"))
     span = Span(base.span.start, exponent.end_pos)
     power: tree.Expression = tree.Number(place(exponent), abs(number), "")
@@ -290,6 +314,11 @@ def attribute(value: tree.Expression, _: Token, name: Token) -> tree.Attribute:
 
 def number(token: Token) -> tree.Number:
     return tree.Number(place(token), float(token.value), token.value)
+
+
+def imaginary(token: Token) -> tree.Imaginary:
+    text = token.value[:-1]
+    return tree.Imaginary(place(token), float(text), text)
 
 
 def string(token: Token) -> tree.String:

@@ -251,6 +251,19 @@ def _hundredths(m: re.Match[str]) -> str:
     return m[0] if added else f"{m[1]}/100"
 
 
+def _polar(m: re.Match[str]) -> str:
+    """A modulus and an angle, in degrees or radians, as `polar(3, pi/4)`."""
+    angle = m[2].replace(" ", "")
+    if not angle.endswith("°"):
+        return f"polar({m[1]}, {angle})"
+    sign, degrees = ("-" if angle.startswith("-") else ""), angle.strip("-°")
+    # Angles that are simple parts of pi are written as such.
+    part = 180 / float(degrees) if float(degrees) else 0.0
+    if part.is_integer():
+        return f"polar({m[1]}, {sign}pi{f'/{part:.0f}' if part > 1 else ''})" if part else f"polar({m[1]}, 0)"
+    return f"polar({m[1]}, deg2rad({sign}{degrees}))"
+
+
 def _in_decimals(m: re.Match[str]) -> str:
     try:
         return str(int(m[1], 0))
@@ -409,6 +422,7 @@ _RULES: tuple[Notation | Callable[[str], str], ...] = (
     Notation(r"(?<![\w.])(\d+(?:\.\d*)?|\.\d+)[dD]([-+]?\d+)", r"\1e\2", "1.5d0*x"),
     Notation(r"(?<![\w.])(\d+\.\d*|\.\d+)(?:[fFL]|_[a-z]+\d*)\b", r"\1", "1.0_dp*x"),
     Notation(rf"({_NUMBER})\s*(?:°\s*[CFK]|℃|℉)(?!\w)", r"\1", "20°C"),
+    Notation(rf"({_NUMBER}|[^\W\d]\w*|{_BRACKETED})\s*∠\s*(-?\s*{_NUMBER}\s*°?|-?\s*[^\W\d]\w*)", _polar, "3∠45°"),
     Notation(rf"({_NUMBER})\s*°(?!\s*[CFK])", r"deg2rad(\1)", "90°"),
     Notation(rf"({_NUMBER})\s+deg(?:rees?)?\b", r"deg2rad(\1)", "sin 90 degrees"),
     Notation(rf"(?<=[/%@])\s*({_NUMBER})\s*%(?=\s*(?:$|[*/),]))", r"(\1/100)", "x/5%"),

@@ -284,8 +284,6 @@ def _bad_number(m: ErrorContext) -> Explanation | None:
         hint = Proposal(f"write {m.previous.value}", m.previous.value)
     elif tail in {"d", "D"} and m.following is not None and m.following.value in ("+", "-"):
         hint = f"an exponent is written with e, as in {m.previous.value}e-3"
-    elif tail in {"j", "J"}:
-        hint = "complex numbers are not part of the language"
     elif tail.startswith("_"):
         hint = "write single '_' between digits, as in 1_000"
     elif m.token.type == "NUMBER":

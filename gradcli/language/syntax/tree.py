@@ -102,6 +102,13 @@ class Number(Expression):
     text: str
 
 
+class Imaginary(Expression):
+    """An imaginary number, as `2j`; `text` is the decimal form of the number before the `j`."""
+
+    value: float
+    text: str
+
+
 class String(Expression):
     value: str
 
@@ -117,6 +124,10 @@ class Name(Expression):
 
     id: str
     module: str
+
+
+class ImaginaryUnit(Name):
+    """`i` right behind a number, as in `2i`: the imaginary unit, unless it has a value."""
 
 
 class List(Expression):
