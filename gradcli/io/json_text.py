@@ -22,10 +22,11 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 def dumps(value: object, ascii: bool = False) -> str:
     """`value` as one line of strict JSON without spaces, with object keys in insertion order.
 
-    Accepts None, bools, ints, floats, strings, dicts, lists, tuples, and NumPy scalars and arrays, which become nested
-    lists. A float is the shortest text that reads back as the same number in its own dtype; nan and infinities are the
-    strings "NaN" "Infinity" "-Infinity". With `ascii`, other characters are escaped. Arrays are charged. Raises
-    TypeError for other values, LimitError for more numbers than a run may write.
+    Accepts None, bools, ints, floats, complex numbers, strings, dicts, lists, tuples, and NumPy scalars and arrays,
+    which become nested lists. A float is the shortest text that reads back as the same number in its own dtype; nan and
+    infinities are the strings "NaN" "Infinity" "-Infinity". Complex numbers become {"re": …, "im": …}, of numbers or
+    nested lists. With `ascii`, other characters are escaped. Arrays are charged. Raises TypeError for other values,
+    LimitError for more numbers than a run may write.
     """
     text = json.dumps(_plain(value), ensure_ascii=ascii, allow_nan=False, separators=(",", ":"))
     # A lone surrogate, as in an argument that cannot be decoded, cannot be written as UTF-8.
@@ -43,6 +44,8 @@ def _plain(value: Any) -> object:
         return _plain_array(value)
     if isinstance(value, float):
         return _plain_float(value)
+    if isinstance(value, complex):
+        return {"re": _plain_float(value.real), "im": _plain_float(value.imag)}
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -67,6 +70,8 @@ def _plain_array(array: Any) -> object:
     limits.charge(_WRITTEN * max(accumulate((1, *array.shape), mul)))
     if array.dtype.kind == "O":
         return _plain(array.tolist())
+    if array.dtype.kind == "c":
+        return {"re": _plain_array(array.real), "im": _plain_array(array.imag)}
     if array.dtype.kind != "f":
         return array.tolist()
     if array.dtype.itemsize < 8:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -21,15 +22,19 @@ class Table(NamedTuple):
 
 # The number of significant digits to which numbers are rounded in tables, or None.
 _PRECISION: ContextVar[int | None] = ContextVar("precision", default=None)
+# Whether complex numbers are written by modulus and angle.
+_POLAR: ContextVar[bool] = ContextVar("polar", default=False)
 
 
 @contextmanager
-def rounded(precision: int | None) -> Iterator[None]:
-    """Within the block numbers are rounded to so many significant digits as text."""
-    token = _PRECISION.set(precision)
+def rounded(precision: int | None, *, polar: bool = False) -> Iterator[None]:
+    """Within the block numbers are rounded to so many significant digits as text, and with `polar` complex numbers are
+    written as `polar(modulus, angle)`."""
+    token, form = _PRECISION.set(precision), _POLAR.set(polar)
     try:
         yield
     finally:
+        _POLAR.reset(form)
         _PRECISION.reset(token)
 
 
@@ -40,6 +45,8 @@ def flat(value: Any) -> Iterable[Any]:
 
 def number_text(value: Any) -> str:
     """A number or array as text; a long array is abbreviated."""
+    if isinstance(value, complex) or getattr(getattr(value, "dtype", None), "kind", "") == "c":
+        return _complex_text(value)
     precision = _PRECISION.get()
     if precision is not None and not isinstance(value, (bool, str, int)) and value is not None:
         return _rounded_text(value, precision)
@@ -54,6 +61,28 @@ def number_text(value: Any) -> str:
     # Object arrays contain strings, the proved digits of numbers.
     as_it_is: Any = {"object": str} if value.dtype == object else None
     return _array_text(value, floatmode="unique", formatter=as_it_is)
+
+
+def _complex_text(value: Any) -> str:
+    """Complex numbers as `1.0+2.0j`, or by modulus and angle."""
+    if not getattr(value, "ndim", 0):
+        return _one_complex_text(value)
+    if _POLAR.get() or _PRECISION.get() is not None:
+        return _array_text(value, formatter={"complex_kind": _one_complex_text})
+    return _array_text(value, floatmode="unique")
+
+
+def _one_complex_text(number: Any) -> str:
+    if _POLAR.get():
+        return f"polar({number_text(abs(number))}, {number_text(_angle(number))})"
+    imaginary = number_text(number.imag)
+    return f"{number_text(number.real)}{'' if imaginary.startswith('-') else '+'}{imaginary}j"
+
+
+def _angle(number: Any) -> Any:
+    """The angle in radians, in the precision of the number."""
+    angle = math.atan2(number.imag, number.real)
+    return angle if type(number) is complex else number.real.dtype.type(angle)
 
 
 def _rounded_text(value: Any, precision: int) -> str:
