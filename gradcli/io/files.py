@@ -82,11 +82,11 @@ def _array(asked: Source, name: str, values: list[object]) -> NDArray[Any]:
     return array  # type: ignore[no-any-return]
 
 
-def read_columnar(source: Source, format: str) -> NDArray[numpy.float64]:
+def read_columnar(source: Source, format: str) -> NDArray[Any]:
     """One column, with shape (rows,) and nan for nulls, of a Parquet or Arrow file.
 
-    Raises BindingError where Polars is not installed, the file is damaged, there is no such column, or it holds
-    something other than real numbers.
+    Structs {re, im} are complex numbers. Raises BindingError where Polars is not installed, the file is damaged, there
+    is no such column, or it holds something other than numbers.
     """
     suffix = os.path.splitext(source.path)[1].lower()
     polars = by_polars.required(f"{source.path!r}, a {suffix} file,")
@@ -106,24 +106,40 @@ def read_columnar(source: Source, format: str) -> NDArray[numpy.float64]:
         raise source.error(f"it is damaged, or no {suffix} file", "write it again") from error
 
 
-def _read_column(source: Source, polars: Any, file: Any) -> NDArray[numpy.float64]:
+def _read_column(source: Source, polars: Any, file: Any) -> NDArray[Any]:
     import numpy
 
     schema = file.collect_schema()
     name = source.choose("column", schema.names())
     kind = schema[name]
-    if not (kind.is_numeric() or kind == polars.Boolean):
-        raise source.error(f"column {name!r} holds {kind}, not real numbers", "choose a column of floats or integers")
+    parts = _parts_of_complex(kind)
+    if not (kind.is_numeric() or kind == polars.Boolean or parts):
+        raise source.error(
+            f"column {name!r} holds {kind}, not numbers",
+            "choose a column of floats or integers, or of structs {re, im} for complex numbers",
+        )
     rows = file.select(polars.len()).collect().item()
     source.check_elements(rows)
-    # Charge the column that is read and its copy in the array.
-    limits.charge(2 * rows)
-    column = file.select(polars.col(name).cast(polars.Float64).fill_null(numpy.nan)).collect()
-    return numpy.array(column.to_series().to_numpy(), dtype=numpy.float64)
+    # Charge the columns that are read and their copies in the array.
+    limits.charge(2 * rows * max(1, len(parts)))
+    column = polars.col(name)
+    read = [column.struct.field(part) for part in parts] or [column]
+    frame = file.select([part.cast(polars.Float64).fill_null(numpy.nan) for part in read]).collect()
+    if not parts:
+        return numpy.array(frame.to_series().to_numpy(), dtype=numpy.float64)
+    found = numpy.empty(rows, numpy.complex128)
+    found.real, found.imag = (frame[part].to_numpy() for part in parts)
+    return found
+
+
+def _parts_of_complex(kind: Any) -> tuple[str, ...]:
+    """The fields of a struct {re, im} of numbers, none for another type."""
+    fields = {field.name: field.dtype for field in getattr(kind, "fields", ())}
+    return ("re", "im") if fields.keys() == {"re", "im"} and all(f.is_numeric() for f in fields.values()) else ()
 
 
 # Readers of formats with one value, or with several of which one is chosen.
-_READERS: dict[str, Callable[[Source], float | NDArray[Any]]] = {
+_READERS: dict[str, Callable[[Source], float | complex | NDArray[Any]]] = {
     "npy": read_npy,
     "npz": read_npz,
     "json": read_json,

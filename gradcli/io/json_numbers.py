@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     import numpy
     from numpy.typing import NDArray
 
-NUMBERS_HINT = 'give a number, one of "NaN" "Infinity" "-Infinity", or nested lists of these'
+NUMBERS_HINT = (
+    'give a number, one of "NaN" "Infinity" "-Infinity", a complex {"re": 1, "im": 2}, or nested lists of these'
+)
 # The texts that stand in JSON for numbers that it cannot represent.
 SPECIAL_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?", re.ASCII)
@@ -113,12 +115,15 @@ _DECODER = json.JSONDecoder(parse_int=float, parse_constant=str)
 _EXACT_DECODER = json.JSONDecoder(parse_int=DecimalFloat, parse_float=DecimalFloat, parse_constant=str)
 
 
-def numbers(value: object, what: str, exact: bool = False) -> float | NDArray[Any]:
+def numbers(value: object, what: str, exact: bool = False) -> float | complex | NDArray[Any]:
     """A decoded number as a float, and decoded nested lists as a C-contiguous float64 array, or an object array where
     they are to be `exact`.
 
+    Complex numbers are objects {"re": …, "im": …} of numbers or of nested lists; they become `complex` and complex128.
     Raises BindingError, which calls the value `what`, for anything else, such as ragged lists.
     """
+    if _is_complex(value):
+        return _complex_numbers(value, what, exact)
     if not isinstance(value, list):
         number = _number(value)
         if number is None:
@@ -133,12 +138,42 @@ def numbers(value: object, what: str, exact: bool = False) -> float | NDArray[An
     with phase("import"):
         import numpy
 
-    return numpy.array(values, dtype=object if exact else numpy.float64).reshape(shape)
+    dtype = object if exact else numpy.complex128 if complex in map(type, values) else numpy.float64
+    return numpy.array(values, dtype=dtype).reshape(shape)
 
 
-def _number(value: object) -> float | None:
+def _is_complex(value: object) -> bool:
+    return isinstance(value, dict) and value.keys() == {"re", "im"}
+
+
+def _complex_numbers(value: Any, what: str, exact: bool) -> complex | NDArray[Any]:
+    """The complex number or array of an object {"re": …, "im": …}."""
+    real, imaginary = (numbers(value[part], f"{part!r} of {what}", exact) for part in ("re", "im"))
+    shapes = [list(getattr(part, "shape", ())) for part in (real, imaginary)]
+    if shapes[0] != shapes[1]:
+        raise BindingError(
+            f"{what} has real parts of shape {shapes[0]} and imaginary parts of shape {shapes[1]}",
+            hint="both have the same shape",
+        )
+    if not shapes[0]:
+        return complex(real, imaginary)  # type: ignore[arg-type]
+    import numpy
+
+    found = numpy.empty(shapes[0], object if exact else numpy.complex128)
+    # Set part by part: a sum with 1j times an infinite part would have a real part of nan.
+    if exact:
+        found[...] = numpy.vectorize(complex, otypes=[object])(real, imaginary)
+    else:
+        found.real, found.imag = real, imaginary
+    return found
+
+
+def _number(value: object) -> float | complex | None:
     if isinstance(value, float):
         return value if math.isfinite(value) or type(value) is DecimalFloat else None
+    if _is_complex(value):
+        real, imaginary = (_number(value[part]) for part in ("re", "im"))  # type: ignore[index]
+        return complex(real, imaginary) if isinstance(real, float) and isinstance(imaginary, float) else None
     return SPECIAL_NUMBERS.get(value) if isinstance(value, str) else None
 
 

@@ -29,16 +29,16 @@ _CHUNK = 2**20
 _UNPACKED = 64
 
 
-def read_npy(source: Source) -> float | NDArray[numpy.float64]:
-    """The array of a `.npy` file. Raises BindingError where it does not hold a complete array of real numbers."""
+def read_npy(source: Source) -> float | complex | NDArray[Any]:
+    """The array of a `.npy` file. Raises BindingError where it does not hold a complete array of numbers."""
     source.refuse_member()
     return _read_array(source)
 
 
-def read_npz(source: Source) -> float | NDArray[numpy.float64]:
+def read_npz(source: Source) -> float | complex | NDArray[Any]:
     """One array of a `.npz` file.
 
-    Raises BindingError where there is no such array, or it is not a complete array of real numbers.
+    Raises BindingError where there is no such array, or it is not a complete array of numbers.
     """
     import struct
     import zipfile
@@ -53,7 +53,7 @@ def read_npz(source: Source) -> float | NDArray[numpy.float64]:
         raise source.error("it is damaged, or no .npz file (a zip archive)", _DAMAGED) from error
 
 
-def _read_member(source: Source, archive: zipfile.ZipFile) -> float | NDArray[numpy.float64]:
+def _read_member(source: Source, archive: zipfile.ZipFile) -> float | complex | NDArray[Any]:
     from zipfile import ZIP_DEFLATED, ZIP_STORED
 
     suffix = ".npy"
@@ -71,7 +71,7 @@ def _read_member(source: Source, archive: zipfile.ZipFile) -> float | NDArray[nu
         return _read_array(source._replace(stream=cast(Any, stream), size=size))
 
 
-def _read_array(source: Source) -> float | NDArray[numpy.float64]:
+def _read_array(source: Source) -> float | complex | NDArray[Any]:
     with phase("import"):
         import numpy
 
@@ -82,12 +82,13 @@ def _read_array(source: Source) -> float | NDArray[numpy.float64]:
         array = _read_data(source, header)
         # Signalling nans are converted without an error.
         with numpy.errstate(over="raise", invalid="ignore"):
-            numbers = array.astype(numpy.float64, order="C", copy=False)
+            dtype = numpy.complex128 if array.dtype.kind == "c" else numpy.float64
+            numbers = array.astype(dtype, order="C", copy=False)
     except FloatingPointError as error:
         raise source.error("it holds numbers too large for float64", "scale them down") from error
     except (ValueError, OverflowError, EOFError) as error:
         raise source.error("it is truncated or damaged", _DAMAGED) from error
-    return float(numbers) if numbers.ndim == 0 else numbers
+    return numbers.item() if numbers.ndim == 0 else numbers
 
 
 class _Header(NamedTuple):
@@ -153,9 +154,10 @@ def _pickled(source: Source) -> BindingError:
 def _check_dtype(source: Source, dtype: numpy.dtype[Any]) -> None:
     if dtype.hasobject:
         raise _pickled(source)
-    if dtype.kind not in "biuf":
-        kind = "complex numbers" if dtype.kind == "c" else f"elements of dtype {str(dtype)!r}"
-        raise source.error(f"it holds {kind}, not real numbers", "save an array of floats or integers")
+    if dtype.kind not in "biufc":
+        raise source.error(
+            f"it holds elements of dtype {str(dtype)!r}, not numbers", "save an array of floats or integers"
+        )
 
 
 def _check_size(source: Source, header: _Header) -> None:

@@ -149,7 +149,7 @@ def _layout(source: Source, members: Sequence[str | None], notation: Notation, f
 
 def _is_name(cell: str, notation: Notation) -> bool:
     """Whether a cell holds more than a number, or than several numbers with other separators."""
-    return any(notation.number(part) is None for part in _BETWEEN.split(cell) if part)
+    return complex_number(cell) is None and any(notation.number(part) is None for part in _BETWEEN.split(cell) if part)
 
 
 def _is_foreign(cell: str) -> bool:
@@ -263,7 +263,7 @@ class _Table:
         import numpy
 
         layout = self.layout
-        found: list[list[float]] = [[] for _ in layout.wanted]
+        found: list[list[float | complex]] = [[] for _ in layout.wanted]
         for line, cells in records:
             if len(cells) != layout.width:
                 raise self.source.error(
@@ -274,9 +274,9 @@ class _Table:
                 value = _number(cells[column], self.notation)
                 if value is None:
                     raise self._not_a_number(line, column, cells[column])
-                keeps = self.source.exact and cells[column].strip()
+                keeps = self.source.exact and cells[column].strip() and not isinstance(value, complex)
                 values.append(_written(cells[column], self.notation) if keeps else value)
-        return [numpy.array(values, dtype=object if self.source.exact else numpy.float64) for values in found]
+        return [numpy.array(values, dtype=object if self.source.exact else _dtype_of(values)) for values in found]
 
     def _not_a_number(self, line: int, column: int, cell: str) -> FileError:
         asked = next(s for s, c in zip(self._asked, self.layout.columns) if c is None or c == column)
@@ -302,11 +302,29 @@ def _floats(cells: Sequence[str], decimal_comma: bool) -> NDArray[Any] | None:
     return None if numpy.isinf(found).any() else found
 
 
-def _number(cell: str, notation: Notation) -> float | None:
-    """The value of a cell, nan for an empty one, None for one that is not a float64 number."""
+def _dtype_of(values: Sequence[float | complex]) -> str:
+    return "complex128" if complex in map(type, values) else "float64"
+
+
+# A digit, or the parenthesis in which Python writes complex numbers: `j` alone is a name.
+_OF_COMPLEX = re.compile(r"[\d(]")
+
+
+def complex_number(cell: str) -> complex | None:
+    """The value of a cell with a complex number as Python writes it, `(1+2j)`; None for any other text."""
+    if cell.rstrip(") ")[-1:] not in ("j", "J") or "_" in cell or not _OF_COMPLEX.search(cell):
+        return None
+    try:
+        return complex(cell.strip())
+    except ValueError:
+        return None
+
+
+def _number(cell: str, notation: Notation) -> float | complex | None:
+    """The value of a cell, nan for an empty one, None for one that is not a number of float64 or complex128."""
     value = notation.number(cell)
     if value is None:
-        return None if cell.strip() else math.nan
+        return complex_number(cell) if cell.strip() else math.nan
     # float() accepts 1_000, and returns infinity for numbers that are too large.
     if "_" in cell or (math.isinf(value) and "inf" not in cell.lower()):
         return None
