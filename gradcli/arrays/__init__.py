@@ -162,6 +162,11 @@ def astype(array: Array, dtype: str) -> Array:
     return foreign.astype(array, dtype)
 
 
+def in_precision(array: Array, dtype: str) -> Array:
+    """`array` converted to the floating `dtype`, or if it is complex to the complex dtype of the same precision."""
+    return astype(array, complex_dtype(dtype) if is_complex(array) else dtype)
+
+
 def owned(array: Array) -> Array:
     """`array`, or a copy of it if other code could still write into its memory."""
     if type(array) in PYTHON_NUMBERS or backend_of(type(array)) is None:

@@ -74,7 +74,7 @@ def constant(text: str, dtype: str, whole: str, offset: int = 0, *, truths: bool
             error.hint = f"write {whole[:offset]}@{text} for what a file holds"
         raise
     array = value if arrays.is_array(value) else getattr(value, "data", value)
-    return array if truths and python_values.is_boolean_array(array) else arrays.astype(array, dtype)
+    return array if truths and python_values.is_boolean_array(array) else arrays.in_precision(array, dtype)
 
 
 def _without_unit(number: str, unit: str, span: Span) -> Proposal | str:

@@ -11,8 +11,8 @@ from gradcli.errors import CallError, EvaluationError, expect
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.operators import operand
 
-# NumPy dtype kinds that are rejected: complex numbers, durations and dates.
-_NO_NUMBERS = "cmM"
+# NumPy dtype kinds that are rejected: durations and dates.
+_NO_NUMBERS = "mM"
 
 
 def names_tuple(names: Sequence[str]) -> tuple[str, ...]:
@@ -27,19 +27,18 @@ def names_tuple(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def value(given: Any, *, truths: bool = False) -> Any:
-    """Convert a number, array, list or Tensor to a value of the language, whose numbers are floats.
+    """Convert a number, array, list or Tensor to a value of the language, whose numbers are floats or complex.
 
-    With `truths`, boolean arrays are returned unconverted. Raises EvaluationError for an array of complex numbers,
-    dates and the like.
+    With `truths`, boolean arrays are returned unconverted. Raises EvaluationError for an array of dates and the like.
     """
     if isinstance(given, Tensor):
         return given
     array = operand(given)
-    if arrays.is_floating(array) or (truths and is_boolean_array(array)):
+    if arrays.is_inexact(array) or (truths and is_boolean_array(array)):
         return array
-    # NumPy would silently drop imaginary parts and turn dates into day counts.
+    # NumPy would silently turn dates into day counts.
     if type(array) not in arrays.PYTHON_NUMBERS and getattr(array.dtype, "kind", "f") in _NO_NUMBERS:
-        raise EvaluationError(f"cannot make an array of real numbers from {array.dtype} values")
+        raise EvaluationError(f"cannot make an array of numbers from {array.dtype} values")
     return arrays.astype(array, "float64")
 
 
@@ -50,8 +49,9 @@ def in_namespace(given: Any, namespace: arrays.Namespace) -> Any:
 
 
 def dtype(bindings: Mapping[str, Any]) -> str:
-    """Return "float32" where every array has that dtype, else "float64". Python floats do not count."""
-    given = {arrays.dtype_name(concrete(b)) for b in bindings.values() if type(concrete(b)) is not float}
+    """Return "float32" where every array has that precision, else "float64". Python floats and complex numbers do not count."""
+    values = (concrete(b) for b in bindings.values())
+    given = {arrays.real_dtype(arrays.dtype_name(v)) for v in values if type(v) not in (float, complex)}
     return "float32" if given == {"float32"} else "float64"
 
 
@@ -86,6 +86,6 @@ def _apart_from(others: Iterable[Any], result: Any) -> Any:
     if type(result) is float:
         return result
     array = concrete(result)
-    if array is None or arrays.is_floating(array):
+    if array is None or arrays.is_inexact(array):
         return arrays.unshared(array, others)
     return arrays.astype(array, "float64")

@@ -89,4 +89,4 @@ def evaluated(
 def _plain(value: Any) -> Any:
     """A number or an array; booleans become 0 and 1."""
     array = concrete(value)
-    return array if arrays.is_floating(array) else arrays.astype(array, arrays.default_dtype())
+    return array if arrays.is_inexact(array) else arrays.astype(array, arrays.default_dtype())

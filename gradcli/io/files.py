@@ -21,7 +21,6 @@ from gradcli.io.source import STANDARD_INPUT, Source, display_name
 from gradcli.io.tables import read_table
 
 if TYPE_CHECKING:
-    import numpy
     from numpy.typing import NDArray
 
 # The charges for each object and each of its members, in units of 1/8 of a step, beyond that of its line.

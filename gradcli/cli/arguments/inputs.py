@@ -313,7 +313,7 @@ def _read(number: Any, dtype: str) -> Any:
     """A value from a file; decimals that were kept exact become floats unless exact arithmetic is used."""
     if mathematical_constants.is_exact():
         return number
-    return arrays.astype(float(number) if isinstance(number, float) else number, dtype)
+    return arrays.in_precision(float(number) if isinstance(number, float) else number, dtype)
 
 
 def bindings_of(

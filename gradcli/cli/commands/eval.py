@@ -395,8 +395,10 @@ def _json(
     namespace: arrays.Namespace | None,
     seconds: Mapping[str, float] | None,
 ) -> dict[str, Any]:
-    record = opening(text, namespace) | {"dtype": options.dtype}
-    if options.digits is not None:
+    record = opening(text, namespace)
+    if options.digits is None:
+        record |= {"dtype": _dtype(result.value, options.dtype)}
+    else:
         record |= {"dtype": "arb", "digits": options.digits}
     # Values with proved digits are strings, without a shape.
     record |= {"shape": list(getattr(result.value, "shape", ())), "value": result.value}
@@ -412,6 +414,11 @@ def _json(
         "timing": seconds,
     }
     return record | {key: part for key, part in parts.items() if part is not None}
+
+
+def _dtype(value: Any, dtype: str) -> str:
+    """The dtype of a value: the one in use, or the complex one of the same precision."""
+    return arrays.complex_dtype(dtype) if value is not None and arrays.is_complex(value) else dtype
 
 
 def _coordinates_json(result: session.Result) -> dict[str, Any]:

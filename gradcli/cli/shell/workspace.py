@@ -432,7 +432,9 @@ def _bindings(module: tree.Module, given: Iterable[SessionInput]) -> dict[str, A
     reads = scope.free_names(module)
     masks = scope.names_used_as_masks(module)
     return {
-        each.name: arrays.in_default_namespace(each.value if each.name in masks else arrays.astype(each.value, _DTYPE))
+        each.name: arrays.in_default_namespace(
+            each.value if each.name in masks else arrays.in_precision(each.value, _DTYPE)
+        )
         for each in given
         if each.name in reads
     }

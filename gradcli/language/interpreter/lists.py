@@ -184,14 +184,17 @@ def _joined(items: list[Value]) -> Value:
     if items and all(type(i) is bool for i in items):
         return arrays.in_default_namespace(arrays.asarray(items))
     if all(type(i) in arrays.PYTHON_NUMBERS for i in items):
-        return arrays.in_default_namespace(arrays.asarray([float(i) for i in items], arrays.default_dtype()))
+        dtype = arrays.default_dtype()
+        if complex in map(type, items):
+            return arrays.in_default_namespace(arrays.asarray([*map(complex, items)], arrays.complex_dtype(dtype)))
+        return arrays.in_default_namespace(arrays.asarray([float(i) for i in items], dtype))
     limits.charge_steps(_STACK + _OPERAND * len(items))
     return stack([as_default_dtype(i) for i in items])
 
 
 def as_default_dtype(value: Value) -> Value:
     """A Python number in the dtype in use, as it is to be joined with tensors; other values unchanged."""
-    return arrays.astype(value, arrays.default_dtype()) if type(value) in arrays.PYTHON_NUMBERS else value
+    return arrays.in_precision(value, arrays.default_dtype()) if type(value) in arrays.PYTHON_NUMBERS else value
 
 
 def is_position(key: Value) -> bool:

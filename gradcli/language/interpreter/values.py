@@ -143,7 +143,7 @@ def as_numpy(value: Value) -> Any:
     array, namespace = concrete(value), arrays.chosen_namespace()
     if array is not None and namespace is not None and namespace.scalars is not None:
         return namespace.asarray(array, arrays.default_dtype())
-    return None if array is None else arrays.on_host(arrays.astype(array, arrays.default_dtype()))
+    return None if array is None else arrays.on_host(arrays.in_precision(array, arrays.default_dtype()))
 
 
 def check_arguments(operation: Operation, positional: Sequence[Value], keywords: Mapping[str, Value]) -> None:
