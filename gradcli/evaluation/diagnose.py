@@ -261,17 +261,21 @@ def all_finite(*values: Any) -> bool:
     return all(_finite(v) for v in values if v is not None)
 
 
-def _first_nonfinite(value: Any) -> tuple[float, tuple[int, ...]]:
+def _first_nonfinite(value: Any) -> tuple[float | complex, tuple[int, ...]]:
     """Return the first non-finite number and its index; in a batch, the index within its row."""
     numbers = unwrap_rows(constant(value))
     array, finite = arrays.on_host(numbers), arrays.on_host(isfinite(numbers))
     if not arrays.shape(array):
-        return float(array), ()
+        return _number(array), ()
     place = tuple(int(i) for i in arrays.numpy_namespace().argwhere(~finite)[0])
-    return float(array[place]), place[len(place) - len(arrays.shape(value)) :]
+    return _number(array[place]), place[len(place) - len(arrays.shape(value)) :]
 
 
-def _kind(number: float, where: tuple[int, ...]) -> str:
+def _number(array: Any) -> float | complex:
+    return complex(array) if arrays.is_complex(array) else float(array)
+
+
+def _kind(number: float | complex, where: tuple[int, ...]) -> str:
     return f"{number!r} at {list(where)}" if where else repr(number)
 
 
@@ -286,10 +290,10 @@ def _describe(operands: Sequence[Any], where: tuple[int, ...] | None) -> str:
 def _operand_text(operand: Any, where: tuple[int, ...] | None) -> str:
     shape = arrays.shape(operand)
     if not shape:
-        return repr(float(operand))
+        return repr(_number(operand))
     if where is not None and len(where) >= len(shape):
         tail = where[len(where) - len(shape) :]
         place = tuple(0 if size == 1 else i for i, size in zip(tail, shape))
         if all(i < size for i, size in zip(place, shape)):
-            return repr(float(arrays.on_host(operand)[place]))
+            return repr(_number(arrays.on_host(operand)[place]))
     return f"of shape {list(shape)}"

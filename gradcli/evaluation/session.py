@@ -112,8 +112,28 @@ def run(request: EvaluationRequest) -> Result:
             hint="multiply the value by the cotangent in the program, and sum it if that is no scalar",
         )
     result = _with_shortfalls(request) if scope.calls_functionals(request.program) else _result(request)
+    _propose_complex_numbers(request.program, result)
     result.warnings[:0] = unused_parts(request.program)
     return result
+
+
+# Functions that are nan where they would be complex.
+_NAN_WHERE_COMPLEX = frozenset(
+    ["sqrt", "log", "log2", "log10", "log1p", "asin", "acos", "acosh", "atanh", "power", "pow", "general_power"]
+)
+
+
+def _propose_complex_numbers(program: Module, result: Result) -> None:
+    """Add to the warning about a nan outside the domain of a real function how its complex value is written."""
+    for i, warning in enumerate(result.warnings):
+        if warning.operation in _NAN_WHERE_COMPLEX and " gives nan" in warning.message:
+            # Loaded on demand: few results are nan.
+            from gradcli.language.suggestions.complex_operands import complex_operand
+
+            written = complex_operand(program, warning.span)
+            if written is not None:
+                message = f"{warning.message}; write {written} for complex numbers"
+                result.warnings[i] = warning._replace(message=message)
 
 
 def _with_shortfalls(request: EvaluationRequest) -> Result:

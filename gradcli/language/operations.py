@@ -21,12 +21,23 @@ TRUTH = {"&": table.known("logical_and"), "|": table.known("logical_or")}
 ATTRIBUTES: dict[str, Callable[[Any], Any]] = {
     "T": transpose,
     "mT": matrix_transpose,
+    # Called by name, as few programs have complex numbers.
+    "real": lambda x: table.known("real")(x),
+    "imag": lambda x: table.known("imag")(x),
+    "H": lambda x: table.known("conj")(transpose(x)),
+    "mH": lambda x: table.known("conj")(matrix_transpose(x)),
     "shape": lambda x: arrays.asarray([float(s) for s in arrays.shape(x)], arrays.default_dtype()),
     "ndim": lambda x: float(len(arrays.shape(x))),
     "size": lambda x: float(functools.reduce(lambda a, b: a * b, arrays.shape(x), 1)),
     # A string, to be passed as `dtype=`.
-    "dtype": lambda x: "bool" if arrays.dtype_name(x) == "bool" else arrays.default_dtype(),
+    "dtype": lambda x: "bool" if arrays.dtype_name(x) == "bool" else _dtype(x),
 }
+
+
+def _dtype(x: Any) -> str:
+    return arrays.complex_dtype(arrays.default_dtype()) if arrays.is_complex(x) else arrays.default_dtype()
+
+
 # Whole numbers below this are exact as floats.
 EXACT_INTEGERS = 2.0**53
 # Longest span in characters; the span of a longer expression is that of its operator.

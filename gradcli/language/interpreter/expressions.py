@@ -271,12 +271,17 @@ def _conditional(machine: Evaluator, node: tree.Conditional, _scope: Scope) -> T
 
 def _stable_form(machine: Evaluator, node: StableExpression, scope: Scope) -> Task:
     rule = node.rule
-    if rule.when is None:
+    if rule.when is None and not machine.may_be_complex:
         machine.rewritten[node] = None
         return (yield node.stable)
     values = {}
     for name, places in node.parts.items():
         values[name] = as_tensor_or_number((yield places[0]), f"'{rule.pattern}'")
+    # The rules hold for real numbers: log(exp(z)) is z for a strip of the plane alone.
+    if any(map(arrays.is_complex, values.values())):
+        return (yield from _in_one_form(machine, node, scope, values, stable=False))
+    if rule.when is None:
+        return (yield from _in_one_form(machine, node, scope, values, stable=True))
     holds = rule.when(**values)
     everywhere = assume(holds)
     if everywhere or rule.apart is None or assume(logical_not(holds)):
@@ -294,6 +299,8 @@ def _removable(machine: Evaluator, node: RemovableSingularity, scope: Scope) -> 
     point, (first, times) = node.series.point, node.places[0]
     given = yield first
     value = as_tensor_or_number(given, f"'{node.rule.pattern}'")
+    if arrays.is_complex(value):
+        return (yield from _as_it_stands(machine, node, scope, {first: given}))
     variable = value if times == 1.0 else arithmetic.divide(value, times)
     if machine.scalars is None:
         near = less(arithmetic.absolute(arithmetic.subtract(constant(variable), point)), node.series.radius)
@@ -353,6 +360,8 @@ def _limiting(machine: Evaluator, node: ExpressionWithLimit, scope: Scope) -> Ta
         values.append(as_tensor_or_number(given, f"'{node.rule.pattern}'"))
         if not isinstance(first, (tree.Name, tree.Number)):
             held.update(dict.fromkeys((first, *others), given))
+    if any(map(arrays.is_complex, values)):
+        return (yield from _as_it_stands(machine, node, scope, held))
     numbers = points.as_floats(values)
     if numbers is None:
         return (yield from _limits_of_elements(machine, node, scope, values, held))

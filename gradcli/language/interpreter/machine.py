@@ -113,6 +113,7 @@ class Evaluator:
         self.imports = any(isinstance(n, tree.Import) for n in program.body)
         self._lossless: frozenset[tree.SyntaxNode] | None = None
         self._assigned: frozenset[str] | None = None
+        self._complex: bool | None = None
         # Whether the program changes tensors in place.
         self.changes = scope_of_program.changes_in_place(program)
         # The loop whose round is being traced, if any, see `rolled_loops`.
@@ -175,6 +176,14 @@ class Evaluator:
 
             self._lossless = gradient_free_reads.gradient_free_calls(self.program)
         return node in self._lossless
+
+    @property
+    def may_be_complex(self) -> bool:
+        """Whether some value in the program may be complex."""
+        if self._complex is None:
+            given = (v for v in self.names.values() if not isinstance(v, _NO_TENSORS))
+            self._complex = scope_of_program.makes_complex(self.program) or any(map(arrays.is_complex, given))
+        return self._complex
 
     def assigns(self, name: str) -> bool:
         """Whether some statement of the program assigns a name."""

@@ -317,6 +317,20 @@ def differentiates(program: tree.Module) -> bool:
     return any(name in takes for name in mentioned_names(tree.all_nodes(program)))
 
 
+# Functions that give complex numbers for real ones, and parts of the names of others: `rfft2`, `linalg.eigvals`.
+_COMPLEX = frozenset("complex polar view_as_complex complex64 complex128 roots sqrtm logm schur hilbert".split())  # noqa: SIM905
+_COMPLEX_PARTS = ("fft", "eig")
+
+
+def makes_complex(program: tree.Module) -> bool:
+    """Whether a program may make complex numbers of real ones."""
+    return any(
+        isinstance(node, (tree.Imaginary, tree.ImaginaryUnit))
+        or (isinstance(node, tree.Call) and (node.name in _COMPLEX or any(p in node.name for p in _COMPLEX_PARTS)))
+        for node in tree.all_nodes(program)
+    )
+
+
 def calls_functionals(program: tree.Module) -> bool:
     """Whether a program may call one of FUNCTIONALS."""
     return any(name in FUNCTIONALS for name in mentioned_names(tree.all_nodes(program)))
