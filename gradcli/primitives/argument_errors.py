@@ -28,14 +28,14 @@ def refuse(name: str, arguments: Sequence[Any], named: Mapping[str, Any], error:
 
 def _no_value(name: str, value: Any) -> GradcliError | None:
     """The error for a value that no function accepts, else None."""
-    if value is None or isinstance(value, bool | int | float | str | slice | range | Kind) or value is Ellipsis:
+    if value is None or isinstance(value, bool | int | float | complex | str | slice | range | Kind) or value is Ellipsis:
         return None
     if isinstance(value, list | tuple):
         return next(filter(None, (_no_value(name, item) for item in _flat(value))), None)
-    if arrays.is_array(value) and getattr(value.dtype, "kind", "f") in "fiub":
+    if arrays.is_array(value) and getattr(value.dtype, "kind", "f") in "fiubc":
         return None
     if arrays.is_array(value):
-        return CallError(f"'{name}' takes no array of {value.dtype}", hint="give it real numbers")
+        return CallError(f"'{name}' takes no array of {value.dtype}", hint="give it numbers")
     return CallError(f"'{name}' takes no {type(value).__name__}", hint="give it numbers, arrays or tensors")
 
 

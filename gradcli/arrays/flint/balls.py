@@ -153,11 +153,15 @@ def _most_bits() -> int:
     return min(_FRACTION * ctx.prec, _LARGEST_FRACTION)  # type: ignore[no-any-return]
 
 
+# What is proved of complex numbers: nothing, as balls are real.
+NO_COMPLEX_BALLS = "leave out --digits, --certify and --enclose for complex numbers"
+
+
 def exact(value: Any) -> Number:
     """Convert a number of Python, NumPy or FLINT to a number without rounding.
 
     A float is its exact binary value; a string, a Decimal, or a float that keeps its source text (`text`) is that
-    decimal. Raises TypeError or ValueError for other values.
+    decimal. Raises EvaluationError for complex numbers, TypeError or ValueError for other values.
     """
     kind = type(value)
     if kind is fmpq or kind is arb:
@@ -169,6 +173,8 @@ def exact(value: Any) -> Number:
             return _decimal(match)
         if isinstance(value, (Rational, bool)):
             return bounded_height(fmpq(value.numerator, value.denominator))
+        if isinstance(value, complex):
+            raise EvaluationError("ball arithmetic has real numbers, and this one is complex", hint=NO_COMPLEX_BALLS)
         value = operator.index(value) if hasattr(value, "__index__") else float(value)
         if type(value) is int:
             return bounded_height(fmpq(value))

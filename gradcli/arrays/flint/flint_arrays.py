@@ -215,7 +215,7 @@ class FlintArrays(_FunctionInfo):
             return operand
         if kind is bool:
             return operand if truths else Balls(exact(int(operand)))
-        if kind is not float and operand.dtype.kind in ("iu" if not truths else "iub"):
+        if kind not in (float, complex) and operand.dtype.kind in ("iu" if not truths else "iub"):
             return operand
         return self.asarray(operand, "float64")
 
