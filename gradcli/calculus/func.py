@@ -145,7 +145,9 @@ def jacrev(function: Callback, argnums: Argnums = 0, *, has_aux: bool = False) -
     @functools.wraps(function)
     def jacobian(*arguments: Any, **keywords: Any) -> Any:
         chosen, of_chosen = _chosen(function, arguments, keywords, argnums)
+        _check_real("jacrev", chosen, "input")
         call = called(of_chosen, chosen, has_aux)
+        _check_real("jacrev", call.value, "output")
         blocks = [
             _one_or_all(pytrees.unflatten(chosen, _jacobian(call, value)), argnums) for value in tensors_in(call.value)
         ]
@@ -165,6 +167,7 @@ def jacfwd(function: Callback, argnums: Argnums = 0, has_aux: bool = False) -> C
     @functools.wraps(function)
     def jacobian(*arguments: Any, **keywords: Any) -> Any:
         chosen, of_chosen = _chosen(function, arguments, keywords, argnums)
+        _check_real("jacfwd", chosen, "input")
         points = [as_tensor(x) for x in pytrees.leaves(chosen)]
 
         def along(place: int, direction: Tensor) -> Any:
@@ -190,6 +193,16 @@ def hessian(function: Callback, argnums: Argnums = 0) -> Callback:
     """Return a function that computes second derivatives, of shape value.shape + 2*argument.shape, by forward over
     reverse mode."""
     return jacfwd(jacrev(function, argnums), argnums)
+
+
+def _check_real(operator: str, values: Any, what: str) -> None:
+    """Raise DifferentiationError for complex values, by which one Jacobian does not say all."""
+    for place, value in enumerate(pytrees.leaves(values)):
+        if arrays.is_complex(value):
+            raise DifferentiationError(
+                f"{operator}: Expected all {what}s to be real but received complex tensor at flattened {what} idx: "
+                f"{place}"
+            )
 
 
 # --- reverse mode

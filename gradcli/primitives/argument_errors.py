@@ -28,7 +28,11 @@ def refuse(name: str, arguments: Sequence[Any], named: Mapping[str, Any], error:
 
 def _no_value(name: str, value: Any) -> GradcliError | None:
     """The error for a value that no function accepts, else None."""
-    if value is None or isinstance(value, bool | int | float | complex | str | slice | range | Kind) or value is Ellipsis:
+    if (
+        value is None
+        or isinstance(value, bool | int | float | complex | str | slice | range | Kind)
+        or value is Ellipsis
+    ):
         return None
     if isinstance(value, list | tuple):
         return next(filter(None, (_no_value(name, item) for item in _flat(value))), None)

@@ -25,7 +25,10 @@ def complex_operand(program: tree.Module, span: Span) -> str | None:
         else:
             continue
         if isinstance(operand, _SUMMANDS):
-            before, behind = program.source[span.start : operand.span.start], program.source[operand.span.end : span.end]
+            before, behind = (
+                program.source[span.start : operand.span.start],
+                program.source[operand.span.end : span.end],
+            )
             text = f"{program.source[operand.span.start : operand.span.end]}+0j"
             return f"{before}{text if before.endswith('(') else f'({text})'}{behind}"
     return None

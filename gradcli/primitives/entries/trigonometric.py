@@ -64,8 +64,9 @@ one_minus_square = elementwise(
     numbers="analytic",
     internal=True,
     forward=lambda xp, x: xp.multiply(xp.subtract(1.0, x), xp.add(1.0, x)),
-    # 1 - x would lose the sign of an imaginary part of 0, which decides the side of a branch cut.
-    of_complex=lambda xp, x: xp.negative(xp.multiply(xp.subtract(x, 1.0), xp.add(x, 1.0))),
+    # Subtracting 0 keeps the sign of an imaginary part of 0, which decides the side of a branch cut, and adding it does
+    # not.
+    of_complex=lambda xp, x: xp.negative(xp.multiply(xp.subtract(x, 1.0), xp.subtract(x, -1.0))),
     vjp=(lambda g, _y, x: g * (-2.0 * x),),
     derivative="-2*g*x",
     samples=_ANYWHERE,
@@ -102,7 +103,7 @@ over_one_plus_square: Primitive = elementwise(
     numbers="analytic",
     internal=True, parity="even",
     forward=common_definitions.over_one_plus_square,
-    of_complex=lambda xp, x: xp.divide(1.0, xp.multiply(xp.subtract(x, 1j), xp.add(x, 1j))),
+    of_complex=lambda xp, x: xp.reciprocal(xp.multiply(xp.subtract(x, 1j), xp.subtract(x, complex(0.0, -1.0)))),
     vjp=(lambda g, y, x: g * (-2.0 * ((x * y) * y)),),
     jet=jet_through_definition(lambda x: divide(1.0, 1.0 + x * x)),
     derivative="-2*g*x/(1 + x**2)**2",
@@ -232,18 +233,17 @@ logcosh = elementwise(
 )  # fmt: skip
 
 
-def _root_of_one_plus_square(x: Any) -> Any:
+def _asinh_rule(g: Any, _y: Any, x: Any) -> Any:
     if arrays.is_complex(x):
-        # The product of the roots has the branch cuts of asinh, which those of 1 + x**2 lack.
-        return multiply(sqrt(1.0 + 1j * x), sqrt(1.0 - 1j * x))
-    return hypot(x, 1.0)
+        return g * sqrt(over_one_plus_square(x))
+    return divide(g, hypot(x, 1.0))
 
 
 asinh = elementwise(
     "asinh", "x", "inverse hyperbolic sine",
     numbers="analytic",
     parity="odd",
-    vjp=(lambda g, _y, x: divide(g, _root_of_one_plus_square(x)),),
+    vjp=(_asinh_rule,),
     spelling=names_elsewhere("c sql sympy", numpy="arcsinh", polars="arcsinh"),
     derivative="g/sqrt(1 + x**2)",
     aliases=("arcsinh",),
@@ -253,7 +253,7 @@ asinh = elementwise(
 acosh = elementwise(
     "acosh", "x", "inverse hyperbolic cosine",
     numbers="analytic",
-    vjp=(lambda g, _y, x: divide(divide(g, sqrt(x - 1.0)), sqrt(x + 1.0)),),
+    vjp=(lambda g, _y, x: divide(divide(g, sqrt(x - 1.0)), sqrt(x - -1.0)),),
     spelling=names_elsewhere("c sql sympy", numpy="arccosh", polars="arccosh"),
     derivative="g/sqrt(x**2 - 1)",
     domain="x >= 1; smooth where x > 1",

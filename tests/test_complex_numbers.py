@@ -1,0 +1,277 @@
+"""Complex numbers, for every entry of the table that takes them: values, derivatives, and all kinds of operands."""
+
+import cmath
+import itertools
+from functools import partial
+
+import mpmath
+import numpy as np
+import pytest
+from test_primitives import CASES, PRIMITIVES
+
+import gradcli
+from gradcli import Tensor, compile, func, grad, tensor
+from gradcli.errors import DifferentiationError, EvaluationError
+
+# The elements of a sample are turned by this angle and moved off the real axis.
+TURN, SHIFT = cmath.exp(0.3j), 0.05j
+STEP = 1e-6
+
+
+def turned(operand):
+    return np.asarray(operand) * TURN + SHIFT if np.ndim(operand) else complex(operand) * TURN + SHIFT
+
+
+CASES_OF_COMPLEX = [
+    case
+    for case in CASES
+    if case.operands and case.entry in PRIMITIVES and case.entry.numbers != "real" and case.entry.derivative != "none"
+]
+every_case = pytest.mark.parametrize("case", CASES_OF_COMPLEX, ids=lambda c: c.id)
+
+
+def readout(value, seed=0):
+    """A real number that depends on both parts of every element, with weights of their own."""
+    value = value if isinstance(value, Tensor) else tensor(value)
+    drawn = np.random.default_rng(seed).uniform(0.5, 1.5, (2, *value.shape))
+    total = (gradcli.real(value) * drawn[0]).sum()
+    return total + (gradcli.imag(value) * drawn[1]).sum() if value.is_complex() else total
+
+
+def slopes(function, point):
+    """dL/da + i*dL/db of a real function at a point, by central differences along both axes."""
+    found = np.zeros(np.shape(point), complex)
+    for place in np.ndindex(found.shape):
+        for axis in (1.0, 1j):
+            moved = np.zeros(found.shape, complex)
+            moved[place] = axis * STEP
+            above, below = (float(function(tensor(point + sign * moved))) for sign in (1, -1))
+            found[place] += axis * (above - below) / (2 * STEP)
+    return found
+
+
+def close(found, expected, rtol=2e-7):
+    expected = np.asarray(expected)
+    size = np.abs(expected).max() if expected.size else 0.0
+    np.testing.assert_allclose(np.asarray(found), expected, rtol=rtol, atol=rtol * (1 + size))
+
+
+def value_of(case, *operands):
+    return case.entry.of_case(*operands) if hasattr(case.entry, "of_case") else case.call(*operands)
+
+
+@every_case
+def test_the_gradient_is_the_slope_along_both_axes(case):
+    points = [*map(turned, case.operands)]
+    leaves = [tensor(p, requires_grad=True) for p in points]
+    gradients = grad(readout(case.call(*leaves)), leaves)
+    for i, gradient in enumerate(gradients):
+        others = [*points]
+
+        def of_one(z, i=i, others=others):
+            return readout(case.call(*others[:i], z, *others[i + 1 :]))
+
+        close(gradient, slopes(of_one, points[i]))
+
+
+@every_case
+def test_the_second_derivative_is_the_slope_of_the_first(case):
+    points = [*map(turned, case.operands)]
+
+    def slope(z):
+        leaf = z if z.requires_grad else z.detach().requires_grad_()
+        (gradient,) = grad(readout(case.call(leaf, *points[1:])), leaf, create_graph=True)
+        return readout(gradient, 1)
+
+    leaf = tensor(points[0], requires_grad=True)
+    value = slope(leaf)
+    (found,) = grad(value, leaf, allow_unused=True) if value.requires_grad else (None,)
+    expected = slopes(slope, points[0])
+    close(np.zeros(np.shape(points[0])) if found is None else found, expected, 1e-6)
+
+
+@every_case
+def test_real_operands_beside_complex_ones_have_real_gradients(case):
+    if len(case.operands) < 2:
+        return
+    leaves = [tensor(case.operands[0], requires_grad=True), *map(turned, case.operands[1:])]
+    (gradient,) = grad(readout(case.call(*leaves)), leaves[0])
+    assert gradient.dtype == "float64"
+
+    def of_real(x):
+        return float(readout(case.call(x, *leaves[1:])))
+
+    point = np.asarray(case.operands[0], float)
+    for place in np.ndindex(point.shape):
+        step = np.zeros(point.shape)
+        step[place] = STEP
+        close(np.asarray(gradient)[place], (of_real(point + step) - of_real(point - step)) / (2 * STEP))
+
+
+@every_case
+def test_series_and_batches_have_the_derivatives_of_the_graph(case):
+    points = [tensor(turned(o)) for o in case.operands]
+    along = [tensor(turned(np.ones(np.shape(o)) if np.ndim(o) else 1.0)) for o in case.operands]
+    value, tangent = func.jvp(case.call, tuple(points), tuple(along))
+    close(value, case.call(*points), 1e-14)
+    ahead, behind = (case.call(*(p + sign * STEP * v for p, v in zip(points, along))) for sign in (1, -1))
+    close(tangent, (np.asarray(ahead) - np.asarray(behind)) / (2 * STEP))
+    rows = [np.stack([np.asarray(p), np.asarray(p) * 0.9]) for p in points]
+    together = func.vmap(func.grad(lambda *z: readout(case.call(*z))))(*map(tensor, rows))
+    for row in range(2):
+        alone = func.grad(lambda *z: readout(case.call(*z)))(*(tensor(r[row]) for r in rows))
+        close(np.asarray(together)[row], alone, 1e-12)
+
+
+OF_MPMATH = {
+    "exp": mpmath.exp, "log": mpmath.log, "sqrt": mpmath.sqrt, "sin": mpmath.sin, "cos": mpmath.cos, "tan": mpmath.tan,
+    "asin": mpmath.asin, "acos": mpmath.acos, "atan": mpmath.atan, "sinh": mpmath.sinh, "cosh": mpmath.cosh,
+    "tanh": mpmath.tanh, "asinh": mpmath.asinh, "acosh": mpmath.acosh, "atanh": mpmath.atanh,
+    "log1p": lambda z: mpmath.log(1 + z), "expm1": mpmath.expm1, "log2": lambda z: mpmath.log(z) / mpmath.log(2),
+    "log10": mpmath.log10, "exp2": lambda z: mpmath.power(2, z), "reciprocal": lambda z: 1 / z,
+    "sigmoid": lambda z: 1 / (1 + mpmath.exp(-z)), "rsqrt": lambda z: 1 / mpmath.sqrt(z),
+}  # fmt: skip
+# Points inside, and close to the branch cuts of the functions above, on both sides of each.
+POINTS = [
+    complex(a, b) for a, b in itertools.product((-2.5, -0.6, 0.3, 1.7), (-1.8, -0.4, 1e-9, -1e-9, 0.7, 2.2))
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_MPMATH)
+def test_values_and_derivatives_beside_branch_cuts(name):
+    function, reference = getattr(gradcli, name), OF_MPMATH[name]
+    with mpmath.workdps(40):
+        for point in POINTS:
+            expected = complex(reference(mpmath.mpc(point)))
+            leaf = tensor(point, requires_grad=True)
+            value = function(leaf)
+            assert abs(value.item() - expected) <= 4e-15 * (abs(expected) + abs(point)), point
+            # A holomorphic function has dL/da + i*dL/db = conj(f') for its real part L.
+            (gradient,) = grad(gradcli.real(value), leaf)
+            slope = complex(mpmath.diff(reference, mpmath.mpc(point), h=mpmath.mpf(10) ** -15))
+            assert abs(gradient.item() - slope.conjugate()) <= 1e-8 * (1e-3 + abs(slope)), point
+
+
+@pytest.mark.parametrize(
+    ("name", "sides"),
+    [
+        ("log", (complex(-2, 0.0), complex(-2, -0.0))),
+        ("sqrt", (complex(-2, 0.0), complex(-2, -0.0))),
+        ("asin", (complex(2, 0.0), complex(2, -0.0))),
+        ("acos", (complex(2, 0.0), complex(2, -0.0))),
+        ("atanh", (complex(2, 0.0), complex(2, -0.0))),
+        ("acosh", (complex(-2, 0.0), complex(-2, -0.0))),
+        ("asinh", (complex(0.0, 2), complex(-0.0, 2))),
+        ("atan", (complex(0.0, 2), complex(-0.0, 2))),
+    ],
+)
+def test_the_sign_of_zero_decides_the_side_of_a_branch_cut(name, sides):
+    """As C99 and Python's cmath have it; the derivative is that of the same side."""
+    function = getattr(gradcli, name)
+    for point in sides:
+        expected = getattr(cmath, name)(point)
+        leaf = tensor(point, requires_grad=True)
+        value = function(leaf)
+        assert value.item() == pytest.approx(expected, rel=1e-15)
+        inwards = 1e-6 * (1j * np.copysign(1, point.imag) if point.real else np.copysign(1, point.real))
+        nearby = (getattr(cmath, name)(point + 2 * inwards) - getattr(cmath, name)(point + inwards)) / inwards
+        (gradient,) = grad(gradcli.real(value), leaf)
+        assert gradient.item() == pytest.approx(nearby.conjugate(), rel=1e-5)
+
+
+class TestWhatUsersSee:
+    def test_scalars_are_numbers_of_python(self):
+        z = tensor(1 + 2j)
+        assert z.dtype == "complex128"
+        assert type(z.item()) is complex
+        assert z.is_complex()
+        assert not z.is_floating_point()
+        assert (z * z).item() == -3 + 4j
+        assert abs(z).dtype == "float64"
+
+    def test_gradients_follow_pytorch(self):
+        # dL/da + i*dL/db of a**2 + b**2.
+        z = tensor([1 + 2j, 3 - 1j], requires_grad=True)
+        (abs(z) ** 2).sum().backward()
+        np.testing.assert_allclose(z.grad, [2 + 4j, 6 - 2j])
+
+    def test_a_hook_sees_the_gradient_that_users_know(self):
+        z = tensor(1 + 2j, requires_grad=True)
+        w = z * (2 + 1j)
+        seen = []
+        w.register_hook(seen.append)
+        w.retain_grad()
+        gradcli.imag(w).backward()
+        assert seen[0].item() == w.grad.item() == 1j
+        assert z.grad.item() == 1j * (2 - 1j)
+
+    def test_a_function_of_ones_own_gets_and_gives_what_pytorch_does(self):
+        class Square(gradcli.Function):
+            @staticmethod
+            def forward(ctx, z):
+                ctx.save_for_backward(z)
+                return z * z
+
+            @staticmethod
+            def backward(ctx, g):
+                (z,) = ctx.saved_tensors
+                return g * gradcli.conj(2 * z)
+
+        z = tensor(1 + 2j, requires_grad=True)
+        gradcli.real(Square.apply(z) * (1 - 1j)).backward()
+        own = tensor(1 + 2j, requires_grad=True)
+        gradcli.real(own * own * (1 - 1j)).backward()
+        assert z.grad.item() == own.grad.item()
+
+    def test_backward_needs_a_real_value(self):
+        z = tensor(1 + 2j, requires_grad=True)
+        with pytest.raises(DifferentiationError, match="only for real scalar outputs but got torch.complex128"):
+            (z * z).backward()
+        (z * z).backward(tensor(1 + 0j))
+        assert z.grad.item() == 2 - 4j
+
+    @pytest.mark.parametrize("name", ["floor", "sign", "maximum", "less", "atan2", "max", "sort"])
+    def test_what_has_no_complex_meaning_is_an_error(self, name):
+        operands = (tensor([1 + 2j, 3j]), tensor([1.0, 2.0]))
+        with pytest.raises(EvaluationError, match="takes real numbers, and not complex ones"):
+            getattr(gradcli, name)(*operands[: 2 if name in ("maximum", "less", "atan2") else 1])
+
+    def test_nothing_becomes_complex_by_itself(self):
+        assert np.isnan(gradcli.sqrt(tensor(-1.0)).item())
+        with pytest.raises(EvaluationError, match="cannot make an array of real numbers from complex128 values"):
+            tensor([1.0, 2j], dtype="float64")
+
+    def test_single_precision(self):
+        z = tensor([1 + 2j], dtype="complex64", requires_grad=True)
+        value = abs(gradcli.exp(z) * 2.0).sum()
+        value.backward()
+        assert (z.dtype, value.dtype, z.grad.dtype) == ("complex64", "float32", "complex64")
+
+    def test_a_compiled_program_takes_them(self):
+        f = compile("abs(1/(1 + 1j*w*R*C))*scale")
+        given = {"w": 100.0, "R": 1e3, "C": 1e-6, "scale": 2.0}
+        value, gradients = f.value_and_grad(given)
+        assert value == pytest.approx(2 / abs(1 + 0.1j), rel=1e-15)
+        assert gradients["w"] == pytest.approx(-2 * 0.1**2 / 100 / (1 + 0.1**2) ** 1.5, rel=1e-13)
+        several = f.compiled(("w", "R", "C", "scale"), wrt=("R",))
+        assert several(100.0, 1e3, 1e-6, 2.0)[1][0] == pytest.approx(gradients["R"], rel=1e-14)
+
+    def test_a_jacobian_by_complex_inputs_is_an_error_as_in_pytorch(self):
+        z = tensor([1 + 2j])
+        for operator in (func.jacrev, func.jacfwd, func.hessian):
+            with pytest.raises(
+                DifferentiationError, match="Expected all inputs to be real but received complex tensor"
+            ):
+                operator(lambda z: abs(z).sum())(z)
+
+
+def test_many_steps_stay_exact():
+    """The sum of the powers of a root of unity is 0, and so is its derivative by the scale at 1."""
+    n = 1000
+    root = cmath.exp(2j * cmath.pi / n)
+    scale = tensor(1.0, requires_grad=True)
+    total = sum(((scale * root) ** k for k in range(n)), tensor(0j))
+    assert abs(total.item()) < 1e-10
+    pulled = partial(grad, total, scale, retain_graph=True)
+    slope = complex(pulled(tensor(1 + 0j))[0].item(), pulled(tensor(1j))[0].item())
+    assert slope == pytest.approx(n / (root - 1) * 1.0, rel=1e-9)
