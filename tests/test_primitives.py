@@ -104,7 +104,7 @@ def as_real(value: Any) -> Any:
     """A real number that depends on both parts of a complex value."""
     return (
         real(value) + 2.0 * imag(value)
-        if arrays.is_array(value) and arrays.is_complex(value) or isinstance(value, Tensor) and value.is_complex()
+        if (arrays.is_array(value) and arrays.is_complex(value)) or (isinstance(value, Tensor) and value.is_complex())
         else value
     )
 

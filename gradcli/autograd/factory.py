@@ -152,6 +152,12 @@ def is_floating_point(input: Tensor) -> bool:
     return input.is_floating_point()
 
 
+def is_complex(input: Tensor) -> bool:
+    """Whether a tensor has a complex dtype. Raises CallError if it is not a tensor."""
+    expect(input, Tensor, "is_complex takes a tensor")
+    return input.is_complex()
+
+
 def from_dlpack(source: Any) -> Tensor:
     """A leaf Tensor with a copy of an array of any library that supports DLPack.
 

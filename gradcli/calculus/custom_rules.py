@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli import arrays
+from gradcli.autograd.cotangents import all_conjugated, conjugated
 from gradcli.autograd.engine import grad
 from gradcli.autograd.function import Function
 from gradcli.autograd.modes import enable_grad, grad_enabled, set_grad_enabled
@@ -25,6 +26,7 @@ class Rule:
     `run` receives the arguments without their graph, and returns the value. `pull` receives the arguments, the value
     and the cotangents in the structure of the value; where the derivative is differentiated itself, the arguments and
     the value are within the graph. It returns a cotangent for each argument, in its structure, or None for zero.
+    Cotangents of complex numbers are those of JAX and HIPS autograd, see `gradcli.autograd.cotangents`.
     """
 
     def __init__(self, run: Callable[..., Any], pull: Callable[..., Sequence[Any]], arguments: Sequence[Any]) -> None:
@@ -75,10 +77,15 @@ class CustomRule(Function):
         for place, x in zip(ctx.places, saved):
             given[place] = x
         value = pytrees.unflatten(rule.value, saved[len(ctx.places) :])
-        found = rule.pull(pytrees.unflatten(rule.arguments, given), value, pytrees.unflatten(rule.value, cotangents))
+        found = rule.pull(
+            pytrees.unflatten(rule.arguments, given), value, pytrees.unflatten(rule.value, all_conjugated(cotangents))
+        )
         slopes = [g for x, g in zip(rule.arguments, found) for g in _slopes(x, g)]
         needed = ctx.needs_input_grad[1:]
-        return (None, *(as_tensor(g) if need and g is not None else None for g, need in zip(slopes, needed)))
+        return (
+            None,
+            *(conjugated(as_tensor(g)) if need and g is not None else None for g, need in zip(slopes, needed)),
+        )
 
 
 class BatchedCustomRule(CustomRule):
@@ -122,4 +129,6 @@ def _gradients(pairs: Sequence[tuple[Tensor, Tensor]], tangents: Sequence[Tensor
     if not pairs or not tangents:
         return [None] * len(tangents)
     values, cotangents = zip(*pairs)
-    return grad([*values], [*tangents], [*cotangents], create_graph=again, allow_unused=True)
+    return all_conjugated(
+        grad([*values], [*tangents], all_conjugated(cotangents), create_graph=again, allow_unused=True)
+    )

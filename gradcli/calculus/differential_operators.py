@@ -1,5 +1,7 @@
 """Derivatives of functions of arrays, with the names and behaviour of HIPS autograd.
 
+The gradient by a complex argument z = a + i*b is dL/da - i*dL/db, as there and in JAX; PyTorch's is its conjugate.
+
 The differentiated function receives tensors. Results are numbers and arrays in the containers of the arguments, or
 tensors with a graph where an argument is a tensor or the function reads outer tensors.
 """
@@ -13,7 +15,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus import func, pytrees
+from gradcli.calculus import func, pytrees, unconjugated
 from gradcli.calculus.function_calls import Callback
 from gradcli.calculus.mapping import as_tensor
 from gradcli.calculus.pytrees import mapped
@@ -21,6 +23,7 @@ from gradcli.errors import CallError, DifferentiationError, expect, expect_funct
 from gradcli.primitives.bind import primal_and_tangents
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.arithmetic import multiply, ones_like
+from gradcli.primitives.entries.complex_numbers import real
 from gradcli.primitives.entries.matrices import tensordot
 from gradcli.primitives.entries.reductions import sum_
 from gradcli.primitives.operators import operand
@@ -33,14 +36,14 @@ def grad(function: Callback, argnum: Argnum = 0) -> Callback:
 
     The value must have one element; otherwise the call raises DifferentiationError.
     """
-    return _named("grad", function, _of(func.grad, _scalar(function), argnum))
+    return _named("grad", function, _of(unconjugated.grad, _scalar(function), argnum))
 
 
 def value_and_grad(function: Callback, argnum: Argnum = 0) -> Callback:
     """Return a function that computes the value of `function` and its gradient. See `grad`."""
 
     def both(of: Callback, argnums: Any) -> Callback:
-        found = func.grad_and_value(of, argnums)
+        found = unconjugated.grad_and_value(of, argnums)
         return lambda *arguments, **keywords: found(*arguments, **keywords)[::-1]
 
     return _named("value_and_grad", function, _of(both, _scalar(function), argnum))
@@ -55,7 +58,16 @@ def grad_and_aux(function: Callback, argnum: Argnum = 0) -> Callback:
         value, aux = function(*arguments, **keywords)
         return _one_element(value), aux
 
-    return _named("grad_and_aux", function, _of(functools.partial(func.grad, has_aux=True), split, argnum))
+    return _named("grad_and_aux", function, _of(functools.partial(unconjugated.grad, has_aux=True), split, argnum))
+
+
+def holomorphic_grad(function: Callback, argnum: int = 0) -> Callback:
+    """Return a function that computes the complex derivative of a holomorphic `function`, whose value has one element.
+
+    That it is holomorphic is not examined.
+    """
+    expect_function(function)
+    return _named("holomorphic_grad", function, grad(lambda *a, **k: real(as_tensor(function(*a, **k))), argnum))
 
 
 def grad_named(function: Callback, argname: str) -> Callback:
@@ -118,7 +130,7 @@ def make_vjp(function: Callback, argnum: int = 0) -> Callback:
 
     def made(*arguments: Any, **keywords: Any) -> Any:
         of_one, x = _by_one(function, argnum, arguments, keywords)
-        value, pull = func.vjp(of_one, x)
+        value, pull = unconjugated.vjp(of_one, x)
         return lambda g: _like(arguments, pull(g)[0]), _like(arguments, value)
 
     return _named("make_vjp", function, made)
@@ -224,7 +236,7 @@ def _with_floats(arguments: tuple[Any, ...], places: tuple[int, ...]) -> list[An
 
 def _floats(x: Any) -> Any:
     """Convert integers to floats, so that they can be differentiated by."""
-    if isinstance(x, Tensor) or arrays.is_floating(x):
+    if isinstance(x, Tensor) or arrays.is_inexact(operand(x)):
         return x
     return float(x) if type(x) is int else arrays.asarray(x, "float64")
 
@@ -244,6 +256,11 @@ def _one_element(value: Any) -> Tensor:
     if isinstance(value, (tuple, list, dict)):
         raise DifferentiationError(f"a gradient is that of a scalar, and the function gives a {type(value).__name__}")
     found = as_tensor(value)
+    if found.is_complex():
+        raise DifferentiationError(
+            "a gradient is that of a real number, and the function gives a complex one",
+            hint="holomorphic_grad differentiates what is holomorphic, and grad its real or imaginary part",
+        )
     if found.dtype == "bool":
         raise DifferentiationError("a gradient is that of a number, and the function gives a truth value")
     if found.size != 1:

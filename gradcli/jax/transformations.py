@@ -1,4 +1,7 @@
-"""Function transformations with JAX's names and arguments, implemented by those of `gradcli.func`."""
+"""Function transformations with JAX's names and arguments, implemented by those of `gradcli.func`.
+
+The gradient by a complex argument is the conjugate of PyTorch's, as in JAX.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from gradcli.calculus import func, mapping
+from gradcli.calculus import func, mapping, unconjugated
 from gradcli.calculus.mapping import as_tensor
 from gradcli.calculus.pytrees import mapped
 from gradcli.errors import expect_function
@@ -20,12 +23,12 @@ Function = Callable[..., Any]
 
 def grad(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
     """A function that returns the gradient of a scalar `fun` by the argument or arguments `argnums`."""
-    return with_tensors(func.grad(_of(fun), _places(argnums), has_aux))
+    return with_tensors(unconjugated.grad(_of(fun), _places(argnums), has_aux))
 
 
 def value_and_grad(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
     """A function that returns `(value, gradient)`; with `has_aux`, `((value, aux), gradient)`."""
-    found = func.grad_and_value(_of(fun), _places(argnums), has_aux)
+    found = unconjugated.grad_and_value(_of(fun), _places(argnums), has_aux)
 
     @functools.wraps(fun)
     def both(*arguments: Any, **keywords: Any) -> Any:
@@ -55,7 +58,7 @@ def hessian(fun: Function, argnums: Argnums = 0) -> Function:
 
 def vjp(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
     """The value of `fun`, and the function that maps a cotangent of the value to those of the `primals`."""
-    value, pull, *aux = func.vjp(_of(fun), *mapped(to_tensor, primals), has_aux=has_aux)
+    value, pull, *aux = unconjugated.vjp(_of(fun), *mapped(to_tensor, primals), has_aux=has_aux)
     return value, lambda cotangent: pull(mapped(as_tensor, cotangent)), *aux
 
 
