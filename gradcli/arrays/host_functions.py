@@ -22,7 +22,7 @@ def by_scipy(xp: Any, name: str, *operands: Any, **params: Any) -> Any:
 
     Raises MissingFunctionError for arrays of another library.
     """
-    _check(xp, name)
+    check_on_host(xp, name)
     import numpy
 
     from gradcli.arrays import scipy_single_results
@@ -37,7 +37,7 @@ def by_balls(xp: Any, name: str, *operands: Any, **params: Any) -> Any:
 
     Raises BackendError if FLINT is not installed, MissingFunctionError for arrays of another library.
     """
-    _check(xp, name)
+    check_on_host(xp, name)
     backends.backend_module(backends.DIGITS.name)
     each = partial(_rounded, name, tuple(params.items()))
     if all(type(o) in PYTHON_NUMBERS for o in operands):
@@ -47,7 +47,8 @@ def by_balls(xp: Any, name: str, *operands: Any, **params: Any) -> Any:
     return numpy.asarray(numpy.frompyfunc(each, len(operands), 1)(*operands), "float64")
 
 
-def _check(xp: Any, name: str) -> None:
+def check_on_host(xp: Any, name: str) -> None:
+    """Raise MissingFunctionError unless a namespace is that of floats or of NumPy arrays."""
     if getattr(xp, "__name__", "") not in _ON_HOST:
         raise spellings.MissingFunctionError(xp.name, name)
 

@@ -35,6 +35,7 @@ def _batched_cast(primitive: Primitive, operands: Operands, _batched: Flags, par
 
 cast = Primitive(
     "cast", "x, dtype", "x in another dtype",
+    numbers="analytic",
     internal=True, rounds_alike=True, elementwise=True, truths=True, jet=linear,
     batch=_batched_cast,
     forward=lambda _xp, x, *, dtype: arrays.astype(x, dtype),

@@ -216,11 +216,11 @@ def polygamma(xp: Any, n: int, x: Array) -> Array:
     fraction = xp.where(negative, x - xp.round(x), 0.25)
     pole = xp.equal(fraction, 0.0)
     cotangent = 1.0 / xp.tan(math.pi * xp.where(pole, 0.25, fraction))
-    mirrored = -sign * value - math.pi ** (n + 1) * _cotangent_derivative(n, cotangent)
+    mirrored = -sign * value - math.pi ** (n + 1) * cotangent_derivative(n, cotangent)
     return xp.where(negative, xp.where(pole, sign * math.inf, mirrored), value)
 
 
-def _cotangent_derivative(n: int, c: Array) -> Array:
+def cotangent_derivative(n: int, c: Array) -> Array:
     """The nth derivative of the cotangent as a polynomial in the cotangent `c`, from c' = -(1 + c**2)."""
     polynomial = [0, 1]
     for _ in range(n):

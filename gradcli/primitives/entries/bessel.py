@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
+from gradcli.arrays import scipy_complex
 from gradcli.arrays.definitions import bessel_definitions as definitions
 from gradcli.primitives.bind import assume, bind, constant
 from gradcli.primitives.entries.arithmetic import absolute, divide, negative, sign
@@ -72,6 +73,7 @@ i1e = elementwise(
 
 y0: Primitive = elementwise(
     "y0", "x", "Bessel function of the second kind and order 0",
+    numbers="analytic", of_complex=scipy_complex.of_complex("y0"),
     time=10,
     vjp=(lambda g, _y, x: -g * y1(x),),
     spelling=names_elsewhere("scipy", torch="bessel_y0"),
@@ -83,6 +85,7 @@ y0: Primitive = elementwise(
 
 y1: Primitive = elementwise(
     "y1", "x", "Bessel function of the second kind and order 1",
+    numbers="analytic", of_complex=scipy_complex.of_complex("y1"),
     time=10,
     vjp=(lambda g, y, x: g * (y0(x) - divide(y, x)),),
     spelling=names_elsewhere("scipy", torch="bessel_y1"),
@@ -94,6 +97,7 @@ y1: Primitive = elementwise(
 
 k0: Primitive = elementwise(
     "k0", "x", "modified Bessel function of the second kind and order 0",
+    numbers="analytic", of_complex=scipy_complex.of_complex("k0"),
     time=8,
     vjp=(lambda g, _y, x: -g * k1(x),),
     spelling=names_elsewhere("scipy", torch="modified_bessel_k0"),
@@ -105,6 +109,7 @@ k0: Primitive = elementwise(
 
 k1: Primitive = elementwise(
     "k1", "x", "modified Bessel function of the second kind and order 1",
+    numbers="analytic", of_complex=scipy_complex.of_complex("k1"),
     time=8,
     vjp=(lambda g, y, x: -g * (k0(x) + divide(y, x)),),
     spelling=names_elsewhere("scipy", torch="modified_bessel_k1"),
@@ -183,12 +188,14 @@ jv_of_number: Primitive = _of_number(
     lambda g, y, v, x: g * _slope(jv_of_number, y, v, x),
     "g*(jv(v - 1, x) - jv(v + 1, x))/2",
     internal="jv",
+    numbers="analytic", of_complex=scipy_complex.of_complex("jv"),
     spelling=names_elsewhere(scipy="jv"),
 )  # fmt: skip
 yv: Primitive = _of_number(
     "yv", "Bessel function of the second kind and order v",
     lambda g, y, v, x: g * _slope(yv, y, v, x),
     "g*(yv(v - 1, x) - yv(v + 1, x))/2",
+    numbers="analytic", of_complex=scipy_complex.of_complex("yv"),
     spelling=names_elsewhere("scipy"),
     aliases=("yn", "bessely"),
 )  # fmt: skip
@@ -200,6 +207,7 @@ iv: Primitive = _of_number(
         else g * (0.5 * (iv(v - 1.0, x) + iv(v + 1.0, x)))
     ),
     "g*(iv(v - 1, x) + iv(v + 1, x))/2",
+    numbers="analytic", of_complex=scipy_complex.of_complex("iv"),
     spelling=names_elsewhere("scipy"),
     aliases=("besseli",),
 )  # fmt: skip

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from gradcli.arrays import mathematical_constants, spellings
+from gradcli import arrays
+from gradcli.arrays import mathematical_constants, scipy_complex, spellings
 from gradcli.arrays.definitions import special_definitions as definitions
 from gradcli.arrays.mathematical_constants import by_formula
 from gradcli.arrays.spellings import Spelling
@@ -42,6 +43,8 @@ factorial = Composite(
 
 
 def _reciprocal_gamma_rule(g: Any, y: Any, x: Any) -> Any:
+    if arrays.is_complex(x):
+        return -g * (y * digamma(x))
     # For x < 1/2 the reflection formula DLMF 5.5.3 is used, which is exact at the zeros of 1/gamma.
     left = less(x, 0.5)
     mirrored, right = where(left, x, 0.0), where(left, 1.0, x)
@@ -52,6 +55,7 @@ def _reciprocal_gamma_rule(g: Any, y: Any, x: Any) -> Any:
 
 rgamma = elementwise(
     "rgamma", "x", "1/gamma(x), 0 at the whole numbers <= 0",
+    numbers="analytic", of_complex=scipy_complex.of_complex("rgamma"),
     time=3,
     fallback=definitions.rgamma,
     vjp=(_reciprocal_gamma_rule,),

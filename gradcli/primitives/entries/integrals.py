@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gradcli import arrays
+from gradcli.arrays import scipy_complex
 from gradcli.arrays.definitions import integral_definitions as definitions
 from gradcli.arrays.mathematical_constants import by_formula
 from gradcli.errors import EvaluationError
@@ -44,6 +46,7 @@ def _exp_over(x: Any) -> Any:
 
 exp1 = elementwise(
     "exp1", "x", "exponential integral E1, that of exp(-t)/t from x on",
+    numbers="analytic", of_complex=scipy_complex.of_complex("exp1"),
     time=70,
     vjp=(lambda g, _y, x: g * _exp_over(-x),),
     spelling=names_elsewhere("scipy"),
@@ -55,6 +58,7 @@ exp1 = elementwise(
 
 expi = elementwise(
     "expi", "x", "exponential integral Ei, that of exp(t)/t up to x",
+    numbers="analytic", of_complex=scipy_complex.of_complex("expi"),
     time=70,
     forward=definitions.expi,
     vjp=(lambda g, _y, x: g * _exp_over(x),),
@@ -300,13 +304,16 @@ zeta = Composite(
 
 def _lambertw_call(x: Any, k: Any = 0) -> tuple[Sequence[Any], Mapping[str, Any]]:
     branch = integer(k, "the branch of 'lambertw'")
-    if branch not in (0, -1):
-        raise EvaluationError(f"the branch {branch} of 'lambertw' is complex", hint="k is 0 or -1")
+    if branch not in (0, -1) and not arrays.is_complex(x):
+        raise EvaluationError(
+            f"the branch {branch} of 'lambertw' is complex", hint="k is 0 or -1, or x a complex number such as -1+0j"
+        )
     return (x,), {"k": branch}
 
 
 lambertw = elementwise(
-    "lambertw", "x, k=0", "the real w with w*exp(w) = x, at least -1; at most -1 where k = -1",
+    "lambertw", "x, k=0", "the w with w*exp(w) = x; of real x the real one, at least -1, or at most -1 where k = -1",
+    numbers="analytic", of_complex=lambda xp, x, *, k: scipy_complex.by_scipy(xp, "lambertw", x, k),
     time=40,
     forward=definitions.lambertw,
     vjp=(lambda g, y, _x, *, k: g * divide(exp(-y), 1.0 + y),),

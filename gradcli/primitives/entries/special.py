@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gradcli import arrays
+from gradcli.arrays import scipy_complex
 from gradcli.arrays.definitions import common_definitions
 from gradcli.arrays.mathematical_constants import by_formula, decimal, is_exact, sqrt_2_pi
 from gradcli.errors import EvaluationError
@@ -126,6 +128,7 @@ gelu = Composite(
 
 erf = elementwise(
     "erf", "x", "error function",
+    numbers="analytic", of_complex=scipy_complex.of_complex("erf"),
     parity="odd",
     vjp=(lambda g, _y, x: g * (_two_over_sqrt_pi() * exp(-x * x)),),
     spelling=names_elsewhere("c scipy sympy"),
@@ -135,6 +138,7 @@ erf = elementwise(
 
 erfc = elementwise(
     "erfc", "x", "1 - erf(x), accurate for large x",
+    numbers="analytic", of_complex=scipy_complex.of_complex("erfc"),
     vjp=(lambda g, _y, x: -g * (_two_over_sqrt_pi() * exp(-x * x)),),
     spelling=names_elsewhere("c scipy sympy"),
     derivative="-g*2*exp(-x**2)/sqrt(pi)",
@@ -172,6 +176,7 @@ ndtri = elementwise(
 
 gamma = elementwise(
     "gamma", "x", "gamma function",
+    numbers="analytic", of_complex=scipy_complex.of_complex("gamma"),
     time=3,
     fallback=common_definitions.gamma,
     vjp=(lambda g, y, x: g * (y * digamma(x)),),
@@ -183,6 +188,7 @@ gamma = elementwise(
 
 lgamma = elementwise(
     "lgamma", "x", "logarithm of the magnitude of gamma(x)",
+    numbers="analytic", of_complex=scipy_complex.of_complex("lgamma"),
     time=4,
     vjp=(lambda g, _y, x: g * digamma(x),),
     spelling=names_elsewhere("c", scipy="gammaln", sympy="loggamma", latex=r"log\Gamma"),
@@ -194,6 +200,7 @@ lgamma = elementwise(
 
 digamma: Primitive = elementwise(
     "digamma", "x", "derivative of lgamma",
+    numbers="analytic", of_complex=scipy_complex.of_complex("digamma"),
     time=4, surcharge=of_digamma,
     vjp=(lambda g, _y, x: g * polygamma(1, x),),
     spelling=names_elsewhere("scipy sympy", latex="psi"),
@@ -212,7 +219,7 @@ def _polygamma_call(n: Any, x: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
 
 
 def _polygamma_vjp(g: Any, y: Any, x: Any, *, n: int) -> Any:
-    if n and not is_exact() and assume(greater(constant(x), _FAR)):
+    if n and not is_exact() and not arrays.is_complex(x) and assume(greater(constant(x), _FAR)):
         # polygamma(n + 1, x) may underflow where g is correspondingly large, so it is expressed by y.
         return divide(g, x) * (-n * y)
     return g * polygamma(n + 1, x)
@@ -220,6 +227,7 @@ def _polygamma_vjp(g: Any, y: Any, x: Any, *, n: int) -> Any:
 
 polygamma: Primitive = elementwise(
     "polygamma", "n, x", "the nth derivative of digamma, n whole",
+    numbers="analytic", of_complex=lambda xp, x, *, n: scipy_complex.by_scipy(xp, "polygamma" if n else "digamma", *([n] if n else []), x),
     time=60,
     # SciPy's polygamma returns double precision for single-precision arguments too.
     forward=keeping_float32(lambda xp, x, *, n: xp.polygamma(n, x) if n else xp.digamma(x)),
@@ -261,6 +269,7 @@ betaln = elementwise(
 # Bessel functions of integer order: DLMF 10.29.1 and 10.6.1, with I(-n) = I(n) and J(-n) = (-1)**n J(n).
 bessel_i: Primitive = elementwise(
     "bessel_i", "x, n", "modified Bessel function of the first kind and whole order n",
+    numbers="analytic", of_complex=lambda xp, x, *, n: scipy_complex.by_scipy(xp, "iv", float(n), x),
     time=8, surcharge=of_bessel_i,
     internal=True,
     forward=lambda xp, x, *, n: (xp.i0, xp.i1)[n](x) if n < 2 else xp.whole_iv(n, x),
@@ -281,6 +290,7 @@ def _bessel_j_rule(g: Any, _y: Any, x: Any, *, n: int) -> Any:
 
 bessel_j = elementwise(
     "bessel_j", "x, n", "Bessel function of the first kind and whole order n",
+    numbers="analytic", of_complex=lambda xp, x, *, n: scipy_complex.by_scipy(xp, "jv", float(n), x),
     time=8, surcharge=of_bessel_j,
     internal=True,
     forward=lambda xp, x, *, n: (xp.j0, xp.j1)[n](x) if n < 2 else xp.jv(n, x),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradcli.arrays import scipy_complex
 from gradcli.arrays.definitions import integral_definitions as definitions
 from gradcli.arrays.host_functions import by_balls, by_scipy
 from gradcli.arrays.mathematical_constants import by_formula
@@ -35,6 +36,7 @@ def _of_scipy(name: str) -> Any:
 
 erfi = elementwise(
     "erfi", "x", "imaginary error function, 2/sqrt(pi) times the integral of exp(t**2) from 0 to x",
+    numbers="analytic", of_complex=scipy_complex.of_complex("erfi"),
     time=5, parity="odd",
     vjp=(lambda g, _y, x: g * (_two_over_sqrt_pi() * exp(x * x)),),
     spelling=names_elsewhere("scipy sympy"),

@@ -1,0 +1,71 @@
+"""Special functions of complex numbers, by SciPy, under the names of this package."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from gradcli.arrays.definitions.common_definitions import cotangent_derivative
+from gradcli.arrays.host_functions import check_on_host
+
+# Names that differ from SciPy's.
+_OTHER_NAMES = {"lgamma": "loggamma", "digamma": "psi"}
+_BY_ORDER = {"y0": ("yv", 0.0), "y1": ("yv", 1.0), "k0": ("kv", 0.0), "k1": ("kv", 1.0)}
+_AIRY = ("airyai", "airyaiprime", "airybi", "airybiprime")
+# The asymptotic series of polygamma has this many terms, which are accurate to rounding from _FAR on.
+_TERMS, _FAR = 12, 16.0
+
+
+def by_scipy(xp: Any, name: str, *operands: Any) -> Any:
+    """A function of complex NumPy arrays and numbers. Raises MissingFunctionError for arrays of another library."""
+    check_on_host(xp, name)
+    import numpy
+    import scipy.special
+
+    with numpy.errstate(all="ignore"):
+        if name in _AIRY:
+            return scipy.special.airy(*operands)[_AIRY.index(name)]
+        if name in _BY_ORDER:
+            function, order = _BY_ORDER[name]
+            return getattr(scipy.special, function)(order, *operands)
+        if name == "polygamma":
+            return _polygamma(*operands)
+        return getattr(scipy.special, _OTHER_NAMES.get(name, name))(*operands)
+
+
+def of_complex(name: str) -> Any:
+    """The implementation of a primitive for complex operands, for its field of that name."""
+    return lambda xp, *operands: by_scipy(xp, name, *operands)
+
+
+def _polygamma(n: int, z: Any) -> Any:
+    """The nth derivative of digamma, n > 0: DLMF 5.15.6 left of 1/2, 5.15.5 up to _FAR, and 5.15.8 from there on."""
+    import numpy as np
+
+    z = np.asarray(z)
+    left = np.real(z) < 0.5
+    right = np.where(left, 1.0 - z, z)
+    value = _right_polygamma(n, right)
+    if not left.any():
+        return value
+    # The angle is reduced first, as the cotangent has the period pi.
+    angle = math.pi * (z - np.round(np.real(z)))
+    cotangent = 1.0 / np.tan(np.where(left, angle, 1.0))
+    mirrored = (-1.0) ** n * value - math.pi ** (n + 1) * cotangent_derivative(n, cotangent)
+    return np.where(left, mirrored, value)
+
+
+def _right_polygamma(n: int, z: Any) -> Any:
+    import numpy as np
+    from scipy.special import bernoulli
+
+    sign = (-1.0) ** (n + 1)
+    total = np.zeros_like(z)
+    for _ in range(int(_FAR)):
+        near = np.real(z) < _FAR
+        total = total + np.where(near, math.factorial(n) / np.where(near, z, 1.0) ** (n + 1), 0.0)
+        z = np.where(near, z + 1.0, z)
+    series = math.factorial(n - 1) / z**n + math.factorial(n) / (2.0 * z ** (n + 1))
+    for k, number in enumerate(bernoulli(2 * _TERMS)[2::2], 1):
+        series = series + number * (math.factorial(2 * k + n - 1) / math.factorial(2 * k)) / z ** (2 * k + n)
+    return sign * (total + series)
