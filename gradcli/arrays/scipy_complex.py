@@ -14,6 +14,8 @@ _BY_ORDER = {"y0": ("yv", 0.0), "y1": ("yv", 1.0), "k0": ("kv", 0.0), "k1": ("kv
 _AIRY = ("airyai", "airyaiprime", "airybi", "airybiprime")
 # The asymptotic series of polygamma has this many terms, which are accurate to rounding from _FAR on.
 _TERMS, _FAR = 12, 16.0
+# From this imaginary part on, the terms of the Fourier series of a cotangent fall by exp(-pi) each.
+_FAR_FROM_AXIS, _HARMONICS = 0.5, 30
 
 
 def by_scipy(xp: Any, name: str, *operands: Any) -> Any:
@@ -48,11 +50,21 @@ def _polygamma(n: int, z: Any) -> Any:
     value = _right_polygamma(n, right)
     if not left.any():
         return value
-    # The angle is reduced first, as the cotangent has the period pi.
-    angle = math.pi * (z - np.round(np.real(z)))
-    cotangent = 1.0 / np.tan(np.where(left, angle, 1.0))
-    mirrored = (-1.0) ** n * value - math.pi ** (n + 1) * cotangent_derivative(n, cotangent)
-    return np.where(left, mirrored, value)
+    return np.where(left, (-1.0) ** n * value - _slope_of_cotangent(n, z), value)
+
+
+def _slope_of_cotangent(n: int, z: Any) -> Any:
+    """The nth derivative of pi*cot(pi*z), n > 0; far from the real axis by its Fourier series, which does not cancel."""
+    import numpy as np
+
+    # The cotangent has the period 1.
+    reduced = z - np.round(np.real(z))
+    far = np.abs(np.imag(z)) > _FAR_FROM_AXIS
+    near = math.pi ** (n + 1) * cotangent_derivative(n, 1.0 / np.tan(math.pi * np.where(far, 0.25, reduced)))
+    side = np.where(np.imag(z) < 0, -2j, 2j) * math.pi
+    wave = np.exp(side * np.where(far, reduced, 1j * np.sign(np.imag(side))))
+    series = -side * side**n * sum(k**n * wave**k for k in range(1, _HARMONICS))
+    return np.where(far, series, near)
 
 
 def _right_polygamma(n: int, z: Any) -> Any:
