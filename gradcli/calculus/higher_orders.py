@@ -137,7 +137,8 @@ def _of_branch_taken(
                 f"a derivative of order {order} by several numbers would have few right digits",
                 hint=f"orders up to {_HIGHEST_OF_SEVERAL}, or more by one name that is a number",
             )
-        if order > 2 and shapes and all(map(math.prod, shapes)):
+        in_complex = any(map(arrays.is_complex, leaves.values()))
+        if (order > 2 or (in_complex and order > 1)) and shapes and all(map(math.prod, shapes)):
             result = _along_directions(function, leaves, order, roundings)
             # Along a direction, a non-finite derivative affects finite ones.
             if result.are_finite():
@@ -146,7 +147,8 @@ def _of_branch_taken(
         raise
     except (NotImplementedError, EvaluationError):
         # The series also contain derivatives that were not requested, which may have failed.
-        pass
+        if any(map(arrays.is_complex, leaves.values())) and order > 1:
+            raise
     return _by_reverse_mode(function, leaves, order, roundings)
 
 

@@ -29,7 +29,8 @@ def jacobians_by_either_mode(function: Function, leaves: Mapping[str, Tensor], v
     smooth and the result finite. At kinks the conventions of reverse mode apply.
     """
     size = arrays.size(value)
-    fewer = [name for name, leaf in leaves.items() if 0 < leaf.size < size]
+    # By a complex leaf, forward mode would take two directions for each element.
+    fewer = [name for name, leaf in leaves.items() if 0 < leaf.size < size and not arrays.is_complex(leaf.inner)]
     found: dict[str, Any] = {}
     if fewer and _is_smooth(value):
         # Functions without a series, such as those with a `backward` clause, take reverse mode, which also raises the

@@ -51,7 +51,8 @@ class EvaluationRequest(NamedTuple):
     """What to compute.
 
     `bindings` are arrays by name, `wrt` names those to differentiate by. `executor` is one of EXECUTORS; None chooses a
-    suitable one. With `sparse`, derivatives of order 2 are computed as coordinates.
+    suitable one. With `sparse`, derivatives of order 2 are computed as coordinates; with `wirtinger`, the derivatives by
+    complex inputs and by their conjugates.
     """
 
     program: Module
@@ -66,6 +67,7 @@ class EvaluationRequest(NamedTuple):
     nodes: bool = False
     rewrite: bool = True
     executor: str | None = None
+    wirtinger: bool = False
 
 
 # Returns what to compute. Where inputs depend on the working precision, each call has those of the current one.
@@ -84,6 +86,8 @@ class Result:
         self.derivatives: dict[str, Any] | None = None
         # About how many digits are right, for derivatives that lost more than half of them.
         self.digits_left: dict[str, int] = {}
+        # By z and by conj(z), of complex inputs.
+        self.wirtinger: dict[str, Any] | None = None
         self.coordinates: dict[str, Any] | None = None
         self.jacobian: dict[str, Any] | None = None
         self.retained: dict[str, Any] | None = None
@@ -183,15 +187,22 @@ def _result(request: EvaluationRequest) -> Result:
             result.warnings.append(watch.inaccurate(result.digits_left))
         elif seen is not None and seen.taken and result.finite:
             result.warnings += _losses_inside(request, seen)
+        if _has_complex(request, result):
+            return result
         if (seen is None or not seen.taken) and result.finite and watch.rounding_estimate is not None:
             result.warnings += _first_losses(request, watch.rounding_estimate, result)
         return result
 
 
+def _has_complex(request: EvaluationRequest, result: Result) -> bool:
+    """Whether the value or an input is complex. Kinks and rounding errors are examined along real lines alone."""
+    return arrays.is_complex(result.value) or any(map(arrays.is_complex, request.bindings.values()))
+
+
 def _replace_derivatives_at_switches(request: EvaluationRequest, watch: Watch, result: Result) -> None:
     """Where the program switches, replace first derivatives by those that the value has there, and determine whether
     all exist."""
-    if not all_finite(result.value):
+    if not all_finite(result.value) or _has_complex(request, result):
         return
     for part, weights in (("grad", request.grad_output), ("jacobian", None)):
         named = getattr(result, part)
@@ -447,9 +458,25 @@ def _backward(request: EvaluationRequest, value: Any, by: Mapping[str, Tensor], 
             hint=f"--jacobian differentiates each element of the value, of shape {list(shape)}; "
             "--grad-output EXPR weights them, --no-grad gives the value alone",
         )
+    floating = {name: leaf for name, leaf in by.items() if arrays.is_inexact(leaf.inner)}
+    if _in_complex(request, value):
+        # Loaded on demand: few programs have complex numbers.
+        from gradcli.calculus.derivatives import gradients
+        from gradcli.evaluation import complex_results
+
+        if request.wirtinger:
+            result.wirtinger = complex_results.derivatives_by_conjugates(value, floating, gradients)
+        if arrays.is_complex(value):
+            result.grad = complex_results.derivatives_of_complex(request, value, floating, gradients)
+            return
     if isinstance(value, Tensor) and value.requires_grad:
         value.backward(request.grad_output, retain_graph=request.jacobian or request.order is not None)
     result.grad = {name: as_numpy(_grad(leaf)) for name, leaf in by.items()}
+
+
+def _in_complex(request: EvaluationRequest, value: Any) -> bool:
+    """Whether derivatives other than PyTorch's gradient are requested, as that is one of real values."""
+    return request.grad_output is None and (request.wirtinger or arrays.is_complex(value))
 
 
 def _higher_derivatives(
@@ -461,6 +488,9 @@ def _higher_derivatives(
     watch: Watch,
 ) -> None:
     floating = {name: leaf for name, leaf in by.items() if arrays.is_inexact(leaf.inner)}
+    if _in_complex(request, value):
+        _higher_complex_derivatives(request, value, floating, run_again, result)
+        return
     if request.jacobian:
         from gradcli.calculus.jacobians import jacobians_by_either_mode
 
@@ -471,6 +501,10 @@ def _higher_derivatives(
         from gradcli.calculus.higher_orders import derivatives_with_shadow
 
         leaves = {name: leaf.inner for name, leaf in floating.items()}
+        if any(map(arrays.is_complex, leaves.values())):
+            from gradcli.calculus.complex_derivatives import check_real_leaves
+
+            check_real_leaves(leaves, request.order)
         known = dict(watch.ties)
         with watching(watch.see_tie):
             number, found, deviations = derivatives_with_shadow(run_again, leaves, request.order)
@@ -481,6 +515,25 @@ def _higher_derivatives(
         watch.ties = watch.ties if watch.settled is False and not (known or watch.nonsmooth) else known
         result.derivatives = further
         result.digits_left = digits_left(found, deviations, number)
+
+
+def _higher_complex_derivatives(
+    request: EvaluationRequest, value: Any, leaves: Mapping[str, Tensor], run_again: Function, result: Result
+) -> None:
+    # Loaded on demand: few programs have complex numbers.
+    from gradcli.calculus.complex_derivatives import higher_complex_derivatives
+    from gradcli.calculus.derivatives import jacobians
+    from gradcli.evaluation import complex_results
+
+    if request.jacobian:
+        if request.wirtinger:
+            result.wirtinger = complex_results.derivatives_by_conjugates(value, leaves, jacobians)
+        result.jacobian = complex_results.derivatives_of_complex(request, value, leaves, jacobians)
+    if request.order is not None and request.order > 1:
+        complex_results.check_holomorphic(request, value, leaves)
+        inner = {name: leaf.inner for name, leaf in leaves.items()}
+        found = higher_complex_derivatives(run_again, inner, request.order)
+        result.derivatives = {key: as_numpy(d) for key, d in found.items() if "," in key}
 
 
 def _retained(request: EvaluationRequest, evaluation: Evaluation, name: str) -> Any:
