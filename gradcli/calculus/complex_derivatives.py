@@ -21,7 +21,7 @@ from gradcli.calculus.higher_orders import Function, derivatives
 from gradcli.errors import DifferentiationError
 from gradcli.primitives.bind import constant
 from gradcli.primitives.entries.arithmetic import add, multiply, subtract, zeros_like
-from gradcli.primitives.entries.complex_numbers import conj, from_parts, imag, real
+from gradcli.primitives.entries.complex_numbers import from_parts, imag, real
 
 # The derivatives of a real value by leaves, each a gradient or a Jacobian; None by a leaf that it does not depend on.
 Differentiate = Callable[[Any, Sequence[Tensor]], Sequence[Any]]
@@ -64,7 +64,7 @@ def complex_derivatives(
     found = {}
     for (name, leaf), u in zip(leaves.items(), reals):
         # By the Cauchy-Riemann equations, u alone determines the derivative by a complex leaf.
-        found[name] = None if u is None else conj(constant(u))
+        found[name] = None if u is None else _conjugate(constant(u))
         if not arrays.is_complex(leaf.inner):
             found[name] = _joined(u, next(imaginaries))
     return found
@@ -88,6 +88,11 @@ def _wirtinger(u: Any, v: Any) -> WirtingerDerivatives | None:
     a, b, c, d = real(u), imag(u), real(v), imag(v)
     by = from_parts(_half(add(a, d)), _half(subtract(c, b)))
     return WirtingerDerivatives(by, from_parts(_half(subtract(a, d)), _half(add(b, c))))
+
+
+def _conjugate(z: Any) -> Any:
+    """The conjugate, without a sign of an imaginary part that is 0."""
+    return from_parts(real(z), subtract(0.0, imag(z)))
 
 
 def _half(x: Any) -> Any:
@@ -116,7 +121,7 @@ def higher_complex_derivatives(function: Function, leaves: Mapping[str, Any], or
     return {
         key: None
         if u is None
-        else conj(constant(u))
+        else _conjugate(constant(u))
         if arrays.is_complex(leaves[key.partition(",")[0]])
         else _joined(u, imaginaries[key])
         for key, u in reals.items()

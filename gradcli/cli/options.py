@@ -152,6 +152,15 @@ Precision = Annotated[
         help="Round the numbers of tables to so many significant digits; JSON and files have all of them.",
     ),
 ]
+Polar = Annotated[
+    bool,
+    Option(
+        "--polar",
+        group=OUTPUT,
+        brief="Complex numbers as polar(r, phi).",
+        help="Write complex numbers as polar(modulus, angle in radians) in tables.",
+    ),
+]
 Bare = Annotated[
     bool,
     Option(

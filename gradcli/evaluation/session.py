@@ -310,7 +310,9 @@ def _is_worth_recording(request: EvaluationRequest) -> bool:
 
 
 def _beyond_gradients(request: EvaluationRequest) -> bool:
-    return bool(request.jacobian or request.order is not None or request.retain or request.nodes)
+    return bool(
+        request.jacobian or request.order is not None or request.retain or request.nodes or request.wirtinger
+    )
 
 
 def _compiled(request: EvaluationRequest) -> Result | None:

@@ -396,7 +396,8 @@ def _times_factorial(value: Any, k: int) -> Any:
     if k < 2:
         return value
     # Factorials from 35! on overflow single precision.
-    exact = bind(multiply, (cast(value, "float64"), ratio(math.factorial(k))), _NO_PARAMS)
+    double = "complex128" if arrays.is_complex(value) else "float64"
+    exact = bind(multiply, (cast(value, double), ratio(math.factorial(k))), _NO_PARAMS)
     return cast(exact, arrays.dtype_name(value))
 
 

@@ -31,6 +31,7 @@ from gradcli.primitives.entries.comparisons import (
     not_equal,
     where,
 )
+from gradcli.primitives.entries.complex_numbers import from_parts, imaginary_part, real_part
 from gradcli.primitives.entries.powers import general_power, whole_power
 from gradcli.primitives.entries.special import relu
 from gradcli.primitives.primitive import Primitive
@@ -180,6 +181,9 @@ TABLE: tuple[Rewrite | MovingRewrite, ...] = (
     Rewrite(lambda x: isnan(x), lambda x: False, EXACT, "x is positive", lambda x: greater(x, 0.0)),
     Rewrite(lambda x: isnan(x), lambda x: False, EXACT, "x is finite", lambda x: isfinite(x)),
     Rewrite(lambda x: not_equal(x, x), lambda x: False, EXACT, "x is finite", lambda x: isfinite(x)),
+    # Parts of complex numbers.
+    Rewrite(lambda x, y: real_part(from_parts(x, y)), lambda x, y: x, EXACT, "a number is made of its parts"),
+    Rewrite(lambda x, y: imaginary_part(from_parts(x, y)), lambda x, y: y, EXACT, "a number is made of its parts"),
     # Elements that are moved.
     MovingRewrite(reshape, _from_the_first(reshape), EXACT, "only the last shape counts"),
     MovingRewrite(broadcast_to, _from_the_first(broadcast_to), EXACT, "only the last shape counts"),

@@ -89,6 +89,15 @@ class EvalOptions(opt.ProgramRun):
         ),
     ] = False
     grad_output: opt.GradOutput = None
+    wirtinger: Annotated[
+        bool,
+        opt.Option(
+            "--wirtinger",
+            brief="By complex inputs and by their conjugates.",
+            help="The derivatives by complex inputs and by their conjugates, which exist where the program is not "
+            "holomorphic too.",
+        ),
+    ] = False
     retain: Annotated[
         list[str] | None, opt.Option("--retain", metavar="NAMES", help="The gradients of these intermediates too.")
     ] = None
@@ -146,6 +155,7 @@ class EvalOptions(opt.ProgramRun):
         ),
     ] = None
     precision: opt.Precision = None
+    polar: opt.Polar = False
     bare: opt.Bare = False
     quiet: opt.Quiet = False
 
@@ -177,9 +187,10 @@ def run(options: EvalOptions, environment: Environment) -> ExitStatus:
             show_json(_json(options, text, result, namespace, seconds), environment)
         else:
             if options.bare:
-                environment.write("".join(f"{number_text(number)}\n" for number in flat(result.value)))
+                with rounded(None, polar=options.polar):
+                    environment.write("".join(f"{number_text(number)}\n" for number in flat(result.value)))
             else:
-                with rounded(options.precision):
+                with rounded(options.precision, polar=options.polar):
                     tables = evaluation_tables(result, seconds)
                 show(tables, environment)
             if not options.quiet:
@@ -276,6 +287,7 @@ def _check(options: EvalOptions) -> None:
         "--jacobian": options.jacobian,
         "--grad-output": options.grad_output is not None,
         "--retain": options.retain is not None,
+        "--wirtinger": options.wirtinger,
     }
     asked = [name for name, given in derived.items() if given]
     alone = "--no-grad" if options.no_grad else "--bare"
@@ -284,6 +296,7 @@ def _check(options: EvalOptions) -> None:
     _check_bare(options)
     if options.order is not None and options.order < 1:
         raise UsageError("--order is 1 or more", hint="--no-grad gives the value alone")
+    _check_complex(options)
     if options.sparse and options.order != 2:
         raise UsageError("--sparse is for derivatives of order 2", hint="add --order 2")
     _check_executor(options)
@@ -291,6 +304,16 @@ def _check(options: EvalOptions) -> None:
     _check_certified(options)
     if options.save is not None:
         output.check_npz_path(options.save)
+
+
+def _check_complex(options: EvalOptions) -> None:
+    others = {"--order": options.order not in (None, 1), "--grad-output": options.grad_output is not None}
+    given = next((name for name, asked in others.items() if asked), None)
+    if options.wirtinger and given is not None:
+        raise UsageError(f"--wirtinger is for first derivatives, without {given}", hint="leave out one of them")
+    if options.polar and (options.json or options.digits is not None or options.enclose):
+        other = "--json" if options.json else "--digits" if options.digits is not None else "--enclose"
+        raise UsageError(f"--polar is for tables of complex numbers, and not for {other}", hint=f"leave out {other}")
 
 
 def _check_bare(options: EvalOptions) -> None:
@@ -321,6 +344,7 @@ def _check_executor(options: EvalOptions) -> None:
         "--jacobian": options.jacobian,
         "--retain": options.retain is not None,
         "--nodes": options.nodes,
+        "--wirtinger": options.wirtinger,
     }
     asked = [name for name, given in further.items() if given]
     if options.executor == "compiled" and asked:
@@ -339,6 +363,7 @@ def _options_excluding_digits(options: EvalOptions) -> dict[str, bool]:
         "--device": options.device not in (None, "cpu"),
         "--executor": options.executor == "compiled",
         "--sparse": options.sparse,
+        "--wirtinger": options.wirtinger,
         "--save": options.save is not None,
         "--certify": options.certify,
     }
@@ -369,6 +394,7 @@ def _request(options: EvalOptions, sources: inputs.Sources, wrt: Sequence[str]) 
         nodes=options.nodes,
         rewrite=not options.no_rewrite,
         executor=options.executor,
+        wirtinger=options.wirtinger,
     )
 
 
@@ -383,6 +409,8 @@ def _arrays(result: session.Result) -> dict[str, Any]:
     }
     for part, members in parts.items():
         named |= {f"{part}/{name}": array for name, array in (members or {}).items() if array is not None}
+    for name, pair in (result.wirtinger or {}).items():
+        named |= {f"wirtinger/{name}/{part}": array for part, array in (pair or {}).items()}
     for name, matrix in sparse_matrices(result):
         named |= {f"derivatives/{name}/{field}": array for field, array in matrix._asdict().items()}
     return named
@@ -406,6 +434,7 @@ def _json(
         "grad": result.grad,
         "derivatives": result.derivatives if result.coordinates is None else _coordinates_json(result),
         "jacobian": result.jacobian,
+        "wirtinger": result.wirtinger,
         "retained": result.retained,
         "nodes": result.nodes,
         "rewrites": None if result.nodes is None else [_rewrite_json(r, text) for r in result.rewritten],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from gradcli.arrays import is_complex
 from gradcli.evaluation import session
 from gradcli.io.text_tables import Table, number_text
 
@@ -23,12 +24,16 @@ def evaluation_tables(result: session.Result, seconds: Mapping[str, float] | Non
         ("jacobian", "jacobian", result.jacobian),
         ("retained", "retained", result.retained),
     ):
+        # Of a complex value there is no gradient, the direction in which it grows.
+        title = "derivative" if title == "gradient" and is_complex(result.value) else title
         if part:
             tables.append(Table(("by" if title != "retained" else "of", title), _rows(part)))
         if part and certified:
             tables[-1] = _with_column(tables[-1], "certified", map(_count, certified[name].values()))
         if part and part is result.derivatives and result.digits_left:
             tables[-1] = _with_digits(tables[-1], result.digits_left)
+    if result.wirtinger:
+        tables.append(Table(("by", "derivative"), _by_conjugates(result.wirtinger)))
     if result.coordinates is not None:
         tables.append(Table(("by", "row", "column", "derivative"), _entries(result)))
         if result.digits_left:
@@ -41,6 +46,15 @@ def evaluation_tables(result: session.Result, seconds: Mapping[str, float] | Non
     if seconds is not None:
         tables.append(Table(("phase", "seconds"), [(name, f"{s:.6f}") for name, s in seconds.items()]))
     return tables
+
+
+def _by_conjugates(found: Mapping[str, Mapping[str, Any] | None]) -> list[tuple[str, ...]]:
+    """Two rows for each complex input: its derivative, and that by its conjugate."""
+    return [
+        (label, number_text(pair and pair[part]))
+        for name, pair in found.items()
+        for label, part in ((name, "by"), (f"conj({name})", "by_conjugate"))
+    ]
 
 
 def _entries(result: session.Result) -> list[tuple[str, ...]]:
