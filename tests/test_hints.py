@@ -269,7 +269,7 @@ def test_a_value_is_not_made_of_other_names(run):
 @pytest.mark.parametrize(
     ("program", "hint"),
     [
-        ("A'*A", "write A.T@A"), ("i^2", "complex numbers"), ("(3+4i)", "complex numbers"), ("fzero(x)", "gradcli solve"),
+        ("A'*A", "write A.T@A"), ("i^2", "write 1j for the imaginary unit"), ("fzero(x)", "gradcli solve"),
         ("ode45(x)", "differential equations"), ("maximize(x)", "gradcli minimize --max"), ("help", "gradcli --help"),
         ("A(1,2)", "write A[0, 1] for an element"),
     ],

@@ -187,7 +187,6 @@ class TestNpy:
     @pytest.mark.parametrize(
         ("array", "words"),
         [
-            (np.array([1j]), "complex"),
             (np.array(["a"]), "dtype '<U1'"),
             (np.array([b"a"]), "dtype '|S1'"),
             (np.array(["2024-01-01"], dtype="M8[D]"), "dtype"),
@@ -198,7 +197,7 @@ class TestNpy:
         np.save("a.npy", array)
         error = refused("a.npy")
         assert words in error.message
-        assert "not real numbers" in error.message
+        assert "not numbers" in error.message
 
     def test_pickles_are_never_loaded(self):
         np.save("a.npy", np.array([{}], dtype=object), allow_pickle=True)

@@ -378,7 +378,6 @@ MISTAKES = [
     ("1e", "1e", "'1e' is not a number", "exponent"),
     ("1e+", "1e", "'1e' is not a number", "exponent"),
     ("1.2.3", "1.2.3", "'1.2.3' is not a number", "one '.'"),
-    ("2j", "2j", "'2j' is not a number", "complex"),
     # ambiguous texts
     ("1/2x", "1/2x", "this can be read as 1/(2*x) and as 1/2*x", "write 1/(2*x) or 1/2*x"),
     ("x^2(y + 1)", "^2(", "this can be read as x^2*(y + 1) and as x^(2*(y + 1))", "write"),

@@ -19,9 +19,8 @@ from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.higher_orders import Function, derivatives
 from gradcli.errors import DifferentiationError
-from gradcli.primitives.bind import constant
 from gradcli.primitives.entries.arithmetic import add, multiply, subtract, zeros_like
-from gradcli.primitives.entries.complex_numbers import from_parts, imag, real
+from gradcli.primitives.entries.complex_numbers import conj, conjugate, from_parts, imag, real
 
 # The derivatives of a real value by leaves, each a gradient or a Jacobian; None by a leaf that it does not depend on.
 Differentiate = Callable[[Any, Sequence[Tensor]], Sequence[Any]]
@@ -35,25 +34,35 @@ class WirtingerDerivatives(NamedTuple):
 
 
 def non_holomorphic_node(value: Any, leaves: Sequence[Tensor]) -> Node | None:
-    """The first operation between complex leaves and a value that is not known to be holomorphic, None where all are.
+    """The first operation between complex leaves and a value for which the value is not known to be holomorphic; None
+    where it is.
 
-    This decides whether the value is holomorphic wherever the same operations are applied, not only at these leaves.
+    This decides whether the value is holomorphic wherever the same operations are applied, not only at these leaves. A
+    holomorphic function of conjugates is the conjugate of a holomorphic one.
     """
     sources = [leaf for leaf in leaves if arrays.is_complex(leaf.inner)]
-    known = {id(leaf) for leaf in sources}
-    dependent: set[Node] = set()
+    # For each leaf, by its identity, and each node that depends on one: whether it is holomorphic, not the conjugate of
+    # what is.
+    holomorphic: dict[Any, bool] = {id(leaf): True for leaf in sources}
+    conjugated = None
     for node in reversed(ancestors(value, after=beginning(sources))):
         targets = [edge[0] for edge in node.edges if edge is not None]
-        if any(t in dependent if isinstance(t, Node) else id(t) in known for t in targets):
-            if not isinstance(node, PrimitiveNode) or node.primitive.numbers != "analytic":
-                return node
-            dependent.add(node)
-    return None
+        kinds = {holomorphic.get(t if isinstance(t, Node) else id(t)) for t in targets} - {None}
+        if not kinds:
+            continue
+        primitive = node.primitive if isinstance(node, PrimitiveNode) else None
+        if primitive is conjugate:
+            conjugated = node
+            holomorphic[node] = not kinds.pop()
+        elif primitive is not None and primitive.numbers == "analytic" and len(kinds) == 1:
+            holomorphic[node] = bool(kinds.pop())
+        else:
+            return conjugated if len(kinds) > 1 else node
+    last = value.grad_fn if isinstance(value, Tensor) else None
+    return None if holomorphic.get(last, True) else conjugated
 
 
-def complex_derivatives(
-    value: Any, leaves: Mapping[str, Tensor], differentiate: Differentiate
-) -> dict[str, Any]:
+def complex_derivatives(value: Any, leaves: Mapping[str, Tensor], differentiate: Differentiate) -> dict[str, Any]:
     """The derivative of a complex value by each leaf; None where the value does not depend on it.
 
     The value is holomorphic in complex leaves.
@@ -64,10 +73,26 @@ def complex_derivatives(
     found = {}
     for (name, leaf), u in zip(leaves.items(), reals):
         # By the Cauchy-Riemann equations, u alone determines the derivative by a complex leaf.
-        found[name] = None if u is None else _conjugate(constant(u))
+        found[name] = None if u is None else conj(u)
         if not arrays.is_complex(leaf.inner):
             found[name] = _joined(u, next(imaginaries))
     return found
+
+
+def derivative_within_graph(value: Any, leaf: Tensor, differentiate: Differentiate) -> Any:
+    """The derivative of a complex value by a leaf, which can be differentiated again; None as in `complex_derivatives`.
+
+    Raises DifferentiationError where the value is not known to be holomorphic.
+    """
+    node = non_holomorphic_node(value, [leaf])
+    if node is not None:
+        raise DifferentiationError(
+            "the derivative of a complex number by a complex one is that of a holomorphic function, and this is not "
+            "known to be one",
+            hint="differentiate real(…), imag(…) or abs(…) of it",
+            span=node.span,
+        )
+    return complex_derivatives(value, {"": leaf}, differentiate)[""]
 
 
 def wirtinger_derivatives(
@@ -90,11 +115,6 @@ def _wirtinger(u: Any, v: Any) -> WirtingerDerivatives | None:
     return WirtingerDerivatives(by, from_parts(_half(subtract(a, d)), _half(add(b, c))))
 
 
-def _conjugate(z: Any) -> Any:
-    """The conjugate, without a sign of an imaginary part that is 0."""
-    return from_parts(real(z), subtract(0.0, imag(z)))
-
-
 def _half(x: Any) -> Any:
     return multiply(x, 0.5)
 
@@ -106,7 +126,6 @@ def _joined(u: Any, v: Any) -> Any:
 
 def _beside(u: Any, v: Any) -> tuple[Any, Any]:
     """Two derivatives as arrays; where the value does not depend on a leaf in one part, that is 0."""
-    u, v = (None if part is None else constant(part) for part in (u, v))
     return (zeros_like(v) if u is None else u), (zeros_like(u) if v is None else v)
 
 
@@ -121,7 +140,7 @@ def higher_complex_derivatives(function: Function, leaves: Mapping[str, Any], or
     return {
         key: None
         if u is None
-        else _conjugate(constant(u))
+        else conj(u)
         if arrays.is_complex(leaves[key.partition(",")[0]])
         else _joined(u, imaginaries[key])
         for key, u in reals.items()

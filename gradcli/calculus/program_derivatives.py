@@ -17,7 +17,7 @@ from gradcli.calculus.derivatives import gradients, jacobians
 from gradcli.errors import DifferentiationError, ShapeError
 from gradcli.kinds.jets import Jet
 from gradcli.primitives.axes import integer
-from gradcli.primitives.bind import Kind, constant
+from gradcli.primitives.bind import Kind, concrete, constant
 from gradcli.primitives.conversions import cast
 from gradcli.primitives.entries.arithmetic import identity, multiply
 from gradcli.primitives.entries.reductions import sum_
@@ -36,7 +36,7 @@ def tracked(value: Any) -> Any:
     if isinstance(value, Tensor) and value.requires_grad:
         return identity(value)
     data = value.inner if isinstance(value, Tensor) else value
-    tensor = Tensor(data if arrays.is_floating(data) else cast(data, arrays.default_dtype()))
+    tensor = Tensor(data if arrays.is_inexact(data) else cast(data, arrays.default_dtype()))
     return tensor.requires_grad_()
 
 
@@ -65,7 +65,7 @@ def diff(y: Any, x: Any, n: Any = 1) -> Any:
                 f"'diff' needs a scalar, and this has shape {list(arrays.shape(y))}",
                 hint="jacobian(y, x) for the derivative of each element, or diff(sum(y), x) for that of the sum",
             )
-        found = gradients(y, (x,), create_graph=True)[0]
+        found = _gradient(y, x)
         y = _or_zeros(found, y, x)
         if earlier or (kinked and n):
             y = multiply(y, math.nan)
@@ -74,6 +74,20 @@ def diff(y: Any, x: Any, n: Any = 1) -> Any:
             # All higher derivatives are zero too.
             break
     return _report(orders, kinked or earlier)
+
+
+def _gradient(y: Any, x: Any) -> Any:
+    """The derivative of the scalar `y`, with a graph: of a real one the gradient, also by a complex `x`."""
+    if arrays.is_complex(y):
+        return _of_complex(y, x, gradients)
+    return gradients(y, (x,), create_graph=True)[0]
+
+
+def _of_complex(y: Any, x: Any, differentiate: Any) -> Any:
+    # Loaded on demand: few programs have complex numbers.
+    from gradcli.calculus.complex_derivatives import derivative_within_graph
+
+    return derivative_within_graph(y, x, lambda part, by: differentiate(part, by, create_graph=True))
 
 
 def _has_kinks(y: Any, x: Any) -> bool:
@@ -100,12 +114,14 @@ def _is_of_derivative_at_kink(y: Any, x: Any) -> bool:
 
 def depends(y: Any, x: Any) -> bool:
     """Whether `y` is computed from `x`."""
-    return gradients(y, (x,), create_graph=True)[0] is not None
+    seed = arrays.ones_like(concrete(y)) if arrays.is_complex(y) else None
+    return gradients(y, (x,), seed, create_graph=True)[0] is not None
 
 
 def jacobian(y: Any, x: Any) -> Any:
     """Return the derivatives of each element of `y` by each element of `x`, of shape y.shape + x.shape."""
-    found = _or_zeros(jacobians(y, (x,), create_graph=True)[0], y, x)
+    found = _of_complex(y, x, jacobians) if arrays.is_complex(y) else jacobians(y, (x,), create_graph=True)[0]
+    found = _or_zeros(found, y, x)
     kinked, earlier = _has_kinks(y, x), _is_of_derivative_at_kink(y, x)
     return _report([y, multiply(found, math.nan) if earlier else found], kinked or earlier)
 
@@ -116,8 +132,15 @@ def hessian(y: Any, x: Any) -> Any:
         raise DifferentiationError(
             f"'hessian' needs a scalar, and this has shape {list(arrays.shape(y))}", hint="hessian(sum(y), x)"
         )
-    gradient = _or_zeros(gradients(y, (x,), create_graph=True)[0], y, x)
-    second = _or_zeros(jacobians(gradient, (x,), create_graph=True)[0], gradient, x)
+    gradient = _or_zeros(_gradient(y, x), y, x)
+    if arrays.is_complex(gradient) and not arrays.is_complex(y):
+        raise DifferentiationError(
+            "a real number has no second derivative by a complex one that is a single number",
+            hint="differentiate by its real and imaginary parts, a and b of complex(a, b)",
+        )
+    by_element = _of_complex(gradient, x, jacobians) if arrays.is_complex(gradient) else None
+    second = jacobians(gradient, (x,), create_graph=True)[0] if by_element is None else by_element
+    second = _or_zeros(second, gradient, x)
     kinked = _has_kinks(y, x) or _is_of_derivative_at_kink(y, x)
     return _report([y, gradient, multiply(second, math.nan) if kinked else second], kinked)
 

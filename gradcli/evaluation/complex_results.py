@@ -3,59 +3,67 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.complex_derivatives import (
     Differentiate,
     complex_derivatives,
+    higher_complex_derivatives,
     non_holomorphic_node,
     wirtinger_derivatives,
 )
+from gradcli.calculus.higher_orders import Function
 from gradcli.errors import DifferentiationError
 from gradcli.evaluation import holomorphy
 from gradcli.language.interpreter.values import as_numpy
 from gradcli.language.operations import operation_at
+from gradcli.language.syntax.tree import Module
+from gradcli.primitives.entries.arithmetic import add
 
-if TYPE_CHECKING:
-    from gradcli.evaluation.session import EvaluationRequest
 
+class ComplexValue(NamedTuple):
+    """A complex value, the program that it comes from, and its leaves, some of which may be real."""
 
-def derivatives_of_complex(
-    request: EvaluationRequest, value: Any, leaves: Mapping[str, Tensor], differentiate: Differentiate
-) -> dict[str, Any]:
-    """The derivatives of a complex value as NumPy arrays, by name; None where it does not depend on a leaf.
+    value: Any
+    program: Module
+    bindings: Mapping[str, Any]
+    leaves: Mapping[str, Tensor]
+    rewrite: bool = True
 
-    `differentiate` gives gradients or Jacobians of real values. Those by complex leaves are left out where Wirtinger's
-    were requested. Raises DifferentiationError where the value is not proved to be holomorphic in complex leaves.
-    """
-    if request.retain:
+    def derivatives(self, differentiate: Differentiate) -> dict[str, Any]:
+        """The derivatives as NumPy arrays, by name; None where the value does not depend on a leaf.
+
+        `differentiate` gives gradients or Jacobians of real values. Raises as `check_holomorphic` does.
+        """
+        self.check_holomorphic()
+        found = complex_derivatives(self.value, self.leaves, differentiate)
+        return {name: _as_result(d) for name, d in found.items()}
+
+    def higher_derivatives(self, function: Function, order: int) -> dict[str, Any]:
+        """The derivatives of order 2 and more, of the function that computes the value. Raises as
+        `check_holomorphic` does."""
+        self.check_holomorphic()
+        leaves = {name: leaf.inner for name, leaf in self.leaves.items()}
+        found = higher_complex_derivatives(function, leaves, order)
+        return {key: _as_result(d) for key, d in found.items() if "," in key}
+
+    def check_holomorphic(self) -> None:
+        """Raise DifferentiationError where the value is not proved to be holomorphic in its complex leaves."""
+        node = non_holomorphic_node(self.value, [*self.leaves.values()])
+        if node is None:
+            return
+        names = [name for name, leaf in self.leaves.items() if arrays.is_complex(leaf.inner)]
+        if holomorphy.satisfies_cauchy_riemann(self.program, self.bindings, names, rewrite=self.rewrite):
+            return
+        name = operation_at(self.program, node.span) if node.span is not None else None
+        called = f"'{name}'" if name else "this operation"
         raise DifferentiationError(
-            "intermediates have gradients of a real value, and this one is complex",
-            hint="--grad-output EXPR weights it, and abs(…) is real",
+            f"the program is not holomorphic, or not known to be: {called} of a complex input is not",
+            hint=f"--wirtinger gives the derivatives by {names[0]} and by conj({names[0]})",
+            span=node.span,
         )
-    if request.wirtinger:
-        leaves = {name: leaf for name, leaf in leaves.items() if not arrays.is_complex(leaf.inner)}
-    check_holomorphic(request, value, leaves)
-    return {name: as_numpy(d) for name, d in complex_derivatives(value, leaves, differentiate).items()}
-
-
-def check_holomorphic(request: EvaluationRequest, value: Any, leaves: Mapping[str, Tensor]) -> None:
-    """Raise DifferentiationError where a value is not proved to be holomorphic in the complex ones of its leaves."""
-    node = non_holomorphic_node(value, [*leaves.values()])
-    if node is None:
-        return
-    names = [name for name, leaf in leaves.items() if arrays.is_complex(leaf.inner)]
-    if holomorphy.satisfies_cauchy_riemann(request.program, request.bindings, names, rewrite=request.rewrite):
-        return
-    name = operation_at(request.program, node.span) if node.span is not None else None
-    called = f"'{name}'" if name else "this operation"
-    raise DifferentiationError(
-        f"the program is not holomorphic, or not known to be: {called} of a complex input is not",
-        hint=f"--wirtinger gives the derivatives by {names[0]} and by conj({names[0]})",
-        span=node.span,
-    )
 
 
 def derivatives_by_conjugates(
@@ -63,12 +71,24 @@ def derivatives_by_conjugates(
 ) -> dict[str, dict[str, Any] | None]:
     """Wirtinger's derivatives by complex leaves as NumPy arrays, by name. Raises DifferentiationError if no leaf is
     complex."""
-    given = {name: leaf for name, leaf in leaves.items() if arrays.is_complex(leaf.inner)}
+    given = complex_leaves(leaves)
     if not given:
         raise DifferentiationError(
             "Wirtinger's derivatives are those by complex inputs, and none is complex", hint="z=1+2j is a complex one"
         )
     return {
-        name: None if d is None else {"by": as_numpy(d.by), "by_conjugate": as_numpy(d.by_conjugate)}
+        name: None if d is None else {"by": _as_result(d.by), "by_conjugate": _as_result(d.by_conjugate)}
         for name, d in wirtinger_derivatives(value, given, differentiate).items()
     }
+
+
+def complex_leaves(leaves: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name: leaf for name, leaf in leaves.items() if arrays.is_complex(leaf.inner)}
+
+
+def _as_result(derivative: Any) -> Any:
+    """A derivative of a complex value as a complex NumPy array, without signs of zeros that conjugation leaves."""
+    if derivative is None:
+        return None
+    found = as_numpy(add(derivative, 0.0))
+    return arrays.astype(found, arrays.complex_dtype(arrays.dtype_name(found)))

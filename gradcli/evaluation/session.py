@@ -42,6 +42,7 @@ from gradcli.primitives.entries.reductions import sum_
 
 if TYPE_CHECKING:
     from gradcli.calculus.higher_orders import Function
+    from gradcli.evaluation.complex_results import ComplexValue
     from gradcli.evaluation.inner_derivative_accuracy import InnerDerivativeObserver
 
 EXECUTORS = ("eager", "compiled")
@@ -158,7 +159,7 @@ def _result(request: EvaluationRequest) -> Result:
         if compiled is not None:
             return compiled
     with locating(request.program.source, request.program.body[-1].span):
-        watch, seen = Watch(request.program), _inner_derivative_observer(request.program)
+        watch, seen = Watch(request.program), _inner_derivative_observer(request)
         with nullcontext() if seen is None else seen.watched():
             result = _run(request, watch, None)
             _replace_derivatives_at_switches(request, watch, result)
@@ -192,6 +193,10 @@ def _result(request: EvaluationRequest) -> Result:
         if (seen is None or not seen.taken) and result.finite and watch.rounding_estimate is not None:
             result.warnings += _first_losses(request, watch.rounding_estimate, result)
         return result
+
+
+def _may_be_complex(request: EvaluationRequest) -> bool:
+    return scope.makes_complex(request.program) or any(map(arrays.is_complex, request.bindings.values()))
 
 
 def _has_complex(request: EvaluationRequest, result: Result) -> bool:
@@ -265,17 +270,17 @@ def _again(request: EvaluationRequest) -> Function:
     return run
 
 
-def _inner_derivative_observer(program: Module) -> InnerDerivativeObserver | None:
+def _inner_derivative_observer(request: EvaluationRequest) -> InnerDerivativeObserver | None:
     """Return an observer of the derivatives that a program takes itself.
 
-    None where it takes none, and in ball arithmetic, which bounds its errors anyway.
+    None where it takes none, for complex numbers, and in ball arithmetic, which bounds its errors anyway.
     """
-    if is_exact() or not scope.differentiates(program):
+    if is_exact() or not scope.differentiates(request.program) or _may_be_complex(request):
         return None
     # Loaded on demand, here and below: most programs need none of these modules.
     from gradcli.evaluation.inner_derivative_accuracy import InnerDerivativeObserver
 
-    return InnerDerivativeObserver(program)
+    return InnerDerivativeObserver(request.program)
 
 
 def _losses_inside(request: EvaluationRequest, first: InnerDerivativeObserver) -> Sequence[Warning]:
@@ -310,9 +315,7 @@ def _is_worth_recording(request: EvaluationRequest) -> bool:
 
 
 def _beyond_gradients(request: EvaluationRequest) -> bool:
-    return bool(
-        request.jacobian or request.order is not None or request.retain or request.nodes or request.wirtinger
-    )
+    return bool(request.jacobian or request.order is not None or request.retain or request.nodes or request.wirtinger)
 
 
 def _compiled(request: EvaluationRequest) -> Result | None:
@@ -462,14 +465,8 @@ def _backward(request: EvaluationRequest, value: Any, by: Mapping[str, Tensor], 
         )
     floating = {name: leaf for name, leaf in by.items() if arrays.is_inexact(leaf.inner)}
     if _in_complex(request, value):
-        # Loaded on demand: few programs have complex numbers.
-        from gradcli.calculus.derivatives import gradients
-        from gradcli.evaluation import complex_results
-
-        if request.wirtinger:
-            result.wirtinger = complex_results.derivatives_by_conjugates(value, floating, gradients)
+        _first_complex_derivatives(request, value, floating, result)
         if arrays.is_complex(value):
-            result.grad = complex_results.derivatives_of_complex(request, value, floating, gradients)
             return
     if isinstance(value, Tensor) and value.requires_grad:
         value.backward(request.grad_output, retain_graph=request.jacobian or request.order is not None)
@@ -490,7 +487,9 @@ def _higher_derivatives(
     watch: Watch,
 ) -> None:
     floating = {name: leaf for name, leaf in by.items() if arrays.is_inexact(leaf.inner)}
-    if _in_complex(request, value):
+    if request.jacobian and request.wirtinger:
+        _wirtinger_jacobians(value, floating, result)
+    if arrays.is_complex(value):
         _higher_complex_derivatives(request, value, floating, run_again, result)
         return
     if request.jacobian:
@@ -519,23 +518,50 @@ def _higher_derivatives(
         result.digits_left = digits_left(found, deviations, number)
 
 
+def _first_complex_derivatives(
+    request: EvaluationRequest, value: Any, leaves: Mapping[str, Tensor], result: Result
+) -> None:
+    """Set the derivatives of a complex scalar, and those by conjugates where they were requested."""
+    # Loaded on demand, here and below: few programs have complex numbers.
+    from gradcli.calculus.derivatives import gradients
+    from gradcli.evaluation.complex_results import derivatives_by_conjugates
+
+    if request.wirtinger:
+        result.wirtinger = derivatives_by_conjugates(value, leaves, gradients)
+    if arrays.is_complex(value):
+        result.grad = _complex_value(request, value, leaves).derivatives(gradients)
+
+
 def _higher_complex_derivatives(
     request: EvaluationRequest, value: Any, leaves: Mapping[str, Tensor], run_again: Function, result: Result
 ) -> None:
-    # Loaded on demand: few programs have complex numbers.
-    from gradcli.calculus.complex_derivatives import higher_complex_derivatives
     from gradcli.calculus.derivatives import jacobians
-    from gradcli.evaluation import complex_results
 
+    complex_value = _complex_value(request, value, leaves)
     if request.jacobian:
-        if request.wirtinger:
-            result.wirtinger = complex_results.derivatives_by_conjugates(value, leaves, jacobians)
-        result.jacobian = complex_results.derivatives_of_complex(request, value, leaves, jacobians)
+        result.jacobian = complex_value.derivatives(jacobians)
     if request.order is not None and request.order > 1:
-        complex_results.check_holomorphic(request, value, leaves)
-        inner = {name: leaf.inner for name, leaf in leaves.items()}
-        found = higher_complex_derivatives(run_again, inner, request.order)
-        result.derivatives = {key: as_numpy(d) for key, d in found.items() if "," in key}
+        result.derivatives = complex_value.higher_derivatives(run_again, request.order)
+
+
+def _wirtinger_jacobians(value: Any, leaves: Mapping[str, Tensor], result: Result) -> None:
+    from gradcli.calculus.derivatives import jacobians
+    from gradcli.evaluation.complex_results import derivatives_by_conjugates
+
+    result.wirtinger = derivatives_by_conjugates(value, leaves, jacobians)
+
+
+def _complex_value(request: EvaluationRequest, value: Any, leaves: Mapping[str, Tensor]) -> ComplexValue:
+    from gradcli.evaluation.complex_results import ComplexValue, complex_leaves
+
+    if request.retain:
+        raise DifferentiationError(
+            "intermediates have gradients of a real value, and this one is complex",
+            hint="--grad-output EXPR weights it, and abs(…) is real",
+        )
+    left_out = complex_leaves(leaves) if request.wirtinger else {}
+    rest = {name: leaf for name, leaf in leaves.items() if name not in left_out}
+    return ComplexValue(value, request.program, request.bindings, rest, request.rewrite)
 
 
 def _retained(request: EvaluationRequest, evaluation: Evaluation, name: str) -> Any:

@@ -16,7 +16,6 @@ from gradcli.io.source import Source
 from gradcli.timing import phase
 
 if TYPE_CHECKING:
-    import numpy
     from numpy.typing import NDArray
 
 NUMBERS_HINT = (
@@ -44,7 +43,7 @@ class DecimalFloat(float):
         self.text = text
 
 
-def read_json(source: Source) -> float | NDArray[numpy.float64]:
+def read_json(source: Source) -> float | complex | NDArray[Any]:
     """The number or array of a `.json` file. Raises BindingError where the file holds anything else."""
     source.refuse_member()
     with io.TextIOWrapper(source.stream, encoding="utf-8-sig") as stream:
@@ -53,7 +52,7 @@ def read_json(source: Source) -> float | NDArray[numpy.float64]:
     value, end = decode(text, 0, source.name, source.exact)
     expect_end(text, end, f"{source.name} goes on after its value", "put a single value in it")
     result = numbers(value, source.name, source.exact)
-    source.check_elements(1 if isinstance(result, float) else result.size)
+    source.check_elements(1 if isinstance(result, (float, complex)) else result.size)
     return result
 
 

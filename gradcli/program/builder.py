@@ -177,7 +177,8 @@ def _folded(primitive: Primitive, inputs: Sequence[Atom], params: Mapping[str, A
 
 def _over_or_underflows(primitive: Primitive, inputs: Sequence[Atom], found: Any) -> bool:
     """Whether folding overflowed or underflowed: rewriting may avoid that, as for exp(1000)*exp(-x)."""
-    if type(found) is not float or not all(type(a) in arrays.PYTHON_NUMBERS and math.isfinite(a) for a in inputs):
+    reals = all(type(a) in arrays.PYTHON_NUMBERS and type(a) is not complex for a in inputs)
+    if type(found) is not float or not reals or not all(map(math.isfinite, inputs)):
         return False
     return math.isinf(found) or (found == 0.0 and primitive in _NEVER_ZERO and all(inputs))
 

@@ -69,7 +69,9 @@ def gradient(
     call_arguments.fit(node.name, parameters, positional, given)
     named = dict(zip((p.name for p in parameters), positional)) | dict(given)
     y, weights = as_tensor_or_number(named["outputs"], "'grad'"), named.get("grad_outputs")
-    if weights is not None:
+    if arrays.is_complex(y):
+        y = _real_product(y, weights)
+    elif weights is not None:
         y = sum_(multiply(y, as_tensor_or_number(weights, "'grad_outputs'")))
     if arrays.shape(y):
         raise DifferentiationError(
@@ -85,6 +87,19 @@ def gradient(
         )
     found = [machine.apply(node, "grad", functools.partial(program_derivatives.jacobian, y, x)) for x in values]
     return ProgramList(found, node.span, "tuple")
+
+
+def _real_product(y: Value, weights: Value) -> Value:
+    """The real number whose gradient PyTorch gives for complex outputs, real(sum(conj(weights)*y))."""
+    # Loaded on demand: few programs have complex numbers.
+    from gradcli.primitives.entries.complex_numbers import conj, real
+
+    if weights is None:
+        raise DifferentiationError(
+            "grad can be implicitly created only for real scalar outputs, and these are complex",
+            hint="grad_outputs=… weights them, diff(y, z) is the derivative of a holomorphic y",
+        )
+    return real(sum_(multiply(y, conj(as_tensor_or_number(weights, "'grad_outputs'")))))
 
 
 def _is_variable(machine: Evaluator, node: tree.Call, scope: Scope) -> bool:

@@ -56,6 +56,7 @@ def made(node: tree.Call, positional: Sequence[Value], given: Mapping[str, Value
         return None
     call_arguments.fit(node.name, parameters, positional, options)
     options |= zip((p.name for p in parameters), positional)
+    options["conjugated"] = node.module.startswith("jax")
     return TransformedFunction(node.name, options.pop("f"), options)
 
 
@@ -113,13 +114,26 @@ def _derivative(
             hint="jacobian(f) for the derivative of each element, or the sum of them",
         )
     rule = program_derivatives.hessian if function.name == "hessian" else program_derivatives.jacobian
-    found = [_through(arguments[i], lambda x: rule(y, x)) for i in places]
+    if function.options["conjugated"] and not arrays.is_complex(y):
+        found = [_through(arguments[i], lambda x: _conjugated(rule(y, x))) for i in places]
+    else:
+        found = [_through(arguments[i], lambda x: rule(y, x)) for i in places]
     derivative = ProgramList(found, node.span, "tuple") if isinstance(argnums, ProgramList) else found[0]
     if function.name == "value_and_grad":
         return ProgramList([y, derivative], node.span, "tuple")
     if function.name == "grad_and_value":
         return ProgramList([derivative, y], node.span, "tuple")
     return derivative
+
+
+def _conjugated(gradient: Value) -> Value:
+    """A gradient in JAX's convention, dL/da - i*dL/db by z = a + i*b, from that of PyTorch."""
+    if not arrays.is_complex(gradient):
+        return gradient
+    # Loaded on demand: few programs have complex numbers.
+    from gradcli.primitives.entries.complex_numbers import conj
+
+    return conj(gradient)
 
 
 def _by_leaves(value: Value) -> Value:

@@ -1,0 +1,310 @@
+"""Tests complex numbers as a user types and reads them: literals, values, files, tables, JSON and derivatives."""
+
+from __future__ import annotations
+
+import cmath
+import json
+import math
+
+import numpy as np
+import pytest
+
+import gradcli
+
+
+def number(value):
+    """The complex number, or the array of them, in a JSON value."""
+    if isinstance(value, dict):
+        return np.asarray(value["re"], float) + 1j * np.asarray(value["im"], float)
+    return np.asarray(value, float)
+
+
+class TestLiterals:
+    @pytest.mark.parametrize(
+        ("program", "value"),
+        [
+            ("2j", 2j), ("1.5e3j", 1500j), (".5J", 0.5j), ("1_0j", 10j), ("2i", 2j), ("3+4i", 3 + 4j), ("-2i", -2j),
+            ("3 - 1.5i", 3 - 1.5j), ("2j**2", -4), ("(2i)^2", -4), ("1i^2", -1), ("1j²", -1), ("1/2j", -0.5j),
+            ("√(-4+0j)", 2j), ("2j*3i", -6), ("[1, 2j][1]", 2j), ("2jx", 6),
+        ],
+    )  # fmt: skip
+    def test_values(self, run, program, value):
+        words = ["x=3"] if "x" in program else []
+        words = ["jx=3"] if "jx" in program else words
+        assert number(run("eval", program, *words, "--no-grad", "--json").json["value"]) == value
+
+    @pytest.mark.parametrize(
+        ("program", "one", "other"),
+        [
+            ("2i^2", "2*(1i^2)", "(2i)^2"), ("2j^2", "2*(1j^2)", "(2j)^2"), ("2j²", "2*(1j²)", "(2j)²"),
+            ("1/2i", "1/(2i)", "1/2*1i"), ("√2i", "√(2i)", "√2*1i"),
+        ],
+    )  # fmt: skip
+    def test_what_can_be_read_in_two_ways_shows_both(self, run, program, one, other):
+        done = run("eval", program)
+        assert done.status == 2
+        assert f"this can be read as {one} and as {other}" in done.err
+        for reading in (one, other):
+            assert run("eval", reading, "--no-grad").status == 0
+
+    def test_a_name_with_a_value_is_a_factor(self, run):
+        assert run("eval", "2i", "i=3", "--json").json["grad"] == {"i": 2.0}
+        assert run("eval", "s = 0; for i in range(4) { s += 2i }; s", "--no-grad", "--bare").out == "12.0\n"
+        assert "has no value yet" in run("eval", "y = 2i; i = 3; y").err
+
+    def test_an_imaginary_number_beside_a_name_j_shows_both(self, run):
+        done = run("eval", "2j + j", "j=3")
+        assert "this can be read as 2*j and as 2*1j" in done.err
+        assert run("eval", "2*j + j", "j=3", "--bare").out == "9.0\n"
+
+    @pytest.mark.parametrize("name", ["i", "j", "I"])
+    def test_a_bare_unit_offers_one(self, run, name):
+        done = run("eval", f"1 + {name}")
+        assert done.status == 2
+        assert "write 1j for the imaginary unit" in done.err
+
+    @pytest.mark.parametrize(
+        ("written", "meant"),
+        [("3∠45°", "polar(3, pi/4)"), ("3∠-90°", "polar(3, -pi/2)"), ("2∠50°", "polar(2, deg2rad(50))"), ("2∠0.5", "polar(2, 0.5)")],
+    )  # fmt: skip
+    def test_an_angle_shows_polar(self, run, written, meant):
+        done = run("eval", "z", f"z={written}")
+        assert (done.status, f"write {meant}" in done.err) == (2, True)
+        assert run("eval", "z", f"z={meant}", "--no-grad").status == 0
+
+
+class TestFunctions:
+    @pytest.mark.parametrize(
+        ("program", "words", "value"),
+        [
+            ("complex(1, 2)", "", 1 + 2j), ("torch.complex(x, 2*x)", "x=3", 3 + 6j), ("polar(2, pi/2)", "", 2j),
+            ("z.real + z.imag", "z=1+2j", 3), ("np.real(z)", "z=1+2j", 1), ("imag(z)", "z=1+2j", 2),
+            ("z.conj()", "z=1+2j", 1 - 2j), ("conj(z)", "z=1+2j", 1 - 2j), ("angle(z)", "z=2j", math.pi / 2),
+            ("arg(z)", "z=2j", math.pi / 2), ("phase(z)", "z=2j", math.pi / 2), ("torch.view_as_real(z)[1]", "z=1+2j", 2),
+            ("sum([[z, 1]].H)", "z=1+2j", 2 - 2j), ("sum([[z, 1]].mH)", "z=1+2j", 2 - 2j), ("isreal(z)", "z=1+2j", 0),
+            ("iscomplex(z)", "z=1+2j", 1), ("is_complex(z)", "z=1+0j", 1), ("is_complex(x)", "x=3", 0),
+            ("abs(z)**2", "z=3+4j", 25), ("torch.view_as_complex([x, 1])", "x=3", 3 + 1j),
+        ],
+    )  # fmt: skip
+    def test_names(self, run, program, words, value):
+        found = number(run("eval", program, *words.split(), "--no-grad", "--json").json["value"])
+        assert found == pytest.approx(value, abs=1e-15)
+
+    @pytest.mark.parametrize(
+        ("program", "written"),
+        [
+            ("sqrt(-1)", "sqrt(-1+0j)"), ("log(x)", "log(x+0j)"), ("acos(2)", "acos(2+0j)"), ("x**0.5", "(x+0j)**0.5"),
+            ("√x", "√(x+0j)"),
+        ],
+    )  # fmt: skip
+    def test_real_numbers_stay_real(self, run, program, written):
+        words = ["x=-2"] if "x" in program else []
+        done = run("eval", program, *words, "--no-grad")
+        assert done.out == "value  nan\n"
+        assert f"; write {written} for complex numbers" in done.err
+        assert "nan" not in run("eval", written, *words, "--no-grad").out
+
+    @pytest.mark.parametrize("program", ["floor(z)", "z < 1", "max(z, 1)", "atan2(z, 1)"])
+    def test_what_has_no_complex_meaning_is_an_error(self, run, program):
+        done = run("eval", program, "z=1j")
+        assert done.status == 1
+        assert "takes real numbers, and not complex ones" in done.err
+        assert "^" in done.err
+
+    @pytest.mark.parametrize(
+        ("program", "point"),
+        [
+            ("log(exp(z))", 1 + 10j), ("log(z**2)", -1 + 1j), ("sqrt(z**2)", -1 + 1j), ("sin(z)/z", 1e-9j),
+            ("sqrt(z**2 + 1)", 1 + 2j), ("log(z**3)", -1 + 0.1j), ("(1 - cos(z))/z**2", 0.5j),
+        ],
+    )  # fmt: skip
+    def test_rewrites_of_real_expressions_are_left_out(self, run, program, point):
+        names = {"z": point, "log": cmath.log, "exp": cmath.exp, "sqrt": cmath.sqrt, "sin": cmath.sin, "cos": cmath.cos}
+        found = number(run("eval", program, f"z={point.real}+{point.imag}j", "--no-grad", "--json").json["value"])
+        assert complex(found) == pytest.approx(eval(program, names), rel=1e-12)
+
+
+class TestValues:
+    @pytest.mark.parametrize(
+        "text", ["1+2j", "1+2i", "(1+2j)", "complex(1,2)", "2j+1", "polar(sqrt(5), atan2(2,1))", "+1+2J", "1.0+2e0j"]
+    )
+    def test_on_the_command_line(self, run, text):
+        assert number(run("eval", "z", f"z={text}", "--no-grad", "--json").json["value"]) == pytest.approx(1 + 2j)
+
+    def test_in_lists(self, run):
+        found = run("eval", "z", "z=[[1, 2j], [3+1j, -1]]", "--no-grad", "--json").json
+        np.testing.assert_array_equal(number(found["value"]), [[1, 2j], [3 + 1j, -1]])
+        assert (found["dtype"], found["shape"]) == ("complex128", [2, 2])
+
+    def test_single_precision(self, run):
+        found = run("eval", "z*z", "z=0.1+0.2j", "--dtype", "float32", "--no-grad", "--json").json
+        wanted = np.complex64(0.1 + 0.2j) ** 2
+        assert found["dtype"] == "complex64"
+        assert number(found["value"]) == pytest.approx(complex(wanted), rel=1e-6)
+        assert len(str(found["value"]["re"])) < 14
+
+    def test_numpy_files(self, run, tmp_path):
+        array = np.array([[1 + 2j, -0.5j], [3, 4 - 1j]])
+        np.save(tmp_path / "a.npy", array.astype("complex64"))
+        np.savez(tmp_path / "b.npz", z=array, one=np.array(2 + 1j))
+        for reference, wanted in (("a.npy", array), ("b.npz:z", array), ("b.npz:one", 2 + 1j)):
+            found = run("eval", "z", f"z=@{tmp_path}/{reference}", "--no-grad", "--json").json["value"]
+            np.testing.assert_array_equal(number(found), wanted)
+
+    def test_parquet(self, run, tmp_path):
+        polars = pytest.importorskip("polars")
+        polars.DataFrame({"z": [{"re": 1.0, "im": 2.0}, {"re": 0.0, "im": -1.0}], "x": [1, 2]}).write_parquet(
+            tmp_path / "a.parquet"
+        )
+        found = run("eval", "z*x", f"z=@{tmp_path}/a.parquet:z", f"x=@{tmp_path}/a.parquet:x", "--no-grad", "--json")
+        np.testing.assert_array_equal(number(found.json["value"]), [1 + 2j, -2j])
+
+    @pytest.mark.parametrize(
+        ("text", "value"),
+        [
+            ('{"re": 1, "im": 2}', 1 + 2j), ('[{"re": 1, "im": 2}, 3]', [1 + 2j, 3]),
+            ('{"re": [1, 0], "im": [2, "Infinity"]}', [1 + 2j, complex(0, math.inf)]),
+        ],
+    )  # fmt: skip
+    def test_json(self, run, tmp_path, text, value):
+        (tmp_path / "a.json").write_text(text)
+        found = run("eval", "z", f"z=@{tmp_path}/a.json", "--no-grad", "--json").json["value"]
+        assert np.array_equal(found["re"], np.real(value))
+        (tmp_path / "v.json").write_text(f'{{"z": {text}}}')
+        again = run("eval", "z", "--vars", f"{tmp_path}/v.json", "--no-grad", "--json").json["value"]
+        assert again == found
+
+    @pytest.mark.parametrize(
+        "text",
+        ['{"re": 1}', '{"re": 1, "im": [2]}', '{"re": 1, "im": "x"}', '[{"re": 1, "im": null}]', '{"a": 1, "im": 2}'],
+    )
+    def test_json_that_is_no_number(self, run, tmp_path, text):
+        (tmp_path / "a.json").write_text(text)
+        assert run("eval", "z", f"z=@{tmp_path}/a.json", "--no-grad").status == 2
+
+    def test_what_is_printed_as_json_is_read(self, run, tmp_path):
+        value = run("eval", "[z, 1/z]", "z=1+3j", "--no-grad", "--json").json["value"]
+        (tmp_path / "a.json").write_text(json.dumps(value))
+        assert run("eval", "z", f"z=@{tmp_path}/a.json", "--no-grad", "--json").json["value"] == value
+
+    def test_text_tables(self, run, tmp_path):
+        (tmp_path / "a.csv").write_text("w,j\n1,(1+2j)\n2,-1j\n3,0.5\n4,\n5,(nan-1e-3j)\n")
+        found = run("eval", "z[:3]", f"z=@{tmp_path}/a.csv:j", "--no-grad", "--json").json["value"]
+        np.testing.assert_array_equal(number(found), [1 + 2j, -1j, 0.5])
+        (tmp_path / "b.csv").write_text("(1+2j),3\n2,(1-1e3j)\n")
+        found = run("eval", "z", f"z=@{tmp_path}/b.csv", "--no-grad", "--json").json["value"]
+        np.testing.assert_array_equal(number(found), [[1 + 2j, 3], [2, 1 - 1000j]])
+
+
+class TestOutput:
+    def test_tables(self, run):
+        assert run("eval", "1+2j", "--no-grad").out == "value  1.0+2.0j\n"
+        assert run("eval", "-0.5-1e-9j", "--no-grad").out == "value  -0.5-1e-09j\n"
+        assert run("eval", "[1+2j, -10.5-3j]", "--no-grad").out == "value  [  1. +2.j, -10.5-3.j]\n"
+
+    def test_bare(self, run):
+        assert run("eval", "[1+2j, 3]", "--bare").out == "1.0+2.0j\n3.0+0.0j\n"
+
+    def test_precision(self, run):
+        assert run("eval", "exp(1j)", "--no-grad", "--precision", "3").out == "value  0.54+0.841j\n"
+
+    def test_polar(self, run):
+        assert run("eval", "2j", "--no-grad", "--polar", "--precision", "4").out == "value  polar(2, 1.571)\n"
+        done = run("eval", "z", "z=[2j, 1]", "--no-grad", "--polar")
+        assert done.out == "value  [polar(2.0, 1.5707963267948966), polar(1.0, 0.0)]\n"
+        assert run("eval", "3.5", "--no-grad", "--polar").out == "value  3.5\n"
+        assert "--polar is for tables" in run("eval", "2j", "--polar", "--json").err
+
+    def test_saved_arrays(self, run, tmp_path):
+        run("eval", "sum(abs(z)**2)", "z=[1+2j, 3j]", "--save", f"{tmp_path}/a.npz")
+        np.testing.assert_allclose(np.load(tmp_path / "a.npz")["grad/z"], [2 + 4j, 6j])
+
+
+class TestDerivatives:
+    def test_a_real_value_has_the_gradient_of_pytorch(self, run):
+        found = run("eval", "abs(z)**2 + real(z*w)", "z=1+2j", "w=3", "--json").json
+        assert number(found["grad"]["z"]) == pytest.approx(5 + 4j)
+        assert found["grad"]["w"] == 1.0
+
+    @pytest.mark.parametrize(
+        ("program", "gradient"),
+        [
+            ("f(z) = abs(z)**2; grad(f)(z)", 2 + 4j), ("from jax import grad; f(z) = abs(z)**2; grad(f)(z)", 2 - 4j),
+            ("diff(abs(z)**2, z)", 2 + 4j), ("jax.jacrev(lambda z: abs(z)**2)(z)", 2 - 4j),
+            ("torch.func.grad(lambda z: torch.abs(z)**2)(z)", 2 + 4j),
+            ("y = z**2; torch.autograd.grad(y, z, 1j)[0]", 4 + 2j), ("diff(z**3, z, 2)", 6 + 12j),
+        ],
+    )  # fmt: skip
+    def test_within_a_program(self, run, program, gradient):
+        assert number(run("eval", program, "z=1+2j", "--no-grad", "--json").json["value"]) == pytest.approx(gradient)
+
+    def test_a_complex_value_of_real_inputs(self, run):
+        found = run("eval", "1/(1 + 1j*w*t)", "w=2", "t=0.5", "--order", "2", "--json").json
+        assert number(found["grad"]["w"]) == pytest.approx(-0.25)
+        assert number(found["derivatives"]["w,w"]) == pytest.approx(0.125 + 0.125j)
+        assert number(found["derivatives"]["w,t"]) == pytest.approx(0.5j)
+        high = run("eval", "exp(1j*w)", "w=2", "--order", "7", "--json").json["derivatives"][",".join("w" * 7)]
+        assert number(high) == pytest.approx(1j**7 * cmath.exp(2j))
+
+    def test_a_holomorphic_program(self, run):
+        found = run("eval", "sin(z)*exp(w*z)", "z=1+2j", "w=0.5-1j", "--order", "3", "--json").json
+        z, w = 1 + 2j, 0.5 - 1j
+        assert number(found["grad"]["z"]) == pytest.approx((cmath.cos(z) + w * cmath.sin(z)) * cmath.exp(w * z))
+        assert number(found["derivatives"]["w,w,w"]) == pytest.approx(z**3 * cmath.sin(z) * cmath.exp(w * z))
+        mixed = cmath.exp(w * z) * (z * cmath.cos(z) + (1 + w * z) * cmath.sin(z))
+        assert number(found["derivatives"]["z,w"]) == pytest.approx(mixed)
+
+    def test_jacobians(self, run):
+        found = run("eval", "[z**2, z*w, 1j*x]", "z=1+2j", "w=1j", "x=[1,2]", "--jacobian")
+        assert found.status != 0  # the list has items of two shapes
+        found = run("eval", "z**2*x", "z=1+2j", "x=[1,2]", "--jacobian", "--json").json["jacobian"]
+        np.testing.assert_allclose(number(found["z"]), [2 + 4j, 4 + 8j])
+        np.testing.assert_allclose(number(found["x"]), np.diag([-3 + 4j] * 2))
+
+    @pytest.mark.parametrize(
+        ("program", "derivative"),
+        [("real(z) + 1j*imag(z)", 1), ("conj(exp(conj(z)))", cmath.exp(1 + 2j)), ("-imag(z) + 1j*real(z)", 1j)],
+    )
+    def test_a_holomorphic_program_of_operations_that_are_not(self, run, program, derivative):
+        found = run("eval", program, "z=1+2j", "--json").json["grad"]["z"]
+        assert number(found) == pytest.approx(derivative)
+
+    @pytest.mark.parametrize(
+        "program", ["conj(z)", "z*conj(z)*1j", "abs(z) + 1j", "z + conj(z)*1j", "complex(abs(z), 1)"]
+    )
+    def test_a_program_that_is_not_holomorphic(self, run, program):
+        done = run("eval", program, "z=1+2j")
+        assert done.status == 1
+        assert "is not holomorphic" in done.err
+        assert "hint: --wirtinger gives the derivatives by z and by conj(z)" in done.err
+        assert run("eval", program, "z=1+2j", "--wirtinger").status == 0
+
+    @pytest.mark.parametrize(
+        ("program", "by", "by_conjugate"),
+        [
+            ("conj(z)*z", 1 - 2j, 1 + 2j), ("z**2", 2 + 4j, 0), ("conj(z)**2", 0, 2 - 4j), ("real(z)", 0.5, 0.5),
+            ("1j*imag(z)", 0.5, -0.5), ("abs(z)**2", 1 - 2j, 1 + 2j),
+        ],
+    )  # fmt: skip
+    def test_wirtinger(self, run, program, by, by_conjugate):
+        found = run("eval", program, "z=1+2j", "--wirtinger", "--json").json["wirtinger"]["z"]
+        assert number(found["by"]) == pytest.approx(by)
+        assert number(found["by_conjugate"]) == pytest.approx(by_conjugate)
+
+    def test_wirtinger_in_a_table(self, run):
+        assert "z        1.0-2.0j\nconj(z)  1.0+2.0j\n" in run("eval", "conj(z)*z", "z=1+2j", "--wirtinger").out
+        assert "none is complex" in run("eval", "x**2", "x=1", "--wirtinger").err
+
+    def test_a_real_value_has_no_second_derivative_by_complex_inputs(self, run):
+        done = run("eval", "abs(z)**2", "z=1+2j", "--order", "2")
+        assert (done.status, "complex(a, b)" in done.err) == (1, True)
+        found = run("eval", "abs(complex(a, b))**4", "a=1", "b=2", "--order", "2", "--json").json["derivatives"]
+        assert found["a,b"] == pytest.approx(16)
+
+
+class TestPython:
+    def test_values_are_complex_numbers_and_arrays(self):
+        program = gradcli.compile("z**2*x")
+        assert program(z=1 + 2j, x=2.0) == pytest.approx(-6 + 8j)
+        found = program(z=np.array([1 + 2j, 1j], "complex64"), x=2.0)
+        np.testing.assert_allclose(found, [-6 + 8j, -2])
