@@ -235,6 +235,7 @@ _MODULES = (
     "cuda",
     "distributions",
     "extend",
+    "fft",
     "func",
     "jax",
     "linalg",

@@ -134,7 +134,7 @@ def test_what_says_something_of_a_tensor_takes_one_that_requires_grad():
 
 def test_a_function_that_gradcli_lacks_is_numpys_where_no_gradient_is_lost():
     x = tensor([2.0, 1.0, 2.0], requires_grad=True)
-    for call in (np.unique, np.fft.fft, np.spacing, np.add.reduce, np.linalg.eigvals, np.emath.sqrt):
+    for call in (np.unique, np.spacing, np.add.reduce, np.emath.sqrt):
         with pytest.raises(gradcli.GradcliError, match=r"has no function '\S+', and NumPy's would lose the gradient"):
             call(x)
     np.testing.assert_array_equal(np.unique(x.detach()), [1.0, 2.0])

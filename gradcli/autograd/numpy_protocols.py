@@ -89,7 +89,11 @@ def _of_ufunc(name: str) -> Operation | None:
 @cache
 def _of_module(module: str, name: str) -> Operation | None:
     # Functions of the same names in other modules, such as `emath`, have other meanings.
-    if module not in ("numpy", "numpy.linalg") or name in _WITHOUT_GRADIENT or (module, name) in _OTHERWISE:
+    if (
+        module not in ("numpy", "numpy.linalg", "numpy.fft")
+        or name in _WITHOUT_GRADIENT
+        or (module, name) in _OTHERWISE
+    ):
         return None
     return table.find(name, *table.dialects_of(module))
 

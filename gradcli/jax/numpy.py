@@ -8,6 +8,7 @@ from typing import Any
 from gradcli import numpy as _numpy
 from gradcli.autograd.tensor import Tensor
 from gradcli.jax.arrays import from_module, returning_tensors
+from gradcli.numpy import fft as _fft
 from gradcli.numpy import linalg as _linalg
 
 
@@ -16,11 +17,17 @@ class _Linalg(ModuleType):
         return from_module(_linalg, name)
 
 
+class _Fft(ModuleType):
+    def __getattr__(self, name: str) -> Any:
+        return from_module(_fft, name)
+
+
 linalg = _Linalg(f"{__name__}.linalg", "`jax.numpy.linalg`, in the same way.")
+fft = _Fft(f"{__name__}.fft", "`jax.numpy.fft`, in the same way.")
 ndarray = Tensor
 array, asarray = returning_tensors(_numpy.array), returning_tensors(_numpy.asarray)
 
-__all__ = ["array", "asarray", "linalg", "ndarray"]
+__all__ = ["array", "asarray", "fft", "linalg", "ndarray"]
 
 
 def __getattr__(name: str) -> Any:

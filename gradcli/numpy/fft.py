@@ -1,4 +1,4 @@
-"""`numpy.fft`, available as `gradcli.numpy.fft`."""
+"""`numpy.fft` with differentiable functions, available as `gradcli.numpy.fft`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy.fft as _fft
 
+from gradcli.numpy.dispatch import dispatching
+
 
 def __getattr__(name: str) -> Any:
-    return getattr(_fft, name)
+    found = globals()[name] = dispatching(getattr(_fft, name))
+    return found
 
 
 def __dir__() -> list[str]:

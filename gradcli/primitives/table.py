@@ -86,6 +86,7 @@ _LATER = (
     "linear_systems",
     "singular_vectors",
     "products",
+    "fourier",
 )
 
 # The files whose functions are listed last within their subject: readers know most of them as operators.
@@ -158,6 +159,7 @@ def subjects() -> dict[str, tuple[Operation, ...]]:
         "layers",
         "shape",
         "linear algebra",
+        "Fourier transforms",
         "creation",
     )
     last = {entry: place for place, module in enumerate(_LISTED_LAST, 1) for entry in _entries_in(module)}

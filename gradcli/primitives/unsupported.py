@@ -1,10 +1,8 @@
 """Reasons why well-known functions of NumPy, SciPy and PyTorch are not supported, by name."""
 
 _REASONS = {
-    "Fourier transforms need complex numbers, and all numbers here are real": (
-        "fft ifft rfft irfft hfft ihfft fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn fftshift ifftshift fftfreq "
-        "rfftfreq stft istft"
-    ),
+    "it is fft of the windows of a signal: fft(unfold(x, 0, size, hop)*window)": "stft",
+    "fft, ifft and the transforms of real numbers are there": "istft dct idct dst idst fht ifht",
     "it needs complex numbers, and all numbers here are real": (
         "complex complex64 complex128 polar view_as_complex view_as_real eig eigvals schur sqrtm logm iscomplexobj"
     ),

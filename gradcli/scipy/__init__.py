@@ -1,5 +1,5 @@
 """SciPy with differentiable functions, as `autograd.scipy`."""
 
-from gradcli.scipy import integrate, linalg, signal, special, stats
+from gradcli.scipy import fft, integrate, linalg, signal, special, stats
 
-__all__ = ["integrate", "linalg", "signal", "special", "stats"]
+__all__ = ["fft", "integrate", "linalg", "signal", "special", "stats"]

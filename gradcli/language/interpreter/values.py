@@ -166,7 +166,7 @@ _NO_NUMBERS = (str, tuple, type(None), *FUNCTIONS)
 # The parameters that accept a string.
 _TEXTS = frozenset(
     [
-        "subscripts", "ord", "dtype", "device", "reduction", "mode", "method", "side", "indexing", "approximate", "UPLO",
+        "subscripts", "ord", "dtype", "device", "reduction", "mode", "method", "side", "indexing", "approximate", "UPLO", "norm",
         "padding", "rounding_mode", "driver", "compute_mode",
     ]
 )  # fmt: skip

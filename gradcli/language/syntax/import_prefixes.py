@@ -180,9 +180,14 @@ def _is_prefix(tokens: Sequence[Token], place: int) -> bool:
 
 def _resolved(meant: Imported) -> Imported:
     """The module itself, where the imported member is a module, as in `from torch import nn`."""
-    if meant.name in _MODULES:
+    if _is_module(meant.name, meant.module):
         return Imported(f"{meant.module}.{meant.name}")
     return meant
+
+
+def _is_module(name: str, parent: str) -> bool:
+    """Whether a name behind a module is a module; `fft` is one that has a function of its own name."""
+    return name in _MODULES and not parent.endswith(".fft")
 
 
 def _without_prefixes(tokens: Sequence[Token], prefixes: Mapping[str, Imported]) -> Iterator[Token]:
@@ -211,9 +216,10 @@ def _path(tokens: Sequence[Token], place: int, module: str) -> tuple[str, int]:
     first = place
     while place + 2 < len(tokens) and tokens[place + 1].type == "DOT" and tokens[place + 2].type == "NAME":
         place += 2
-        if tokens[place].value not in _MODULES and not (module in _DISTRIBUTION_MODULES and _is_path(tokens, place)):
+        name = tokens[place].value
+        if not _is_module(name, module) and not (module in _DISTRIBUTION_MODULES and _is_path(tokens, place)):
             return module, place
-        module = f"{module}.{tokens[place].value}"
+        module = f"{module}.{name}"
     return "", first
 
 

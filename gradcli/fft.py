@@ -1,0 +1,23 @@
+"""Fourier transforms, by their names in `torch.fft` and `numpy.fft`; `gradcli.fft(x)` is `gradcli.fft.fft(x)`."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+
+class _Transforms(ModuleType):
+    def __getattr__(self, name: str) -> Any:
+        from gradcli.primitives import table
+
+        found = None if name.startswith("_") else table.find(name)
+        if found is None:
+            raise AttributeError(f"module 'gradcli.fft' has no attribute {name!r}{table.reason_suffix(name)}")
+        return found
+
+    def __call__(self, x: Any, *arguments: Any, **keywords: Any) -> Any:
+        return self.fft(x, *arguments, **keywords)
+
+
+sys.modules[__name__].__class__ = _Transforms
