@@ -203,6 +203,8 @@ def _is_short(number: Any) -> bool:
     if type(number) is float:
         return is_short(number)
     xp = arrays.numpy_namespace()
+    if arrays.is_complex(number):
+        return all(map(_is_short, (xp.real(number), xp.imag(number))))
     fractions, _ = xp.frexp(number)
     return bool(xp.all(xp.equal(xp.ldexp(fractions, 24) % 1.0, 0.0)))
 

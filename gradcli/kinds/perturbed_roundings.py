@@ -98,7 +98,7 @@ class Perturbation:
 
     def _factors(self, value: Any) -> Any:
         limits.charge_steps(_FACTORS_COST)
-        shape, dtype = arrays.shape(value), arrays.dtype_name(value)
+        shape, dtype = arrays.shape(value), arrays.real_dtype(arrays.dtype_name(value))
         self._state = (self._state * _LCG_MULTIPLIER + _LCG_INCREMENT) % _LCG_MODULUS
         start = self._state / _LCG_MODULUS
         if not shape:
@@ -128,7 +128,12 @@ def rounding_key(primitive: Primitive, operands: Sequence[Any], params: Mapping[
 
 
 def _fraction(number: Any) -> Any:
-    """The mantissa, which determines the rounding of products and quotients: powers of 2 and signs are exact."""
+    """The mantissa, which determines the rounding of products and quotients: powers of 2 and signs are exact.
+
+    A complex number is compared as a whole: its parts round in sums of products.
+    """
+    if arrays.is_complex(number):
+        return _compared(number)
     if type(number) in arrays.PYTHON_NUMBERS:
         return abs(math.frexp(number)[0])
     xp = arrays.numpy_namespace()

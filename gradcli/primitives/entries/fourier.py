@@ -255,7 +255,7 @@ def _of_hermitian_several(x: Any, s: Any, axes: Any, norm: str, name: str) -> An
 
 
 _PULSE, _SPECTRUM = "x='[1, 2, 0.5, -1]'", "x='[6, 2, 1]'"
-_IMAGE, _SPECTRA = "x='[[1, 2, 0.5], [0, -1, 3]]'", "x='[[6, 2, 1], [1, 0.5, 0]]'"
+_IMAGE, _SPECTRA = "x='[[1, 2, 0.5], [1.5, -1, 2.25]]'", "x='[[6, 2, 1], [1, 0.5, 2]]'"
 
 fft = _along(
     "fft",
@@ -382,7 +382,8 @@ def _fftfreq(n: Any, d: Any = 1.0) -> Any:
 fftfreq = Composite(
     "fftfreq", "n, d=1.0", "the frequencies of fft of n samples at a distance d, the negative ones behind the others",
     _fftfreq,
-    derivative="-sum(g*fftfreq(n, d))/d by d", subject="creation",
+    derivative="-sum(g*fftfreq(n, d))/d by d",
+    example="'sum(fftfreq(4, d)**2)' d=0.5",
     samples=((4, 0.5), (5, 0.1)),
 )  # fmt: skip
 
@@ -394,6 +395,7 @@ def _rfftfreq(n: Any, d: Any = 1.0) -> Any:
 
 rfftfreq = Composite(
     "rfftfreq", "n, d=1.0", "the frequencies of rfft of n samples at a distance d", _rfftfreq,
-    derivative="-sum(g*rfftfreq(n, d))/d by d", subject="creation",
+    derivative="-sum(g*rfftfreq(n, d))/d by d",
+    example="'sum(rfftfreq(4, d)**2)' d=0.5",
     samples=((4, 0.5), (5, 0.1)),
 )  # fmt: skip
