@@ -11,6 +11,7 @@ from test_primitives import CASES, PRIMITIVES
 
 import gradcli
 from gradcli import Tensor, compile, func, grad, tensor
+from gradcli.autograd import gradcheck, gradgradcheck
 from gradcli.errors import DifferentiationError, EvaluationError
 
 # The elements of a sample are turned by this angle and moved off the real axis.
@@ -318,3 +319,32 @@ def test_many_steps_stay_exact():
     pulled = partial(grad, total, scale, retain_graph=True)
     slope = complex(pulled(tensor(1 + 0j))[0].item(), pulled(tensor(1j))[0].item())
     assert slope == pytest.approx(n / (root - 1) * 1.0, rel=1e-9)
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_gradcheck_counts_both_parts(fast):
+    z = tensor([1 + 2j, 0.3 - 1j], requires_grad=True)
+    x = tensor([-1.5, 0.7], requires_grad=True)
+
+    def wrong(x, z):
+        class Product(gradcli.Function):
+            @staticmethod
+            def forward(ctx, x, z):
+                ctx.save_for_backward(x, z)
+                return x * z
+
+            @staticmethod
+            def backward(ctx, g):
+                x, z = ctx.saved_tensors
+                # The conjugate of z is missing.
+                return gradcli.real(g * z), g * x
+
+        return Product.apply(x, z)
+
+    def right(x, z):
+        return x * z, abs(z), x**z
+
+    assert gradcheck(right, (x, z), check_forward_ad=True, fast_mode=fast)
+    assert gradgradcheck(right, (x, z), fast_mode=fast)
+    with pytest.raises(RuntimeError, match=r"While considering the \w+ part of complex outputs only, Jacobian mismatch"):
+        gradcheck(wrong, (x, z), fast_mode=fast)

@@ -24,6 +24,7 @@ from gradcli.kinds.jets import Jet
 from gradcli.kinds.levels import DUAL, PAIR
 from gradcli.primitives import strides
 from gradcli.primitives.bind import Kind
+from gradcli.primitives.conversions import cast
 from gradcli.primitives.entries.arithmetic import identity, zeros_like
 from gradcli.primitives.entries.reductions import sum_
 from gradcli.primitives.families import elementwise
@@ -248,6 +249,9 @@ def _tangent_of_result(
         ) from error
     if tangent is None:
         tangent = result.zeros()
+    if arrays.is_complex(made.inner) and not arrays.is_complex(tangent):
+        # The sum of a complex and a real number has a real tangent along the real one.
+        tangent = cast(tangent, made.dtype)
     if primitive.strides is None and (
         tangent.place is not None or any(isinstance(o, Dual) and tangent is o._tangent for o in operands)
     ):

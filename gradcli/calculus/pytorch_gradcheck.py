@@ -7,7 +7,6 @@ cotangent, and defined for undefined cotangents. `gradcli.calculus.gradcheck` ch
 from __future__ import annotations
 
 import functools
-import math
 import random
 import warnings
 from collections.abc import Callable, Sequence
@@ -85,7 +84,7 @@ def gradcheck(
     may differ by `nondet_tol`. Optional checks cover undefined gradients, batched cotangents, batched tangents and
     forward mode. Returns True. Where something differs, raises GradcheckError, or returns False without
     `raise_exception`. Raises ArgumentError where no input requires grad, and ExpectationError where shapes or dtypes of
-    outputs depend on the numbers, or no mode is to be checked.
+    outputs depend on the numbers, or no mode is to be checked. Complex tensors count as their real and imaginary parts.
     """
     policy = _Policy(
         eps=eps,
@@ -200,7 +199,7 @@ def _check_inputs(inputs: tuple[Any, ...]) -> None:
             "requires_grad=True."
         )
     for i, x in by.items():
-        if x.dtype != "float64":
+        if x.dtype not in ("float64", "complex128"):
             warnings.warn(_SINGLE.format(i), UserWarning, stacklevel=4)
         if x.place is not None and strides.overlaps(x.place.layout()):
             raise DifferentiationError(_OVERLAP.format(i))
@@ -213,7 +212,7 @@ def _differentiable(values: Sequence[Any]) -> list[Tensor]:
 
 def _random_like(x: Tensor, generator: random.Random) -> Tensor:
     """Random normal numbers in the shape, dtype and array library of a tensor."""
-    return _filled([generator.gauss(0.0, 1.0) for _ in range(x.size)], x)
+    return _filled([generator.gauss(0.0, 1.0) for _ in range(_count(x))], x)
 
 
 class _JacobianCheck:
@@ -264,9 +263,15 @@ class _JacobianCheck:
         """Return for each leaf the gradients of `output` weighted by each row of `weights`."""
         if self.policy.fast:
             found = gradients(output, self.leaves, _filled(weights, output))
+        elif output.is_complex():
+            rows = [gradients(output, self.leaves, _filled(row, output)) for row in weights]
+            return [
+                _stacked([_rows(g, 1, _count(x))[0] for g in of_leaf], _count(x))
+                for of_leaf, x in zip(zip(*rows), self.leaves)
+            ]
         else:
             found = jacobians(output, self.leaves)
-        return [_rows(g, len(weights), x.size) for g, x in zip(found, self.leaves)]
+        return [_rows(g, len(weights), _count(x)) for g, x in zip(found, self.leaves)]
 
     def _backward_beside(self) -> None:
         """Check reverse mode for batched, zero and undefined cotangents."""
@@ -330,7 +335,7 @@ class _JacobianCheck:
             numerical = self._differences(leaf, along, _floating)
             tangents = [self._pushed({j: _filled(row, leaf)}) for row in along]
             for i, (rows, *pushed) in enumerate(zip(weights, *tangents)):
-                forward = _stacked([_numbers(t) for t in pushed], outputs[i].size)
+                forward = _stacked([_numbers(t) for t in pushed], _count(outputs[i]))
                 self._compare(i, j, rows @ forward.T, rows @ numerical[i].T, rows, along, forward=True)
 
     def _pushed(self, tangents: dict[int, Any]) -> tuple[Any, ...]:
@@ -384,7 +389,8 @@ class _JacobianCheck:
     def _differences(self, leaf: Tensor, along: Any, choose: Callback) -> list[Any]:
         """Return for each chosen output its derivative along each direction, of shape (directions, elements)."""
         numbers, own = _numbers(leaf), leaf.data
-        kept, expected = own.clone(), [(y.shape, y.dtype) for y in choose(self.outputs)]
+        chosen = choose(self.outputs)
+        kept, expected = own.clone(), [(y.shape, y.dtype) for y in chosen]
 
         def moved(number: int, distance: float) -> list[Any]:
             own.copy_(_filled(numbers + distance * along[number], own))
@@ -402,14 +408,14 @@ class _JacobianCheck:
                     of_output.append(slope)
         finally:
             own.copy_(kept)
-        return [_stacked(r, math.prod(shape)) for r, (shape, _) in zip(rows, expected)]
+        return [_stacked(r, _count(y)) for r, y in zip(rows, chosen)]
 
     def _directions(self, x: Tensor) -> Any:
         """The unit vectors of all elements, or with `fast` one random direction."""
         xp = arrays.numpy_namespace()
         if not self.policy.fast:
-            return xp.eye(x.size)
-        found = xp.asarray([self.generator.random() for _ in range(x.size)]).reshape(1, x.size)
+            return xp.eye(_count(x))
+        found = xp.asarray([self.generator.random() for _ in range(_count(x))]).reshape(1, _count(x))
         return found / ((found**2).sum() ** 0.5 or 1.0)
 
     def _compare(
@@ -419,10 +425,20 @@ class _JacobianCheck:
         atol = self.policy.atol * float(weights.sum() * along.sum()) if self.policy.fast else self.policy.atol
         if self._agree(analytical, numerical, atol):
             return
-        prefix = "Jacobian computed with forward mode mismatch" if forward else "Jacobian mismatch"
+        mode = "Jacobian computed with forward mode mismatch" if forward else "Jacobian mismatch"
+        where = self._differing_part(i, j, analytical, numerical, forward)
         raise GradcheckError(
-            f"{prefix} for output {i} with respect to input {j},\nnumerical:{numerical.T}\nanalytical:{analytical.T}\n"
+            f"{where}{mode} for output {i} with respect to input {j},\nnumerical:{numerical.T}\nanalytical:{analytical.T}\n"
         )
+
+    def _differing_part(self, i: int, j: int, found: Any, expected: Any, forward: bool) -> str:
+        """The beginning of a message that says which part of complex outputs, or in forward mode inputs, differs."""
+        of = self.leaves[j] if forward else _differentiable(self.outputs)[i]
+        if not of.is_complex():
+            return ""
+        place = (slice(None), slice(1, None, 2)) if forward else slice(1, None, 2)
+        part = "real" if self.policy.fast or self._agree(found[place], expected[place]) else "imaginary"
+        return f"While considering the {part} part of complex {'inputs' if forward else 'outputs'} only, "
 
     def _agree(self, found: Any, expected: Any, atol: float | None = None) -> bool:
         xp = arrays.numpy_namespace()
@@ -453,13 +469,22 @@ def _dual(x: Tensor, tangent: Tensor | None) -> Tensor:
 
 def _filled(numbers: Any, like: Tensor) -> Tensor:
     """Numbers in the shape, dtype and array library of a tensor."""
-    array = arrays.numpy_namespace().asarray(numbers, like.dtype).reshape(like.shape)
+    xp = arrays.numpy_namespace()
+    array = xp.ascontiguousarray(xp.asarray(numbers, arrays.real_dtype(like.dtype)))
+    array = array.view(like.dtype).reshape(like.shape)
     return Tensor(arrays.like_library_of(array, like.inner))
 
 
 def _numbers(x: Tensor) -> Any:
-    """The elements of a tensor as a float64 vector."""
-    return arrays.numpy_namespace().asarray(arrays.on_host(x.detach().inner), "float64").reshape(-1)
+    """The elements of a tensor as a float64 vector; of a complex one the parts of each element in turn."""
+    xp = arrays.numpy_namespace()
+    wide = xp.asarray(arrays.on_host(x.detach().inner), "complex128" if x.is_complex() else "float64")
+    return xp.ascontiguousarray(wide).reshape(-1).view("float64")
+
+
+def _count(x: Tensor) -> int:
+    """The length of the vector `_numbers`."""
+    return x.size * (2 if x.is_complex() else 1)
 
 
 def _is_zero(x: Tensor) -> bool:

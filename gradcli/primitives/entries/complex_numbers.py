@@ -76,7 +76,7 @@ phase: Primitive = elementwise(
 def _part_series(_primitive: Primitive, y: Any, a: Any, b: Any) -> Coefficients:
     for k in itertools.count(1):
         parts = [a.coefficient(k), b.coefficient(k)]
-        if parts == [None, None]:
+        if parts[0] is None and parts[1] is None:
             yield None
         else:
             yield from_parts(*(x.zeros() if part is None else part for x, part in zip((a, b), parts)))

@@ -10,6 +10,7 @@ from gradcli import arrays
 from gradcli.arrays.definitions import common_definitions
 from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.primitives.bind import Kind, assume, bind, constant
+from gradcli.primitives.conversions import cast
 from gradcli.primitives.entries.arithmetic import absolute, divide, multiply, subtract, zeros_like
 from gradcli.primitives.entries.comparisons import (
     equal,
@@ -77,6 +78,9 @@ def _all(condition: Any) -> bool:
 
 
 def _power_by_exponent(g: Any, y: Any, x: Any, q: Any) -> Any:
+    if arrays.is_complex(q) and not arrays.is_complex(x):
+        # A negative base has a complex logarithm.
+        x = cast(x, arrays.complex_dtype(arrays.dtype_name(x)))
     if assume(_has_magnitude(x)):
         return g * (y * log(x))
     # 0**q is 0 for all q > 0, so its derivative by q is 0; log(0) must not be evaluated.
