@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gradcli.arrays import is_complex
+from gradcli.arrays import is_array, is_complex
 from gradcli.evaluation import session
 from gradcli.io.text_tables import Table, number_text
 
 # A sparse matrix with more entries is abbreviated in tables.
 _MOST_ENTRIES = 200
+
+
+def _is_complex(value: Any) -> bool:
+    # Proved digits are texts.
+    return is_array(value) and is_complex(value)
 
 
 def evaluation_tables(result: session.Result, seconds: Mapping[str, float] | None = None) -> list[Table]:
@@ -25,7 +30,7 @@ def evaluation_tables(result: session.Result, seconds: Mapping[str, float] | Non
         ("retained", "retained", result.retained),
     ):
         # Of a complex value there is no gradient, the direction in which it grows.
-        title = "derivative" if title == "gradient" and is_complex(result.value) else title
+        title = "derivative" if title == "gradient" and _is_complex(result.value) else title
         if part:
             tables.append(Table(("by" if title != "retained" else "of", title), _rows(part)))
         if part and certified:
