@@ -17,6 +17,7 @@ from gradcli import install_command
 from gradcli.arrays import spellings
 from gradcli.arrays.backends import Device
 from gradcli.arrays.definitions import common_definitions
+from gradcli.arrays.dtypes import complex_dtype
 from gradcli.arrays.index_keys import check_key
 from gradcli.arrays.memory import out_of_memory
 from gradcli.arrays.standard import StandardArrays
@@ -144,6 +145,12 @@ class CupyArrays(common_definitions.SpecialFunctions, StandardArrays):
 
     def j1(self, x: Array) -> Array:
         return cupyx.scipy.special.j1(x) + (x - x)
+
+    def complex_from_parts(self, real: Any, imag: Any) -> Array:
+        real, imag = cupy.broadcast_arrays(cupy.asarray(real), cupy.asarray(imag))
+        made = cupy.empty(real.shape, complex_dtype(str(cupy.result_type(real, imag))))
+        made.real, made.imag = real, imag
+        return made
 
     def einsum(self, *operands: Array, subscripts: str) -> Array:
         return cupy.einsum(subscripts, *operands, optimize=len(operands) > 2)

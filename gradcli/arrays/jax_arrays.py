@@ -46,7 +46,7 @@ class JaxArrays(common_definitions.SpecialFunctions, StandardArrays):
         return found
 
     def from_numpy(self, array: Any) -> Array:
-        if array.dtype.name in ("float64", "int64"):
+        if array.dtype.name in ("float64", "int64", "complex128"):
             self._need_64_bits()
         return jax.device_put(array.copy(), self.device)
 
@@ -55,7 +55,7 @@ class JaxArrays(common_definitions.SpecialFunctions, StandardArrays):
         jax.config.update("jax_enable_x64", True)
 
     def astype(self, array: Array, dtype: str) -> Array:
-        if dtype == "float64":
+        if dtype in ("float64", "complex128"):
             self._need_64_bits()
         return array.astype(dtype)
 
@@ -91,7 +91,7 @@ class JaxArrays(common_definitions.SpecialFunctions, StandardArrays):
 
     def operand(self, value: Any) -> Any:
         # A Python float stays weakly typed: it takes the dtype of the arrays that it is combined with.
-        return value if type(value) is float else self.asarray(value)
+        return value if type(value) in (float, complex) else self.asarray(value)
 
     def compiled(self, function: Callable[..., Any], operands: Sequence[Any]) -> Callable[..., Any]:
         """`function` compiled by XLA for operands with the shapes and dtypes of `operands`."""
@@ -144,6 +144,11 @@ class JaxArrays(common_definitions.SpecialFunctions, StandardArrays):
 
     def j1(self, x: Array) -> Array:
         return common_definitions.jv(self, 1, x)
+
+    def complex_from_parts(self, real: Any, imag: Any) -> Array:
+        dtype = jnp.result_type(real, imag)
+        parts = [jnp.asarray(part, dtype) for part in (real, imag)]
+        return jax.lax.complex(*jnp.broadcast_arrays(*parts))
 
     def einsum(self, *operands: Array, subscripts: str) -> Array:
         return jnp.einsum(subscripts, *operands)

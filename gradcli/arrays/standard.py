@@ -140,7 +140,7 @@ class StandardArrays(Library):
             moved = [self.asarray(o) for o in moved]
         elif not self.weak_numbers:
             moved = [self._number_as_array(o, moved) for o in moved]
-        names = {self.dtype_name(o) for o in moved if self.owns(o)}
+        names = {dtypes.real_dtype(self.dtype_name(o)) for o in moved if self.owns(o)}
         floating = next((name for name in dtypes.DTYPES if name in names), None)
         dtype = floating or dtypes.default_dtype()
         if not truths:

@@ -46,10 +46,10 @@ def _elementwise(name: str, function: Callable[..., Array]) -> Callable[..., Arr
         device = given[0].device
         return function(
             *(
-                torch.scalar_tensor(o, dtype=torch.bool if type(o) is bool else dtype, device=device)
+                torch.scalar_tensor(o, dtype=_dtype_beside(o, dtype), device=device)
                 if type(o) in PYTHON_NUMBERS
                 else o.to(dtype)
-                if floating and not o.is_floating_point()
+                if floating and not (o.is_floating_point() or o.is_complex())
                 else o
                 for o in operands
             )
@@ -59,11 +59,18 @@ def _elementwise(name: str, function: Callable[..., Array]) -> Callable[..., Arr
 
 
 def _dtype_of(tensors: Sequence[Array], floating: bool) -> Any:
-    """The dtype to which Python numbers are converted beside `tensors`."""
+    """The dtype to which real Python numbers are converted beside `tensors`."""
     for tensor in tensors:
-        if tensor.is_floating_point():
-            return tensor.dtype
+        if tensor.is_floating_point() or tensor.is_complex():
+            return tensor.dtype.to_real()
     return torch.float64 if floating else torch.int64
+
+
+def _dtype_beside(number: Any, dtype: Any) -> Any:
+    """The dtype of a Python number where real ones have `dtype`."""
+    if type(number) is complex:
+        return dtype.to_complex()
+    return torch.bool if type(number) is bool else dtype
 
 
 class TorchArrays(common_definitions.SpecialFunctions, StandardArrays):
@@ -190,6 +197,15 @@ class TorchArrays(common_definitions.SpecialFunctions, StandardArrays):
 
     def y1(self, x: Array) -> Array:
         return common_definitions.bessel_y(self, 1, x, self._function("y1"))
+
+    def complex_from_parts(self, real: Any, imag: Any) -> Array:
+        parts = [self.asarray(part) for part in self.promoted([real, imag], truths=False)]
+        dtype = reduce(torch.promote_types, (part.dtype for part in parts))
+        return torch.complex(*torch.broadcast_tensors(*(part.to(dtype) for part in parts)))
+
+    def matmul(self, x: Array, y: Array) -> Array:
+        dtype = torch.promote_types(x.dtype, y.dtype)
+        return torch.matmul(x.to(dtype), y.to(dtype))
 
     def einsum(self, *operands: Array, subscripts: str) -> Array:
         dtype = reduce(torch.promote_types, (o.dtype for o in operands))
