@@ -61,11 +61,17 @@ imaginary_part: Primitive = elementwise(
     samples=_POINTS,
 )  # fmt: skip
 
+
+def _phase_rule(g: Any, _y: Any, z: Any) -> Any:
+    origin = equal(z, 0)
+    return where(origin, 0.0, divide(multiply(g, -1j), where(origin, 1.0, z)))
+
+
 phase: Primitive = elementwise(
     "phase", "z", "the angle of a complex number, between -pi and pi",
     internal="angle", numbers="complex",
     forward=lambda xp, z: xp.angle(z),
-    vjp=(lambda g, _y, z: divide(multiply(g, -1j), z),),
+    vjp=(_phase_rule,),
     jet=jet_through_definition(lambda z: imag(log(z))),
     derivative="i*g*z/abs(z)**2",
     node_name="AngleBackward0",
@@ -120,6 +126,7 @@ angle = Composite(
     "angle", "x", "the angle of a number in the complex plane, between -pi and pi; of a negative one it is pi",
     _unary(phase, lambda x: where(isnan(x), x, where(less(x, 0), mathematical_constants.pi(), zeros_like(x)))),
     derivative="i*g*x/abs(x)**2, 0 where x is real",
+    edges=("at 0 it is 0, with derivative 0",),
     domain="smooth where x != 0, and not from one side of the negative real axis to the other",
     aliases=("arg", "phase"),
     samples=((_MATRIX,), -0.7),
