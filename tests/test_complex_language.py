@@ -302,6 +302,23 @@ class TestDerivatives:
         assert found["a,b"] == pytest.approx(16)
 
 
+class TestCheck:
+    @pytest.mark.parametrize("program", ["exp(1j*w*z)", "abs(z)**2*w", "conj(z)*[w, z]", "sum(real(z)*w)"])
+    def test_both_directions_are_compared(self, run, program):
+        found = run("check", program, "w=2", "z=1+2j", "--json").json
+        assert found["agrees"]
+        assert {row["leaf"] for row in found["checks"]} == {"w", "real(z)", "imag(z)"}
+
+    def test_orders(self, run):
+        found = run("check", "z**3", "z=1+2j", "--order", "3", "--json").json
+        assert (found["agrees"], len(found["checks"])) == (True, 6)
+
+    def test_a_wrong_derivative(self, run):
+        done = run("check", "f(z) = z**2 backward(g) = 3*g*z; f(z)", "z=1+2j")
+        assert done.status == 1
+        assert "disagree on the derivative by 'real(z)' and 'imag(z)'" in done.err
+
+
 class TestPython:
     def test_values_are_complex_numbers_and_arrays(self):
         program = gradcli.compile("z**2*x")

@@ -538,7 +538,7 @@ class TestParquet:
     @pytest.mark.parametrize("column", [["a"], [[1]], [{"u": 1}], [None]])
     def test_other_types(self, column):
         self.put(x=column)
-        assert "not real numbers" in refused("a.parquet").message
+        assert "not numbers" in refused("a.parquet").message
 
     def test_column_twice(self):
         table = pa.table([[1], [2]], names=["x", "x"])
@@ -749,7 +749,7 @@ class TestDumps:
     def test_text(self, value, text):
         assert dumps(value) == text
 
-    @pytest.mark.parametrize("value", [1j, object(), np.array([1j]), {1, 2}])
+    @pytest.mark.parametrize("value", [object(), {1, 2}])
     def test_other_values(self, value):
         with pytest.raises(TypeError):
             dumps(value)

@@ -86,7 +86,7 @@ def check_gradients(function: Callable[..., Any], inputs: Any, order: int = 1, t
     """Compare the derivatives of `function` up to `order` with differences of the order below.
 
     `inputs` are numbers, arrays or Tensors, converted to float64: a mapping, whose values are passed as keyword
-    arguments, a sequence, or a single value. The value of `function` may have any shape: a non-scalar value, or
+    arguments, a sequence, or a single value. Complex numbers are checked along both axes, part by part. The value of `function` may have any shape: a non-scalar value, or
     derivative of lower order, is weighted by a fixed cotangent of random numbers. Derivatives agree where they differ
     by less than `tolerance`, relative to the larger one, or by less than the error of the differences.
 
@@ -101,13 +101,50 @@ def check_gradients(function: Callable[..., Any], inputs: Any, order: int = 1, t
     namespace = arrays.foreign_namespace(given.values())
     # Overhead of each entry, beside the evaluations.
     limits.charge_steps(_ENTRY * sum(map(arrays.size, given.values())))
-    named = {name: arrays.astype(arrays.on_host(array), "float64") for name, array in given.items()}
+    hosted = {name: arrays.in_precision(arrays.on_host(array), "float64") for name, array in given.items()}
+    named = {part: array for name in hosted for part, array in _parts(name, hosted[name]).items()}
     if not any(entries(array) for array in named.values()):
         raise DifferentiationError("there is nothing to differentiate by")
-    call = function if isinstance(inputs, Mapping) else lambda **leaves: function(*leaves.values())
+    of_names = function if isinstance(inputs, Mapping) else lambda **leaves: function(*leaves.values())
+    call = _of_parts(of_names, hosted)
     with arrays.using_namespace(namespace), arrays.quiet():
         checker = _Checker(call, named, tolerance)
         return Report(tuple(row for n in range(1, order + 1) for row in checker.rows(n)))
+
+
+def _parts(name: str, array: Any) -> dict[str, Any]:
+    """A leaf by its name, or the parts of a complex one."""
+    if not arrays.is_complex(array):
+        return {name: array}
+    return {f"real({name})": arrays.tidy(array.real), f"imag({name})": arrays.tidy(array.imag)}
+
+
+def _of_parts(function: Callable[..., Any], point: Mapping[str, Any]) -> Callable[..., Any]:
+    """A function as one of the parts of its complex inputs, whose value has the parts of a complex one along a new first
+    axis."""
+    complex_names = [name for name, array in point.items() if arrays.is_complex(array)]
+
+    def parts(**leaves: Any) -> Any:
+        inputs = _from_parts(leaves, point) if complex_names else leaves
+        value = operand(function(**inputs))
+        return value if type(value) is float or not arrays.is_complex(value) else _stacked_parts(value)
+
+    return parts
+
+
+def _from_parts(leaves: Mapping[str, Any], point: Mapping[str, Any]) -> dict[str, Any]:
+    # Loaded on demand, here and below: few functions have complex numbers.
+    from gradcli.primitives.entries.complex_numbers import from_parts
+
+    given = iter(leaves.values())
+    return {n: from_parts(next(given), next(given)) if arrays.is_complex(a) else next(given) for n, a in point.items()}
+
+
+def _stacked_parts(value: Any) -> Any:
+    from gradcli.primitives.entries.complex_numbers import imag, real
+    from gradcli.primitives.entries.shape import stack
+
+    return stack([real(value), imag(value)])
 
 
 def _named(inputs: Any) -> dict[str, Any]:
