@@ -319,6 +319,55 @@ class TestCheck:
         assert "disagree on the derivative by 'real(z)' and 'imag(z)'" in done.err
 
 
+class TestMap:
+    TABLE = "w,z\n1,(1+2j)\n2,-1j\n3,0.5\n4,\n"
+
+    def test_complex_results_have_two_columns(self, run, tmp_path):
+        (tmp_path / "a.csv").write_text(self.TABLE)
+        done = run("map", "z*w", f"{tmp_path}/a.csv")
+        assert done.out == (
+            "w,z,value_re,value_im,d_z_re,d_z_im,d_w_re,d_w_im\n"
+            "1,(1+2j),1.0,2.0,1.0,0.0,1.0,2.0\n"
+            "2,-1j,0.0,-2.0,2.0,0.0,0.0,-1.0\n"
+            "3,0.5,1.5,0.0,3.0,0.0,0.5,0.0\n"
+            "4,,,,,,,\n"
+        )
+
+    def test_a_real_result_of_complex_inputs(self, run, tmp_path):
+        (tmp_path / "a.csv").write_text(self.TABLE)
+        done = run("map", "real(z*conj(z)) + w", f"{tmp_path}/a.csv", "--wrt", "z", "--only")
+        assert done.out.splitlines()[0] == "value,d_z_re,d_z_im"
+        assert done.out.splitlines()[1:3] == ["6.0,2.0,4.0", "3.0,0.0,-2.0"]
+
+    def test_json_lines(self, run, tmp_path):
+        (tmp_path / "a.jsonl").write_text('{"z": {"re": 1, "im": 2}}\n{"z": 3}\n')
+        lines = run("map", "[z, 1j]", f"{tmp_path}/a.jsonl", "--only").out.splitlines()
+        assert [json.loads(line)["value_im"] for line in lines] == [[2.0, 1.0], [0.0, 1.0]]
+
+    def test_structs_of_parquet(self, run, tmp_path):
+        polars = pytest.importorskip("polars")
+        polars.DataFrame({"z": [{"re": 1.0, "im": 2.0}, None]}).write_parquet(tmp_path / "a.parquet")
+        run("map", "z**2", f"{tmp_path}/a.parquet", "--only", "--output", f"{tmp_path}/b.parquet")
+        found = polars.read_parquet(tmp_path / "b.parquet")
+        assert found["value_re"].to_list() == [-3.0, None]
+        assert found["d_z_im"].to_list() == [4.0, None]
+
+    def test_many_rows_are_those_of_single_ones(self, run, tmp_path):
+        (tmp_path / "a.csv").write_text("w\n" + "".join(f"{w}\n" for w in range(1, 3001)))
+        lines = run("map", "1/(1 + 0.01j*w)", f"{tmp_path}/a.csv", "--only", "--order", "2").out.splitlines()
+        value = np.array([line.split(",") for line in lines[1:]], float)
+        w = np.arange(1, 3001)
+        h = 1 / (1 + 0.01j * w)
+        np.testing.assert_allclose(value[:, 0] + 1j * value[:, 1], h, rtol=1e-14)
+        np.testing.assert_allclose(value[:, 2] + 1j * value[:, 3], -0.01j * h**2, rtol=1e-13)
+        np.testing.assert_allclose(value[:, 4] + 1j * value[:, 5], -2e-4 * h**3, rtol=1e-13)
+
+    def test_a_program_that_is_not_holomorphic(self, run, tmp_path):
+        (tmp_path / "a.csv").write_text(self.TABLE)
+        assert "holomorphic" in run("map", "conj(z)", f"{tmp_path}/a.csv").err
+        assert run("map", "conj(z)", f"{tmp_path}/a.csv", "--const", "z").status == 0
+
+
 class TestPython:
     def test_values_are_complex_numbers_and_arrays(self):
         program = gradcli.compile("z**2*x")

@@ -62,6 +62,18 @@ def non_holomorphic_node(value: Any, leaves: Sequence[Tensor]) -> Node | None:
     return None if holomorphic.get(last, True) else conjugated
 
 
+def check_holomorphic(value: Any, leaves: Sequence[Tensor]) -> None:
+    """Raise DifferentiationError where a value is not known to be holomorphic in complex leaves."""
+    node = non_holomorphic_node(value, leaves)
+    if node is not None:
+        raise DifferentiationError(
+            "the derivative of a complex number by a complex one is that of a holomorphic function, and this is not "
+            "known to be one",
+            hint="differentiate real(…), imag(…) or abs(…) of it",
+            span=node.span,
+        )
+
+
 def complex_derivatives(value: Any, leaves: Mapping[str, Tensor], differentiate: Differentiate) -> dict[str, Any]:
     """The derivative of a complex value by each leaf; None where the value does not depend on it.
 
@@ -84,14 +96,7 @@ def derivative_within_graph(value: Any, leaf: Tensor, differentiate: Differentia
 
     Raises DifferentiationError where the value is not known to be holomorphic.
     """
-    node = non_holomorphic_node(value, [leaf])
-    if node is not None:
-        raise DifferentiationError(
-            "the derivative of a complex number by a complex one is that of a holomorphic function, and this is not "
-            "known to be one",
-            hint="differentiate real(…), imag(…) or abs(…) of it",
-            span=node.span,
-        )
+    check_holomorphic(value, [leaf])
     return complex_derivatives(value, {"": leaf}, differentiate)[""]
 
 

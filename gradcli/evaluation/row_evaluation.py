@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gradcli import arrays, limits
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus.derivatives import gradients
+from gradcli.calculus.derivatives import gradients, jacobians
 from gradcli.calculus.higher_orders import Derivatives, Function, derivatives, first_derivatives, note_kinks
 from gradcli.calculus.jacobians import jacobians_by_either_mode
 from gradcli.errors import locating
@@ -19,6 +19,7 @@ from gradcli.kinds.branch_points import EQUALITIES, BranchPointWatcher, watching
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.syntax import tree
 from gradcli.primitives.bind import concrete
+from gradcli.primitives.entries.arithmetic import add
 
 if TYPE_CHECKING:
     from gradcli.evaluation.callables import Computation
@@ -50,6 +51,10 @@ def differentiated(run: Function, inputs: Mapping[str, Any], wrt: Sequence[str],
         if not wrt:
             return Derivatives(value, {})
         points = {name: inputs[name] for name in wrt}
+        if arrays.is_complex(value):
+            return _complex_derivatives(function, value, leaves, points, order)
+        if order > 1 and any(map(arrays.is_complex, points.values())):
+            _refuse_complex_leaves(points, order)
         if arrays.shape(value) and order == 1:
             first: Mapping[str, Any] = jacobians_by_either_mode(function, leaves, value)
         else:
@@ -61,6 +66,31 @@ def differentiated(run: Function, inputs: Mapping[str, Any], wrt: Sequence[str],
             return Derivatives(value, first)
         _, found = derivatives(function, points, order)
         return Derivatives(value, {**first, **{key: d for key, d in found.items() if "," in key}})
+
+
+def _refuse_complex_leaves(points: Mapping[str, Any], order: int) -> None:
+    from gradcli.calculus.complex_derivatives import check_real_leaves
+
+    check_real_leaves(points, order)
+
+
+def _complex_derivatives(
+    function: Function, value: Any, leaves: Mapping[str, Tensor], points: Mapping[str, Any], order: int
+) -> Derivatives:
+    # Loaded on demand: few programs have complex numbers.
+    from gradcli.calculus.complex_derivatives import (
+        check_holomorphic,
+        complex_derivatives,
+        higher_complex_derivatives,
+    )
+
+    check_holomorphic(value, [*leaves.values()])
+    found = complex_derivatives(value, leaves, jacobians)
+    if order > 1:
+        further = higher_complex_derivatives(function, points, order)
+        found |= {key: d for key, d in further.items() if "," in key}
+    # Conjugation leaves signs of zeros.
+    return Derivatives(value, {key: None if d is None else add(d, 0.0) for key, d in found.items()})
 
 
 def evaluated(

@@ -33,3 +33,9 @@ def scanned(polars: Any, file: str | IO[bytes], format: str) -> Any:
     """A Parquet or Arrow file as a lazy frame."""
     scan = polars.scan_parquet if format == "parquet" else polars.scan_ipc
     return scan(file)
+
+
+def parts_of_complex(kind: Any) -> tuple[str, ...]:
+    """The fields of a struct {re, im} of numbers, none for another type."""
+    fields = {field.name: field.dtype for field in getattr(kind, "fields", ())}
+    return ("re", "im") if fields.keys() == {"re", "im"} and all(f.is_numeric() for f in fields.values()) else ()

@@ -111,7 +111,7 @@ def _read_column(source: Source, polars: Any, file: Any) -> NDArray[Any]:
     schema = file.collect_schema()
     name = source.choose("column", schema.names())
     kind = schema[name]
-    parts = _parts_of_complex(kind)
+    parts = by_polars.parts_of_complex(kind)
     if not (kind.is_numeric() or kind == polars.Boolean or parts):
         raise source.error(
             f"column {name!r} holds {kind}, not numbers",
@@ -129,12 +129,6 @@ def _read_column(source: Source, polars: Any, file: Any) -> NDArray[Any]:
     found = numpy.empty(rows, numpy.complex128)
     found.real, found.imag = (frame[part].to_numpy() for part in parts)
     return found
-
-
-def _parts_of_complex(kind: Any) -> tuple[str, ...]:
-    """The fields of a struct {re, im} of numbers, none for another type."""
-    fields = {field.name: field.dtype for field in getattr(kind, "fields", ())}
-    return ("re", "im") if fields.keys() == {"re", "im"} and all(f.is_numeric() for f in fields.values()) else ()
 
 
 # Readers of formats with one value, or with several of which one is chosen.

@@ -123,13 +123,22 @@ def _block(frame: Any, chosen: ColumnSelection) -> Block:
 
 def _numbers(series: Any) -> Column:
     """A column of numbers from a series: numbers, truth values, texts of numbers, or lists of numbers, whose rows are
-    tensors. Values of other types are failing."""
+    tensors. Structs {re, im} are complex numbers. Values of other types are failing."""
+    import numpy
+
     polars = by_polars.required("a table of rows")
     kind = series.dtype
     if kind.is_numeric() or kind in (polars.Boolean, polars.Null):
         return Column(_with_nan(series.cast(polars.Float64)), _missing(series), {})
     if kind in (polars.String, polars.Categorical, polars.Enum):
         return columns.of_texts(series.cast(polars.String), columns.Fractions())
+    if parts := by_polars.parts_of_complex(kind):
+        values, missing = numpy.empty(len(series), numpy.complex128), _missing(series)
+        fields = [series.struct.field(part).cast(polars.Float64) for part in parts]
+        values.real, values.imag = map(_with_nan, fields)
+        for field in fields:
+            missing = missing | _missing(field)
+        return Column(values, missing, {})
     if kind in (polars.List, polars.Array):
         return _tensors(series) or numbers(series.to_list())
     what = "a date or a time" if kind.is_temporal() else f"a {kind.base_type()}"

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from gradcli.errors import abbreviated
 from gradcli.io import by_polars
+from gradcli.io.tables import complex_number
 from gradcli.rows.blocks import Column, TextCells
 
 _DATE = r"^\d{1,4}([-/.])\d{1,2}([-/.])\d{1,4}([T ].*)?$|^\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?$"
@@ -63,8 +64,21 @@ def of_texts(series: Any, fractions: Fractions) -> Column:
     suspect = (odd | (values.is_infinite() & texts.str.contains(_DIGIT))).fill_null(False)
     failing = {index: _failing(texts[index]) for index in suspect.arg_true().to_list()}
     words = (missing & ~suspect & ~texts.str.to_lowercase().is_in(MISSING_TEXTS)).fill_null(False)
-    found = TextCells(words.to_numpy(), texts.__getitem__) if words.any() else None
-    return Column(values.fill_null(float("nan")).to_numpy(), missing.to_numpy(), failing, found)
+    numbers, lacking, unread = values.fill_null(float("nan")).to_numpy(), missing.to_numpy(), words.to_numpy()
+    if words.any() and (complex_numbers := _complex_numbers(texts, words.arg_true().to_list())):
+        rows = [*complex_numbers]
+        numbers = numbers.astype("complex128")
+        numbers[rows] = [*complex_numbers.values()]
+        lacking, unread = lacking.copy(), unread.copy()
+        lacking[rows] = unread[rows] = False
+    found = TextCells(unread, texts.__getitem__) if unread.any() else None
+    return Column(numbers, lacking, failing, found)
+
+
+def _complex_numbers(texts: Any, rows: Sequence[int]) -> dict[int, complex]:
+    """The complex numbers among the texts of some rows, by row."""
+    found = {row: complex_number(texts[row]) for row in rows}
+    return {row: number for row, number in found.items() if number is not None}
 
 
 def words_of(items: Sequence[Any], missing: Any) -> TextCells | None:

@@ -22,21 +22,31 @@ class ElementColumns:
     """The columns of results in a format; `results` maps keys to column names.
 
     In a format without lists, a tensor has one column for each element, `value_0` and so on, or `value_0_1` for a
-    matrix. The shape is that of the first row with a result, and rows with another shape fail.
+    matrix. The shape is that of the first row with a result, and rows with another shape fail. Complex results have two
+    columns, `value_re` and `value_im`; where those of the first rows are real, later complex ones fail.
     """
 
     def __init__(self, results: Mapping[str, str], format: str, shapes: Shapes | None = None) -> None:
         self._results = results
         self._flat = format in _FLAT
         self._shapes = None if shapes is None else dict(shapes)
+        # The keys of complex results.
+        self._complex: frozenset[str] = frozenset()
 
     def names(self, first: Evaluated | None) -> list[str]:
         """The names of the columns, given the first results. Must be called once, before `columns`."""
         if self._shapes is None:
             self._shapes = shapes_of(first, self._results) if first is not None and self._flat else {}
+        if first is not None:
+            self._complex = frozenset(key for key in self._results if _is_complex(first.results[key]))
         return [name for key in self._results for name in self._spread(key)]
 
     def _spread(self, key: str) -> list[str]:
+        if key not in self._complex:
+            return self._elements(key)
+        return [f"{name}_{part}" for name in self._elements(key) for part in ("re", "im")]
+
+    def _elements(self, key: str) -> list[str]:
         name = self._results[key]
         return ["_".join((name, *map(str, index))) for index in product(*map(range, self._shape(key)))]
 
@@ -45,8 +55,12 @@ class ElementColumns:
 
     def columns(self, evaluated: Evaluated) -> Evaluated:
         """The results by column name."""
+        evaluated = self._of_one_kind(evaluated)
         if not self._flat:
-            return evaluated._replace(results={self._results[key]: found for key, found in evaluated.results.items()})
+            results: dict[str, Any] = {}
+            for key, found in evaluated.results.items():
+                results.update(zip(self._spread(key), self._parts(key, found)))
+            return evaluated._replace(results=results)
         failures: dict[int, GradcliError] = dict(evaluated.failures)
         null = evaluated.null
         columns: dict[str, Any] = {}
@@ -55,19 +69,45 @@ class ElementColumns:
             if found.dtype == "object" or found.shape[1:] != shape:
                 found, other = self._fitted(found, shape, null)
                 failures = other | failures
-            if not shape:
-                columns[self._results[key]] = found
-            else:
-                columns.update(zip(self._spread(key), found.reshape(len(found), -1).T))
+            elements = [found] if not shape else found.reshape(len(found), -1).T
+            columns.update(zip(self._spread(key), (part for each in elements for part in self._parts(key, each))))
         if len(failures) > len(evaluated.failures):
             null = null.copy()
             null[[*failures]] = True
         return evaluated._replace(results=columns, null=null, failures=failures)
 
+    def _of_one_kind(self, evaluated: Evaluated) -> Evaluated:
+        """The results, in which rows with complex results that are real in earlier rows fail."""
+        np = arrays.numpy_namespace()
+        wrong = [key for key, found in evaluated.results.items() if key not in self._complex and _is_complex(found)]
+        if not wrong:
+            return evaluated
+        error = ShapeError("a result is complex, and in rows before it is real", hint="write x+0j for a real number x")
+        failures = dict.fromkeys(np.flatnonzero(~evaluated.null).tolist(), error) | {**evaluated.failures}
+        results = {**evaluated.results, **{key: np.full(len(evaluated.null), np.nan) for key in wrong}}
+        return evaluated._replace(results=results, null=np.ones_like(evaluated.null), failures=failures)
+
+    def _parts(self, key: str, found: Any) -> list[Any]:
+        """The columns of a result: itself, or its real and imaginary part."""
+        if key not in self._complex:
+            return [found]
+        np = arrays.numpy_namespace()
+        if found.dtype != "object":
+            return [found.real, found.imag]
+        items, absent = unmasked(found)
+        parts = []
+        for part in (np.real, np.imag):
+            column = np.empty(len(items), "object")
+            for row, item in enumerate(items):
+                column[row] = part(item)
+            parts.append(column if absent is None else np.ma.masked_array(column, absent))
+        return parts
+
     def _fitted(self, found: Any, shape: Sequence[int], null: Any) -> tuple[Any, dict[int, GradcliError]]:
         """An array in which each row has the given shape, and the errors of rows with another one."""
         np = arrays.numpy_namespace()
-        fitted = np.ma.masked_array(np.full((len(found), *shape), np.nan), False)
+        dtype = "complex128" if _is_complex(found) else "float64"
+        fitted = np.ma.masked_array(np.full((len(found), *shape), np.nan, dtype), False)
         failures: dict[int, GradcliError] = {}
         items, absent = unmasked(found)
         for row, item in enumerate(items):
@@ -83,6 +123,13 @@ class ElementColumns:
                     hint="JSON lines, Parquet and Arrow hold lists of any length: --to jsonl",
                 )
         return fitted, failures
+
+
+def _is_complex(found: Any) -> bool:
+    """Whether results are complex: an array, or one of arrays."""
+    if found.dtype != "object":
+        return bool(found.dtype.kind == "c")
+    return any(getattr(item, "dtype", None) is not None and item.dtype.kind == "c" for item in unmasked(found)[0])
 
 
 def shapes_of(evaluated: Evaluated, keys: Iterable[str]) -> dict[str, tuple[int, ...]]:

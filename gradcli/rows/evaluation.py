@@ -345,5 +345,7 @@ def _column_in_range(column: Column, dtype: str) -> Column:
 
 
 def typed(values: Any, dtype: str) -> Any:
-    """An array of numbers in a dtype; object arrays unchanged."""
-    return values if values.dtype.kind == "O" else values.astype(dtype, copy=False)
+    """An array of numbers in a dtype, or in the complex dtype of its precision; object arrays unchanged."""
+    if values.dtype.kind == "O":
+        return values
+    return values.astype(arrays.complex_dtype(dtype) if values.dtype.kind == "c" else dtype, copy=False)

@@ -158,6 +158,8 @@ def numbers(items: Sequence[Any]) -> Column:
     words = words_of(items, missing)
     if all(type(value) is float for value in found):
         return Column(np.asarray(found, "float64"), missing, failing, words)
+    if all(type(value) in (float, complex) for value in found):
+        return Column(np.asarray(found, "complex128"), missing, failing, words)
     tensors = np.empty(len(found), "object")
     for row, value in enumerate(found):
         tensors[row] = np.asarray(value)
@@ -180,7 +182,8 @@ def _number(item: Any) -> Any:
         except (TypeError, ValueError, OverflowError):
             return "it is a list of something else than numbers"
     if type(item) is dict:
-        return "it is an object"
+        parts = [_number(item[part]) for part in ("re", "im")] if item.keys() == {"re", "im"} else []
+        return complex(*parts) if {*map(type, parts)} == {float} else "it is an object"
     try:
         value = float(item)
     except OverflowError:

@@ -286,7 +286,7 @@ def _floating(result: Any, rows: Rows) -> Any:
     and 1."""
     assert rows.namespace is not None
     array = rows.namespace.asarray(result)
-    array = array if arrays.is_floating(array) else rows.namespace.astype(array, python_values.dtype(rows.inputs))
+    array = array if arrays.is_inexact(array) else rows.namespace.astype(array, python_values.dtype(rows.inputs))
     return arrays.unshared(array, rows.inputs.values())
 
 

@@ -114,7 +114,7 @@ def _joined(parts: Sequence[tuple[Any, Any]], count: int) -> Any:
             for row, item in zip(rows, found):
                 joined[row] = item
         return joined
-    dtype = parts[0][1].dtype if parts else "float64"
+    dtype = np.result_type(*{found.dtype for _, found in parts}) if parts else "float64"
     joined = np.empty((count, *next(iter(shapes), ())), dtype)
     if sum(len(found) for _, found in parts) < count:
         joined.fill(np.nan)
