@@ -44,6 +44,8 @@ CASES_OF_COMPLEX = [
     # A cast to a real dtype is an error.
     and case.entry.derivative != "none"
     and case.entry.name != "cast"
+    # The phases of these are arbitrary; `test_complex_matrices` tests what does not depend on them.
+    and case.entry.name not in ("eigenvectors", "left_vectors")
 ]
 every_case = pytest.mark.parametrize("case", CASES_OF_COMPLEX, ids=lambda c: c.id)
 

@@ -170,7 +170,7 @@ def test_an_operator_is_described(run, name, function):
     [
         ("lgo", "did you mean 'log'?"),
         ("arcsine", "did you mean 'arcsin'?"),
-        ("eigvals", "it needs complex numbers, and all numbers here are real"),
+        ("schur", "it needs complex numbers, and all numbers here are real"),
     ],
 )
 def test_an_unknown_name(run, name, hint):

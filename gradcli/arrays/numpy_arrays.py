@@ -345,6 +345,12 @@ def expm(x: Array) -> Array:
     x = np.asarray(x) * 1.0
     if not x.size:
         return x
+    if x.dtype.kind == "c":
+        # The exponential of [[a, -b], [b, a]] has the parts of that of a + i*b in the same places.
+        rows = np.concatenate([x.real, -x.imag], -1), np.concatenate([x.imag, x.real], -1)
+        found, size, value = expm(np.concatenate(rows, -2)), x.shape[-1], np.empty_like(x)
+        value.real, value.imag = found[..., :size, :size], found[..., size:, :size]
+        return value
     with quiet():
         given, exponent = x, np.frexp(_norm(x))[1]
         x = np.ldexp(x, -exponent[..., None, None])

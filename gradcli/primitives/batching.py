@@ -93,6 +93,11 @@ def trailing(primitive: Primitive, operands: Operands, _batched: Flags, params: 
     return bind(primitive, operands, params)
 
 
+def trailing_of_all(primitive: Primitive, operands: Operands, batched: Flags, params: Params) -> Any:
+    """As `trailing`, of several operands with one batch."""
+    return bind(primitive, _all_batched(operands, batched), params)
+
+
 def along_axis(primitive: Primitive, operands: Operands, batched: Flags, params: Params) -> Any:
     """Rule of a function along the axis or axes in the parameter `axis`."""
     axis = params["axis"]

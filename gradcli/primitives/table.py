@@ -82,6 +82,7 @@ _LATER = (
     "resampling",
     "matrices",
     "decompositions",
+    "eigenvalues",
     "matrix_exponential",
     "linear_systems",
     "singular_vectors",

@@ -3,7 +3,9 @@
 REASONS = {
     "cholesky": "Cholesky decomposition",
     "cond": "singular values; a norm of order 1, inf or 'fro' has digits",
+    "eig": "eigenvectors",
     "eigh": "eigenvectors",
+    "eigvals": "eigenvalues",
     "eigvalsh": "eigenvalues",
     "nextafter": "neighbours of a number",
     "qr": "QR decomposition",

@@ -16,7 +16,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
-from gradcli.errors import ShapeError
+from gradcli.errors import DifferentiationError, ShapeError
 from gradcli.primitives import batching
 from gradcli.primitives.axes import option
 from gradcli.primitives.bind import Kind, constant, constant_for_branching
@@ -31,9 +31,10 @@ from gradcli.primitives.entries.comparisons import (
     nowhere,
     where,
 )
+from gradcli.primitives.entries.complex_numbers import imag, real
 from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.linear import matmul
-from gradcli.primitives.entries.matrices import matrix_cost, solve, square_matrix
+from gradcli.primitives.entries.matrices import adjoint, conjugated, matrix_cost, solve, square_matrix
 from gradcli.primitives.entries.reductions import max_, sum_
 from gradcli.primitives.entries.shape import concat, expand_dims, flip, matrix_transpose, tril, triu
 from gradcli.primitives.jet_rules import Coefficients, integrate_coefficients, products
@@ -63,17 +64,21 @@ def _matrix(name: str) -> Any:
     return prepare
 
 
-def _symmetric_part(x: Any) -> Any:
-    return 0.5 * (x + matrix_transpose(x))
+def _hermitian_part(x: Any) -> Any:
+    """Half the sum of matrices and their conjugate transposes; of real ones the symmetric part."""
+    return 0.5 * (x + adjoint(x))
 
 
-def _identity(x: Any) -> Any:
-    return arrays.numpy_namespace().eye(arrays.shape(x)[-1], dtype=arrays.dtype_name(x))
+def identity_matrix(x: Any) -> Any:
+    """The identity matrix of the size of matrices and in their precision, of real numbers."""
+    return arrays.numpy_namespace().eye(arrays.shape(x)[-1], dtype=arrays.real_dtype(arrays.dtype_name(x)))
 
 
 def equality_tolerance(values: Any) -> Any:
     """The distance up to which eigenvalues along the last axis count as equal, `[…, 1]`; 0 where numbers are exact."""
     values = constant_for_branching(values)
+    if arrays.is_complex(values):
+        values = absolute(values)
     if is_exact() or (isinstance(values, Kind) and values.one_sided) or not arrays.size(values):
         return zeros_like(index(values, (Ellipsis, slice(1))))
     unit = float(arrays.numpy_namespace().finfo(arrays.dtype_name(values)).eps)
@@ -86,6 +91,34 @@ def are_distinct(values: Any) -> bool:
     return nowhere(less_equal(absolute(subtract(above, below)), equality_tolerance(values)))
 
 
+def _real(x: Any) -> Any:
+    """The real part of complex numbers; real ones unchanged, at no cost."""
+    return real(x) if arrays.is_complex(x) else x
+
+
+def _diagonal(x: Any) -> Any:
+    return sum_(identity_matrix(x) * x, -1)
+
+
+def phase_tolerance(g: Any, vectors: Any, keepdims: bool = False) -> Any:
+    """The size up to which the product of g with a vector counts as rounding error: sums of large terms leave such, and
+    half of the digits tell them from a dependence."""
+    size = sum_(multiply(absolute(constant(g)), absolute(constant(vectors))), -2, keepdims)
+    return multiply(arrays.epsilon(arrays.dtype_name(vectors)) ** 0.5, size)
+
+
+def check_phases(g: Any, vectors: Any, along: Any) -> None:
+    """Raise DifferentiationError if a loss with the cotangent `g` of vectors depends on their phases: then the products
+    of g with each of them, in `along`, have an imaginary part."""
+    if not arrays.is_complex(along):
+        return
+    if not nowhere(greater(absolute(imag(constant(along))), phase_tolerance(g, vectors))):
+        raise DifferentiationError(
+            "the value depends on the phases of eigenvectors or singular vectors, which are arbitrary",
+            hint="what is the same for a vector v and for v*exp(1j*phi), such as abs(v), has a derivative",
+        )
+
+
 def _as_row(x: Any) -> Any:
     """A vector (or a batch of vectors) as a matrix with one row."""
     return reshape(x, (*arrays.shape(x)[:-1], 1, arrays.shape(x)[-1]))
@@ -93,7 +126,7 @@ def _as_row(x: Any) -> Any:
 
 def _half_triangle(x: Any) -> Any:
     """The lower triangle, with its diagonal halved."""
-    return multiply(tril(x), 1.0 - 0.5 * _identity(x))
+    return multiply(tril(x), 1.0 - 0.5 * identity_matrix(x))
 
 
 def solve_lower(a: Any, b: Any) -> Any:
@@ -108,29 +141,30 @@ def solve_lower(a: Any, b: Any) -> Any:
 
 def _cholesky_rule(g: Any, y: Any, _x: Any) -> Any:
     left = solve(matrix_transpose(y), _half_triangle(matmul(matrix_transpose(y), g)))
-    return _symmetric_part(matrix_transpose(solve(matrix_transpose(y), matrix_transpose(left))))
+    return _hermitian_part(adjoint(solve(matrix_transpose(y), adjoint(left))))
 
 
-def _times_transposed(a: Any, b: Any) -> Any:
-    return matmul(a, matrix_transpose(b))
+def _times_adjoint(a: Any, b: Any) -> Any:
+    return matmul(a, adjoint(b))
 
 
 def _cholesky_series(_primitive: Primitive, y: Any, x: Any) -> Coefficients:
-    """Coefficients of y from y@y.T = x: the two terms with y[k] in coefficient k are solved for it."""
+    """Coefficients of y from y@y.H = x: the two terms with y[k] in coefficient k are solved for it."""
     for k in itertools.count(1):
         part = x.coefficient(k)
-        symmetric = None if part is None else multiply(0.5, add(part, matrix_transpose(part)))
-        rest = minus(symmetric, y.total(products(_times_transposed, y, y, k, first=1, last=1)))
+        symmetric = None if part is None else multiply(0.5, add(part, adjoint(part)))
+        rest = minus(symmetric, y.total(products(_times_adjoint, y, y, k, first=1, last=1)))
         if rest is None:
             yield None
         else:
-            both = solve_lower(y.inner, matrix_transpose(solve_lower(y.inner, rest)))
+            both = solve_lower(y.inner, adjoint(solve_lower(y.inner, rest)))
             yield matmul(y.inner, _half_triangle(both))
 
 
 cholesky: Primitive = Primitive(
-    "cholesky", "A", "the lower triangular L with L@L.T = A",
-    forward=lambda xp, x: xp.linalg.cholesky(_symmetric_part(x)),
+    "cholesky", "A", "the lower triangular L with L@L.T = A; L@L.H of complex numbers",
+    numbers="complex",
+    forward=lambda xp, x: xp.linalg.cholesky(_hermitian_part(x)),
     vjp=(_cholesky_rule,),
     jet=_cholesky_series,
     prepare=square_matrix("cholesky"),
@@ -150,7 +184,7 @@ cholesky: Primitive = Primitive(
 
 def _eigenvalue_rule(g: Any, _y: Any, x: Any) -> Any:
     vectors = eigenvectors(x)
-    return matmul(vectors * _as_row(g), matrix_transpose(vectors))
+    return matmul(conjugated(vectors) * _as_row(g), matrix_transpose(vectors))
 
 
 _EIGENVALUE_EDGES = (
@@ -160,26 +194,27 @@ _EIGENVALUE_EDGES = (
 
 
 def _turned(vectors: Any, x: Any) -> Any:
-    """The symmetric part of `x` in the basis of the columns of `vectors`."""
-    return matmul(matmul(matrix_transpose(vectors), _symmetric_part(x)), vectors)
+    """The Hermitian part of `x` in the basis of the columns of `vectors`."""
+    return matmul(matmul(adjoint(vectors), _hermitian_part(x)), vectors)
 
 
 def _eigenvalue_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
-    """w' is the diagonal of V.T@x'@V."""
+    """w' is the diagonal of V.H@x'@V."""
     (inner,) = y.inside_rule(primitive, (x,), {})
-    yield from integrate_coefficients(y, sum_(_identity(x) * _turned(eigenvectors(inner), x.derivative()), -1))
+    yield from integrate_coefficients(y, _diagonal(_real(_turned(eigenvectors(inner), x.derivative()))))
 
 
 def _symmetric_matrix(x: Any, triangle: Any) -> Any:
-    """The symmetric matrix whose lower or upper triangle is that of x."""
+    """The symmetric, or Hermitian, matrix whose lower or upper triangle is that of x."""
     square_matrix("eigh")(x)
     lower = option(triangle, ("L", "U", "l", "u"), "triangle") in ("L", "l")
-    return tril(x) + matrix_transpose(tril(x, -1)) if lower else triu(x) + matrix_transpose(triu(x, 1))
+    return tril(x) + adjoint(tril(x, -1)) if lower else triu(x) + adjoint(triu(x, 1))
 
 
 eigvalsh: Primitive = Primitive(
-    "eigvalsh", "A", "the eigenvalues of a symmetric matrix, in rising order",
-    forward=lambda xp, x: xp.linalg.eigvalsh(_symmetric_part(x)),
+    "eigvalsh", "A", "the eigenvalues of a symmetric or Hermitian matrix, in rising order",
+    numbers="complex",
+    forward=lambda xp, x: xp.linalg.eigvalsh(_hermitian_part(x)),
     vjp=(_eigenvalue_rule,),
     jet=_eigenvalue_series,
     prepare=square_matrix("eigvalsh"),
@@ -195,32 +230,34 @@ eigvalsh: Primitive = Primitive(
 )  # fmt: skip
 
 
-def _over_gaps(m: Any, eigenvalues: Any) -> Any:
+def over_gaps(m: Any, eigenvalues: Any) -> Any:
     """m[i, j]/(w[j] - w[i]), 0 on the diagonal.
 
     Where eigenvalues are equal it is 0 if m[i, j] is 0, as the result does not depend on that pair, else nan.
     """
     gaps = _as_row(eigenvalues) - matrix_transpose(_as_row(eigenvalues))
     same = less_equal(absolute(constant_for_branching(gaps)), expand_dims(equality_tolerance(eigenvalues), -1))
-    nothing = logical_or(_identity(m) != 0, logical_and(same, equal(m, 0)))
+    nothing = logical_or(identity_matrix(m) != 0, logical_and(same, equal(m, 0)))
     return where(nothing, 0.0, where(same, math.nan, divide(m, where(same, 1.0, gaps))))
 
 
 def _eigenvector_rule(g: Any, y: Any, x: Any) -> Any:
-    turned = _over_gaps(matmul(matrix_transpose(y), g), eigvalsh(x))
-    return _symmetric_part(matmul(matmul(y, turned), matrix_transpose(y)))
+    turned = matmul(matrix_transpose(y), g)
+    check_phases(g, y, _diagonal(turned) if arrays.is_complex(turned) else turned)
+    turned = over_gaps(turned, eigvalsh(x))
+    return _hermitian_part(matmul(matmul(conjugated(y), turned), matrix_transpose(y)))
 
 
 def _eigenvector_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
-    """V' = V@K, where K is V.T@x'@V divided by the gaps between the eigenvalues."""
+    """V' = V@K, where K is V.H@x'@V divided by the gaps between the eigenvalues."""
     (inner,) = y.inside_rule(primitive, (x,), {})
-    yield from integrate_coefficients(y, matmul(y, _over_gaps(_turned(y, x.derivative()), eigvalsh(inner))))
+    yield from integrate_coefficients(y, matmul(y, over_gaps(_turned(y, x.derivative()), eigvalsh(inner))))
 
 
 eigenvectors: Primitive = Primitive(
-    "eigenvectors", "A", "the eigenvectors of a symmetric matrix, as columns",
-    internal="eigh",
-    forward=lambda xp, x: xp.linalg.eigh(_symmetric_part(x))[1],
+    "eigenvectors", "A", "the eigenvectors of a symmetric or Hermitian matrix, as columns",
+    internal="eigh", numbers="complex",
+    forward=lambda xp, x: xp.linalg.eigh(_hermitian_part(x))[1],
     vjp=(_eigenvector_rule,),
     jet=_eigenvector_series,
     prepare=square_matrix("eigh"),
@@ -251,25 +288,31 @@ eigh = Composite(
 
 
 def _orthonormal_rule(g: Any, y: Any, x: Any) -> Any:
-    r = triu(matmul(matrix_transpose(y), x))
-    m = -matmul(matrix_transpose(g), y)
-    mirrored = tril(m) + matrix_transpose(tril(m, -1))
-    return matrix_transpose(solve(r, matrix_transpose(g + matmul(y, mirrored))))
+    r = triu(matmul(adjoint(y), x))
+    m = -matmul(adjoint(g), conjugated(y))
+    below = tril(m, -1)
+    # The diagonal of R is real.
+    diagonal = identity_matrix(m) * real(m) if arrays.is_complex(m) else None
+    mirrored = tril(m) + matrix_transpose(below) if diagonal is None else below + adjoint(below) + diagonal
+    return matrix_transpose(solve(r, matrix_transpose(g + matmul(conjugated(y), mirrored))))
 
 
 def _orthonormal_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
-    """With B = x'@inv(R), the component of y' in the column space of y is skew with the lower triangle of y.T@B."""
+    """With B = x'@inv(R), the component of y' in the column space of y is skew with the lower triangle of y.H@B."""
     (inner,) = y.inside_rule(primitive, (x,), {})
-    r = triu(matmul(matrix_transpose(y), inner))
+    r = triu(matmul(adjoint(y), inner))
     b = matrix_transpose(solve_lower(matrix_transpose(r), matrix_transpose(x.derivative())))
-    within = matmul(matrix_transpose(y), b)
+    within = matmul(adjoint(y), b)
     lower = tril(within, -1)
-    yield from integrate_coefficients(y, b + matmul(y, lower - matrix_transpose(lower) - within))
+    skew = lower - adjoint(lower)
+    if arrays.is_complex(within):
+        skew = skew + 1j * (identity_matrix(within) * imag(within))
+    yield from integrate_coefficients(y, b + matmul(y, skew - within))
 
 
 orthonormal = Primitive(
     "orthonormal", "A", "the orthonormal columns Q of the QR decomposition of a matrix with no more columns than rows",
-    internal="qr",
+    internal="qr", numbers="complex",
     forward=lambda xp, x: xp.linalg.qr(x)[0],
     vjp=(_orthonormal_rule,),
     jet=_orthonormal_series,
@@ -286,7 +329,7 @@ def _qr(x: Any) -> tuple[Any, Any]:
     _matrix("qr")(x)
     # Q depends on the first square block of columns only.
     q = orthonormal(index(x, (Ellipsis, slice(0, arrays.shape(x)[-2]))))
-    return q, triu(matmul(matrix_transpose(q), x))
+    return q, triu(matmul(adjoint(q), x))
 
 
 qr = Composite(
@@ -299,11 +342,11 @@ qr = Composite(
 
 
 def _augmented(x: Any) -> Any:
-    """The symmetric matrix [[0, A], [A.T, 0]]: its eigenvalues are the singular values of A and their negatives."""
+    """The matrix [[0, A], [A.H, 0]]: its eigenvalues are the singular values of A and their negatives."""
     *batch, m, n = arrays.shape(x)
     xp, dtype = arrays.numpy_namespace(), arrays.dtype_name(x)
     above = concat([xp.zeros((*batch, m, m), dtype), x], -1)
-    below = concat([matrix_transpose(x), xp.zeros((*batch, n, n), dtype)], -1)
+    below = concat([adjoint(x), xp.zeros((*batch, n, n), dtype)], -1)
     return concat([above, below], -2)
 
 
@@ -320,14 +363,14 @@ def _singular_vectors(x: Any) -> tuple[Any, Any]:
 def _singular_value_rule(g: Any, y: Any, x: Any) -> Any:
     left, right = _singular_vectors(x)
     weights = where(equal(y, 0), 0.0, 2.0 * g)
-    return matmul(left * _as_row(weights), matrix_transpose(right))
+    return matmul(conjugated(left) * _as_row(weights), matrix_transpose(right))
 
 
 def _singular_value_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
-    """s' is the diagonal of U.T@x'@V."""
+    """s' is the diagonal of U.H@x'@V."""
     (inner,) = y.inside_rule(primitive, (x,), {})
     left, right = _singular_vectors(inner)
-    slope = 2.0 * sum_(left * matmul(x.derivative(), right), -2)
+    slope = 2.0 * sum_(_real(conjugated(left) * matmul(x.derivative(), right)), -2)
     yield from integrate_coefficients(y, where(equal(y, 0), 0.0, slope))
 
 
@@ -338,6 +381,7 @@ def distinct_and_not_0(values: Any) -> bool:
 
 svdvals: Primitive = Primitive(
     "svdvals", "A", "the singular values of a matrix, in falling order",
+    numbers="complex",
     forward=lambda xp, x: xp.linalg.svdvals(x),
     vjp=(_singular_value_rule,),
     jet=_singular_value_series,
@@ -365,15 +409,15 @@ def _rest(g: Any, projected: Any, rank: Any, full: int) -> Any:
 
 
 def _pseudo_inverse_rule(g: Any, y: Any, x: Any) -> Any:
-    gt, yt = matrix_transpose(g), matrix_transpose(y)
-    rank = sum_(constant(x) * matrix_transpose(constant(y)), (-2, -1), True)
+    gt, yt, yh = matrix_transpose(g), matrix_transpose(y), adjoint(y)
+    rank = _real(sum_(constant(x) * matrix_transpose(constant(y)), (-2, -1), True))
     outside = _rest(gt, matmul(x, matmul(y, gt)), rank, arrays.shape(x)[-2])
     inside = _rest(gt, matmul(matmul(gt, y), x), rank, arrays.shape(x)[-1])
-    return matmul(matmul(outside, y), yt) + matmul(yt, matmul(y, inside)) - matmul(yt, matmul(g, yt))
+    return conjugated(matmul(matmul(outside, y), yh) + matmul(yh, matmul(y, inside))) - matmul(yt, matmul(g, yt))
 
 
 def _pseudo_inverse(xp: Any, x: Any) -> Any:
-    x = x if arrays.is_floating(x) else xp.astype(x, arrays.default_dtype())
+    x = x if arrays.is_inexact(x) else xp.astype(x, arrays.default_dtype())
     if is_exact():
         return xp.linalg.pinv(x)
     # Singular values below rtol times the largest count as 0; the default of torch.linalg.pinv.
@@ -389,6 +433,7 @@ def _pseudo_inverse_series(primitive: Primitive, y: Any, x: Any) -> Coefficients
 
 pinv = Primitive(
     "pinv", "A", "the pseudo-inverse of Moore and Penrose",
+    numbers="complex",
     forward=_pseudo_inverse,
     vjp=(_pseudo_inverse_rule,),
     jet=_pseudo_inverse_series,

@@ -14,10 +14,12 @@ from gradcli.primitives.bind import bind, constant
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.arithmetic import absolute, add, divide, multiply, subtract
 from gradcli.primitives.entries.comparisons import greater, where
+from gradcli.primitives.entries.complex_numbers import imag
 from gradcli.primitives.entries.decompositions import pinv, solve_lower, svdvals
 from gradcli.primitives.entries.indexing import index, scatter
 from gradcli.primitives.entries.linear import einsum, matmul
 from gradcli.primitives.entries.matrices import (
+    adjoint,
     inv,
     jet_from_gradient,
     log_determinant_rule,
@@ -37,7 +39,7 @@ from gradcli.primitives.entries.shape import (
     triu,
 )
 from gradcli.primitives.entries.statistics import norm
-from gradcli.primitives.jet_rules import locally_constant
+from gradcli.primitives.jet_rules import Coefficients, integrate_coefficients, locally_constant
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive
 
@@ -108,7 +110,7 @@ cdist = Composite(
 
 log_magnitude = Primitive(
     "log_magnitude", "A", "log(abs(det(A))), without overflow",
-    internal="slogdet",
+    internal="slogdet", numbers="complex",
     forward=lambda xp, x: xp.linalg.slogdet(x)[1],
     vjp=(log_determinant_rule,),
     jet=jet_from_gradient,
@@ -133,9 +135,35 @@ determinant_sign = Primitive(
     samples=((_SQUARE,), (_BATCH,)),
 )  # fmt: skip
 
+
+def _phase_rule(g: Any, y: Any, x: Any) -> Any:
+    """A change of the phase of det(A) is the imaginary part of the trace of inv(A)@dA."""
+    turn = multiply(imag(multiply(g, y)), 1j)
+    return multiply(reshape(turn, (*arrays.shape(turn), 1, 1)), matrix_transpose(inv(x)))
+
+
+def _phase_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
+    (inner,) = y.inside_rule(primitive, (x,), {})
+    turn = imag(sum_(multiply(matrix_transpose(inv(inner)), x.derivative()), (-2, -1)))
+    yield from integrate_coefficients(y, multiply(y, multiply(turn, 1j)))
+
+
+determinant_phase: Primitive = Primitive(
+    "determinant_phase", "A", "det(A)/abs(det(A)) of complex numbers",
+    internal="slogdet", numbers="complex",
+    forward=lambda xp, x: xp.linalg.slogdet(x)[0],
+    vjp=(_phase_rule,),
+    jet=_phase_series,
+    prepare=square_matrix("slogdet"),
+    elements=matrix_cost(call=1600),
+    batch=batching.trailing,
+    derivative="1j*imag(g*y)*inv(A).T",
+    domain="det(A) != 0",
+)  # fmt: skip
+
 slogdet = Composite(
-    "slogdet", "A", "the sign of det(A) and log(abs(det(A))), without overflow",
-    lambda x: (determinant_sign(x), log_magnitude(x)),
+    "slogdet", "A", "the sign of det(A), or its phase det(A)/abs(det(A)), and log(abs(det(A))), without overflow",
+    lambda x: ((determinant_phase if arrays.is_complex(x) else determinant_sign)(x), log_magnitude(x)),
     derivative="g*inv(A).T of the logarithm",
     domain="det(A) != 0",
     edges=("where A is singular, the sign is 0 and the logarithm -inf",),
@@ -164,8 +192,9 @@ def _solve_triangular(
     if boolean(unit_diagonal, "'unit_diagonal'") or boolean(unitriangular, "'unitriangular'"):
         identity = arrays.numpy_namespace().eye(arrays.shape(A)[-1], dtype=arrays.dtype_name(A))
         triangle = add(tril(A, -1) if below else triu(A, 1), identity)
-    if trans in ("T", "C") if isinstance(trans, str) else boolean(trans, "'trans'"):
-        triangle, below = matrix_transpose(triangle), not below
+    way = trans if isinstance(trans, str) else "NTC"[integer(trans, "'trans'") % 3]
+    if way in ("T", "C"):
+        triangle, below = (adjoint if way == "C" else matrix_transpose)(triangle), not below
     if boolean(left, "'left'"):
         return (solve_lower if below else solve)(triangle, b)
     return matrix_transpose((solve if below else solve_lower)(matrix_transpose(triangle), matrix_transpose(b)))
@@ -187,9 +216,9 @@ def _cholesky_solve(B: Any, L: Any, upper: Any = False) -> Any:  # noqa: N803
     square_matrix("cholesky_solve")(L)
     if not arrays.shape(B):
         raise ShapeError("'cholesky_solve' needs a vector or a matrix, and this is a number")
-    below = matrix_transpose(L) if boolean(upper, "'upper'") else L
+    below = adjoint(L) if boolean(upper, "'upper'") else L
     below = tril(below)
-    return solve(matrix_transpose(below), solve_lower(below, B))
+    return solve(adjoint(below), solve_lower(below, B))
 
 
 cholesky_solve = Composite(
@@ -263,7 +292,11 @@ def _lstsq(A: Any, b: Any, rcond: Any = None) -> tuple[Any, ...]:  # noqa: N803
     found = matmul(pinv(A), b)
     rest = subtract(b, matmul(A, found))
     columns = reshape(rest, (-1, 1)) if len(right) == 1 else rest
-    residuals = sum_(square(columns), 0) if sizes[0] > sizes[1] else index(reshape(columns, -1), slice(0, 0))
+    residuals = (
+        sum_(square(absolute(columns) if arrays.is_complex(columns) else columns), 0)
+        if sizes[0] > sizes[1]
+        else index(reshape(columns, -1), slice(0, 0))
+    )
     if is_exact():
         # With exact numbers pinv raises for a rank-deficient A, so that the rank is full.
         return found, residuals, float(min(sizes)), None

@@ -38,6 +38,7 @@ from gradcli.primitives.entries.comparisons import (
     nowhere,
     where,
 )
+from gradcli.primitives.entries.complex_numbers import conj, real
 from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.linear import matmul
 from gradcli.primitives.entries.powers import by_squaring
@@ -86,6 +87,16 @@ def matrix_cost(
         return call + matrices * (matrix + row * side) + element * size + cube * matmul_cost(size * side)
 
     return elements
+
+
+def conjugated(x: Any) -> Any:
+    """The conjugate of complex numbers; real ones unchanged, at no cost."""
+    return conj(x) if arrays.is_complex(x) else x
+
+
+def adjoint(x: Any) -> Any:
+    """The conjugate transpose of matrices; of real ones the transpose."""
+    return conjugated(matrix_transpose(x))
 
 
 def _per_matrix(g: Any) -> Any:
@@ -165,7 +176,10 @@ def jet_from_gradient(primitive: Primitive, y: Any, x: Any) -> Coefficients:
     of ones."""
     (inner,) = y.inside_rule(primitive, (x,), {})
     gradient = primitive.rule(0)(ones_like(y.inner), y, inner)
-    yield from integrate_coefficients(y, sum_(gradient * x.derivative(), (-2, -1)))
+    slope = sum_(gradient * x.derivative(), (-2, -1))
+    yield from integrate_coefficients(
+        y, real(slope) if arrays.is_complex(slope) and not arrays.is_complex(y) else slope
+    )
 
 
 det: Primitive = Primitive(
@@ -189,9 +203,16 @@ def _logdet(xp: Any, x: Any) -> Any:
     return xp.where(xp.greater_equal(sign, 0.0), logarithm, math.nan)
 
 
+def _complex_logdet(xp: Any, x: Any) -> Any:
+    sign, logarithm = xp.linalg.slogdet(x)
+    return logarithm + 1j * xp.angle(sign)
+
+
 logdet: Primitive = Primitive(
     "logdet", "A", "log(det(A)), without overflow; nan where det(A) < 0",
+    numbers="analytic",
     forward=_logdet,
+    of_complex=_complex_logdet,
     vjp=(log_determinant_rule,),
     jet=jet_from_gradient,
     prepare=square_matrix("logdet"),
@@ -387,7 +408,8 @@ inner = Composite(
 )  # fmt: skip
 
 vdot = Composite(
-    "vdot", "a, b", "sum of products of all elements", lambda a, b: matmul(reshape(a, (-1,)), reshape(b, (-1,))),
+    "vdot", "a, b", "sum of products of all elements, those of a conjugated",
+    lambda a, b: matmul(conjugated(reshape(a, (-1,))), reshape(b, (-1,))),
     derivative="g*b, g*a",
     samples=((_VECTOR, _VECTOR), (_SQUARE, _SQUARE)),
 )  # fmt: skip

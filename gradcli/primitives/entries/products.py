@@ -17,7 +17,7 @@ from gradcli.primitives.entries.gather_scatter import take_along_axis
 from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.linear import einsum, matmul, outer
 from gradcli.primitives.entries.linear_systems import solve_triangular
-from gradcli.primitives.entries.matrices import inv, solve
+from gradcli.primitives.entries.matrices import conjugated, inv, solve
 from gradcli.primitives.entries.reductions import sum_
 from gradcli.primitives.entries.sampling import padded
 from gradcli.primitives.entries.shape import concat, matrix_transpose, moveaxis, ravel
@@ -65,8 +65,8 @@ addbmm = _beside(
 # --- products of vectors
 
 vecdot = Composite(
-    "vecdot", "x, y, axis=-1", "sum(x*y) along an axis, which may be broadcast",
-    lambda x, y, axis=-1: sum_(multiply(*_broadcast(x, y)), axis),
+    "vecdot", "x, y, axis=-1", "sum(conj(x)*y) along an axis, which may be broadcast",
+    lambda x, y, axis=-1: sum_(multiply(*_broadcast(conjugated(x), y)), axis),
     derivative="g*y, g*x",
     samples=((_VECTOR, _OTHER), (_MATRIX, _SECOND, 0)),
 )  # fmt: skip
@@ -209,11 +209,13 @@ def solved_by_factors(LU: Any, pivots: Any, B: Any, left: Any = True, adjoint: A
         raise ShapeError(f"'lu_solve' does not fit factors of shape {list(sizes)} and a right side of {list(right)}")
     transposed = boolean(adjoint, "'adjoint'")
     if not boolean(left, "'left'"):
-        return matrix_transpose(solved_by_factors(LU, pivots, matrix_transpose(B), True, not transposed))
+        right_side = conjugated(matrix_transpose(B))
+        return conjugated(matrix_transpose(solved_by_factors(LU, pivots, right_side, True, not transposed)))
     rows = _order(pivots, sizes[-1])
     if transposed:
-        below = solve_triangular(matrix_transpose(LU), B, upper=False)
-        found = solve_triangular(matrix_transpose(LU), below, upper=True, unitriangular=True)
+        conjugate = conjugated(matrix_transpose(LU))
+        below = solve_triangular(conjugate, B, upper=False)
+        found = solve_triangular(conjugate, below, upper=True, unitriangular=True)
         return _rows_taken(found, arrays.numpy_namespace().argsort(rows, -1))
     below = solve_triangular(LU, _rows_taken(B, rows), upper=False, unitriangular=True)
     return solve_triangular(LU, below, upper=True)

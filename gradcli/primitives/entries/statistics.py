@@ -166,6 +166,8 @@ def _order(ord: Any) -> Any:
 
 def _norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: Any = False) -> Any:
     axes = normalize_axes(axis, len(arrays.shape(x)))
+    if arrays.is_complex(x):
+        x = absolute(x)
     order = _order(ord)
     if count_along(arrays.shape(x), axes) == 0:
         return sum_(absolute(x), axes, keepdims)
