@@ -39,8 +39,8 @@ PRIMITIVES = tuple(e for e in ENTRIES if isinstance(e, Primitive))
 WITHOUT_SAMPLES = {
     "contract", "rand", "randn", "qr", "eigh", "size", "item", "topk", "kthvalue", "aminmax", "split_with_sizes", "broadcast_tensors", "index_put", "var_mean", "std_mean", "cummax", "cummin", "split", "chunk", "unbind", "meshgrid",
     "nonzero", "slogdet", "lstsq", "svd", "array_split", "vsplit", "hsplit", "dsplit", "airy", "fresnel", "sici", "shichi",
-    # Their results are complex, or their operands; `test_fourier` and `test_complex_matrices` have their tests.
-    "eigvals", "eigenbasis", "eig", "determinant_phase", "phased_right_vectors",
+    # Their results are complex, or their operands; `test_fourier`, `test_complex_matrices` and `test_polynomials` have their tests.
+    "eigvals", "eigenbasis", "eig", "determinant_phase", "phased_right_vectors", "polynomial_roots", "roots",
     "fourier", "half_fourier", "inverse_half_fourier", "fft", "ifft", "rfft", "irfft", "hfft", "ihfft",
     *(name + over for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft") for over in "2n"),
 }  # fmt: skip

@@ -87,6 +87,7 @@ _LATER = (
     "linear_systems",
     "singular_vectors",
     "products",
+    "polynomials",
     "fourier",
 )
 
@@ -160,6 +161,7 @@ def subjects() -> dict[str, tuple[Operation, ...]]:
         "layers",
         "shape",
         "linear algebra",
+        "polynomials",
         "Fourier transforms",
         "creation",
     )

@@ -9,6 +9,7 @@ REASONS = {
     "eigvalsh": "eigenvalues",
     "nextafter": "neighbours of a number",
     "qr": "QR decomposition",
+    "roots": "roots of polynomials",
     "svd": "singular vectors",
     "svdvals": "singular values",
     **dict.fromkeys(

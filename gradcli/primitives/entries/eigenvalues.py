@@ -36,11 +36,15 @@ def _eig(part: int) -> Any:
     return forward
 
 
-def _are_distinct(x: Any) -> bool:
-    values = eigvals(x)
+def no_two_equal(values: Any) -> bool:
+    """Whether no two complex numbers along the last axis count as equal."""
     gaps = absolute(subtract(expand_dims(values, -1), expand_dims(values, -2)))
     others = ~arrays.numpy_namespace().eye(arrays.shape(values)[-1], dtype=bool)
     return nowhere(logical_and(others, less_equal(gaps, expand_dims(equality_tolerance(values), -1))))
+
+
+def _are_distinct(x: Any) -> bool:
+    return no_two_equal(eigvals(x))
 
 
 def _diagonal(x: Any) -> Any:
