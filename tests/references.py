@@ -925,7 +925,10 @@ TENSORS: dict[str, Callable[..., Any]] = {
     "order_statistic": lambda x, k: np.sort(x, axis=-1)[..., int(k)],
     "cumsum": lambda x, axis=0: np.cumsum(x, axis=axis),
     "cumprod": lambda x, axis=0: np.cumprod(x, axis=axis),
-    **{name: getattr(np, name) for name in ("polyval", "poly", "polyadd", "polysub", "polymul", "polyder", "polyint", "polyfit")},
+    **{
+        name: getattr(np, name)
+        for name in ("polyval", "poly", "polyadd", "polysub", "polymul", "polyder", "polyint", "polyfit")
+    },
     "fftshift": np.fft.fftshift,
     "ifftshift": np.fft.ifftshift,
     "fftfreq": np.fft.fftfreq,

@@ -348,5 +348,7 @@ def test_gradcheck_counts_both_parts(fast):
 
     assert gradcheck(right, (x, z), check_forward_ad=True, fast_mode=fast)
     assert gradgradcheck(right, (x, z), fast_mode=fast)
-    with pytest.raises(RuntimeError, match=r"While considering the \w+ part of complex outputs only, Jacobian mismatch"):
+    with pytest.raises(
+        RuntimeError, match=r"While considering the \w+ part of complex outputs only, Jacobian mismatch"
+    ):
         gradcheck(wrong, (x, z), fast_mode=fast)

@@ -10,17 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gradcli import arrays
+from gradcli.primitives.entries.complex_parts import conjugate_of
 
 
 def conjugated(cotangent: Any) -> Any:
     """A cotangent in the other convention; None for None."""
-    if cotangent is None or not arrays.is_complex(cotangent):
-        return cotangent
-    # Imported here, because only programs with complex numbers need it.
-    from gradcli.primitives.entries.complex_numbers import conj
-
-    return conj(cotangent)
+    return None if cotangent is None else conjugate_of(cotangent)
 
 
 def all_conjugated(cotangents: Sequence[Any]) -> list[Any]:

@@ -285,7 +285,8 @@ class BackwardPass:
         cotangents = self._after_prehooks(attached, cotangents)
         pulled = self._pull(node, cotangents)
         if attached.after:
-            shown, of_outputs = all_conjugated(pulled), self._tensors(all_conjugated(cotangents))
+            shown: Sequence[Any] = all_conjugated(pulled)
+            of_outputs = self._tensors(all_conjugated(cotangents))
             for hook in tuple(attached.after.values()):
                 shown = self._plain(replaced(hook, shown, self._tensors(shown), of_outputs))
             pulled = all_conjugated(shown)

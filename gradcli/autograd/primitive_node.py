@@ -28,6 +28,7 @@ from gradcli.primitives.bind import Kind, constant
 from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.entries.arithmetic import zeros_like
 from gradcli.primitives.entries.comparisons import not_equal, where
+from gradcli.primitives.entries.complex_parts import real_part
 from gradcli.primitives.entries.reductions import sum_, sum_to
 from gradcli.primitives.node_name import NodeName
 from gradcli.primitives.primitive import Primitive
@@ -319,15 +320,8 @@ def fit(cotangent: Any, like: Any) -> Any:
     if arrays.shape(cotangent) != shape:
         cotangent = sum_to(cotangent, shape)
     if arrays.is_complex(cotangent) and not (like.is_complex if type(like) is ShapeOnly else arrays.is_complex(like)):
-        return _real_part(cotangent)
+        return real_part(cotangent)
     return cotangent
-
-
-def _real_part(cotangent: Any) -> Any:
-    # Imported here, because only programs with complex numbers need it.
-    from gradcli.primitives.entries.complex_numbers import real
-
-    return real(cotangent)
 
 
 # --- gradients whose values do not depend on an operand in whose graph they stay

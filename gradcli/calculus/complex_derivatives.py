@@ -20,7 +20,8 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.higher_orders import Function, derivatives
 from gradcli.errors import DifferentiationError
 from gradcli.primitives.entries.arithmetic import add, multiply, subtract, zeros_like
-from gradcli.primitives.entries.complex_numbers import conj, conjugate, from_parts, imag, real
+from gradcli.primitives.entries.complex_numbers import conj, from_parts, imag, real
+from gradcli.primitives.entries.complex_parts import conjugate
 
 # The derivatives of a real value by leaves, each a gradient or a Jacobian; None by a leaf that it does not depend on.
 Differentiate = Callable[[Any, Sequence[Tensor]], Sequence[Any]]

@@ -14,6 +14,7 @@ from gradcli.primitives.distribution_names import is_distribution, may_be_distri
 from gradcli.primitives.entries import (
     arithmetic,
     comparisons,
+    complex_parts,
     creation,
     exponential,
     indexing,
@@ -34,6 +35,7 @@ from gradcli.primitives.primitive import Primitive
 _AT_START = (
     conversions,
     comparisons,
+    complex_parts,
     arithmetic,
     exponential,
     powers,

@@ -12,7 +12,19 @@ from gradcli.arrays.dtypes import is_complex
 from gradcli.errors import EvaluationError
 from gradcli.primitives.axes import integer
 from gradcli.primitives.bind import constant
-from gradcli.primitives.entries.comparisons import equal, logical_and, logical_or, not_equal, nowhere, where
+from gradcli.primitives.entries.comparisons import (
+    equal,
+    greater_equal,
+    isfinite,
+    less_equal,
+    logical_and,
+    logical_or,
+    not_equal,
+    nowhere,
+    smallest_normal,
+    where,
+)
+from gradcli.primitives.entries.complex_parts import conjugate, real_part
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.jet_rules import Coefficients, from_derivative, linear, locally_constant, products
 from gradcli.primitives.operation import Composite
@@ -214,22 +226,21 @@ floor_divide: Primitive = elementwise(
 )  # fmt: skip
 
 
-def _modulus_rule(g: Any, _y: Any, x: Any) -> Any:
+def _modulus_rule(g: Any, y: Any, x: Any) -> Any:
     if not is_complex(x):
         return g * sign(x)
-    # Imported here, because only programs with complex numbers need it.
-    from gradcli.primitives.entries.complex_numbers import modulus_direction
-
-    return g * modulus_direction(x)
+    origin = equal(x, 0)
+    return g * where(origin, 0.0, divide(y, where(origin, 1.0, x)))
 
 
 def _modulus_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
+    """Coefficients of y = abs(x); of a complex x from y*y = real(x*conj(x))."""
     if not is_complex(x):
-        return from_derivative(primitive, y, x)
-    # Imported here, because only programs with complex numbers need it.
-    from gradcli.primitives.entries.complex_numbers import modulus_series
-
-    return modulus_series(primitive, y, x)
+        yield from from_derivative(primitive, y, x)
+    times, square = _products(), real_part(x * conjugate(x))
+    for k in itertools.count(1):
+        rest = minus(square.coefficient(k), y.total(products(times, y, y, k, first=1, last=1)))
+        yield None if rest is None else divide(rest, multiply(2.0, y.inner))
 
 
 absolute: Primitive = elementwise(
@@ -352,3 +363,10 @@ copysign = elementwise(
     jumps=True,
     samples=_PAIRS,
 )  # fmt: skip
+
+
+def is_normal(x: Any) -> Any:
+    """Whether x is finite and not subnormal or 0, so that it has full precision; of complex numbers their modulus."""
+    smallest = smallest_normal(x)
+    size = absolute(x) if is_complex(x) else x
+    return logical_and(isfinite(x), logical_or(greater_equal(size, smallest), less_equal(size, -smallest)))

@@ -73,17 +73,6 @@ def usable_divisor(x: Any) -> Any:
     return logical_and(isfinite(x), not_equal(x, 0))
 
 
-def is_normal(x: Any) -> Any:
-    """Whether x is finite and not subnormal or 0, so that it has full precision."""
-    smallest = smallest_normal(x)
-    if arrays.is_complex(x):
-        # Imported here, because only programs with complex numbers need it.
-        from gradcli.primitives.entries.arithmetic import absolute
-
-        x = absolute(x)
-    return logical_and(isfinite(x), logical_or(greater_equal(x, smallest), less_equal(x, -smallest)))
-
-
 def smallest_normal(x: Any) -> float:
     """The smallest normal number of the dtype of x; of float64 if x is not floating."""
     dtype = arrays.real_dtype(arrays.dtype_name(x)) if arrays.is_inexact(x) else "float64"

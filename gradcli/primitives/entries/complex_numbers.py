@@ -1,8 +1,4 @@
-"""Parts of complex numbers. Of real numbers they are what they are of complex ones on the real axis.
-
-Derivative rules here follow the convention of cotangents inside a pass, dL/da - i*dL/db for z = a + i*b (see
-`gradcli.primitives.primitive`): no other entry needs to know whether its operands are complex.
-"""
+"""Complex numbers from their parts, and their parts. A real number is a complex one on the real axis."""
 
 from __future__ import annotations
 
@@ -14,15 +10,15 @@ from gradcli import arrays
 from gradcli.arrays import mathematical_constants
 from gradcli.errors import CallError, ShapeError
 from gradcli.primitives.bind import bind
-from gradcli.primitives.entries.arithmetic import absolute, divide, identity, multiply, zeros_like
+from gradcli.primitives.entries.arithmetic import divide, identity, multiply, zeros_like
 from gradcli.primitives.entries.comparisons import equal, isnan, less, not_equal, where
+from gradcli.primitives.entries.complex_parts import conjugate, imaginary_part, real_part
 from gradcli.primitives.entries.exponential import log
 from gradcli.primitives.entries.indexing import index
-from gradcli.primitives.entries.powers import sqrt
 from gradcli.primitives.entries.shape import stack
 from gradcli.primitives.entries.trigonometric import cos, sin
 from gradcli.primitives.families import elementwise
-from gradcli.primitives.jet_rules import Coefficients, jet_through_definition, linear
+from gradcli.primitives.jet_rules import Coefficients, jet_through_definition
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive
 
@@ -30,36 +26,6 @@ SUBJECT = "complex numbers"
 
 _MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]
 _POINTS = (0.7 + 0.4j, [-1.0 + 0.3j, 2.0 - 1.5j])
-
-conjugate: Primitive = elementwise(
-    "conjugate", "z", "the complex conjugate of a complex number",
-    internal="conj", numbers="complex", jet=linear,
-    forward=lambda xp, z: xp.conj(z),
-    vjp=(lambda g, _y, _z: conj(g),),
-    derivative="conj(g)",
-    node_name="ConjBackward0",
-    samples=_POINTS,
-)  # fmt: skip
-
-real_part: Primitive = elementwise(
-    "real_part", "z", "the real part of a complex number",
-    internal="real", numbers="complex", jet=linear,
-    forward=lambda xp, z: xp.real(z),
-    vjp=(lambda g, _y, _z: g,),
-    derivative="g",
-    node_name="RealBackward0",
-    samples=_POINTS,
-)  # fmt: skip
-
-imaginary_part: Primitive = elementwise(
-    "imaginary_part", "z", "the imaginary part of a complex number",
-    internal="imag", numbers="complex", jet=linear,
-    forward=lambda xp, z: xp.imag(z),
-    vjp=(lambda g, _y, _z: multiply(g, -1j),),
-    derivative="i*g",
-    node_name="ImagBackward0",
-    samples=_POINTS,
-)  # fmt: skip
 
 
 def _phase_rule(g: Any, _y: Any, z: Any) -> Any:
@@ -104,19 +70,19 @@ def _unary(of_complex: Primitive, of_real: Any) -> Any:
     return lambda x: of_complex(x) if arrays.is_complex(x) else of_real(x)
 
 
-conj = Composite(
+conj: Composite = Composite(
     "conj", "x", "the complex conjugate; x itself where it is real", _unary(conjugate, identity),
     derivative="conj(g)",
     aliases=("conjugate", "conj_physical", "resolve_conj", "resolve_neg"),
     samples=((_MATRIX,), 0.7),
 )  # fmt: skip
-real = Composite(
+real: Composite = Composite(
     "real", "x", "the real part; x itself where it is real", _unary(real_part, identity),
     derivative="g",
     aliases=("re",),
     samples=((_MATRIX,), 0.7),
 )  # fmt: skip
-imag = Composite(
+imag: Composite = Composite(
     "imag", "x", "the imaginary part; 0 where x is real", _unary(imaginary_part, zeros_like),
     derivative="i*g",
     aliases=("im",),
@@ -178,13 +144,3 @@ view_as_complex = Composite(
     derivative="view_as_real(g)",
     samples=(([[1.0, 2.0], [0.5, -3.0]],),),
 )  # fmt: skip
-
-
-def modulus_direction(z: Any) -> Any:
-    """conj(z)/abs(z), the derivative of the modulus of complex numbers; 0 at 0."""
-    size = absolute(z)
-    origin = equal(size, 0)
-    return where(origin, 0.0, divide(conj(z), where(origin, 1.0, size)))
-
-
-modulus_series = jet_through_definition(lambda z: sqrt(real_part(multiply(z, conj(z)))))

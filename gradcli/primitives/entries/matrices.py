@@ -23,6 +23,7 @@ from gradcli.primitives.entries.arithmetic import (
     absolute,
     add,
     divide,
+    is_normal,
     minus,
     multiply,
     negative,
@@ -33,7 +34,6 @@ from gradcli.primitives.entries.arithmetic import (
 from gradcli.primitives.entries.comparisons import (
     equal,
     greater_equal,
-    is_normal,
     logical_and,
     nowhere,
     where,

@@ -16,12 +16,11 @@ from gradcli.primitives.axes import boolean, normalize_axes, normalize_axis
 from gradcli.primitives.bind import assume, bind, constant
 from gradcli.primitives.conversions import expanded, permute, reshape, reshaped
 from gradcli.primitives.costs import sort_cost
-from gradcli.primitives.entries.arithmetic import absolute, add, divide, floor, multiply, ones_like
+from gradcli.primitives.entries.arithmetic import absolute, add, divide, floor, is_normal, multiply, ones_like
 from gradcli.primitives.entries.comparisons import (
     clip,
     equal,
     greater,
-    is_normal,
     isfinite,
     less,
     logical_and,

@@ -12,8 +12,8 @@ from gradcli.primitives.axes import normalize_axis
 from gradcli.primitives.bind import assume, constant, detached
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.costs import sort_cost
-from gradcli.primitives.entries.arithmetic import divide, multiply, ones_like, subtract
-from gradcli.primitives.entries.comparisons import equal, is_normal, isfinite, nowhere, where
+from gradcli.primitives.entries.arithmetic import divide, is_normal, multiply, ones_like, subtract
+from gradcli.primitives.entries.comparisons import equal, isfinite, nowhere, where
 from gradcli.primitives.entries.exponential import exp, log
 from gradcli.primitives.entries.indexing import axis_key, index
 from gradcli.primitives.entries.reductions import any_, max_, sum_

@@ -12,11 +12,19 @@ from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives.axes import boolean, normalize_axes, one_float, one_number_or_tensor
 from gradcli.primitives.bind import Kind, assume, constant, constant_for_branching, detached
 from gradcli.primitives.conversions import broadcast_to, reshape
-from gradcli.primitives.entries.arithmetic import absolute, add, divide, floor, multiply, reciprocal, subtract
+from gradcli.primitives.entries.arithmetic import (
+    absolute,
+    add,
+    divide,
+    floor,
+    is_normal,
+    multiply,
+    reciprocal,
+    subtract,
+)
 from gradcli.primitives.entries.comparisons import (
     clip,
     equal,
-    is_normal,
     isfinite,
     less,
     logical_and,
@@ -28,6 +36,7 @@ from gradcli.primitives.entries.comparisons import (
     usable_divisor,
     where,
 )
+from gradcli.primitives.entries.complex_parts import imaginary_part, real_part
 from gradcli.primitives.entries.exponential import exp, exp2, log, log2
 from gradcli.primitives.entries.powers import power, square
 from gradcli.primitives.entries.reductions import (
@@ -55,10 +64,7 @@ _MATRIX = [[1.0, 2.0, 3.5], [4.0, 5.5, 6.0]]
 def _squared_modulus(x: Any) -> Any:
     if not arrays.is_complex(x):
         return square(x)
-    # Imported here, because only programs with complex numbers need it.
-    from gradcli.primitives.entries.complex_numbers import imag, real
-
-    return add(square(real(x)), square(imag(x)))
+    return add(square(real_part(x)), square(imaginary_part(x)))
 
 
 def _var(x: Any, axis: Any = None, keepdims: Any = False, correction: Any = 0) -> Any:

@@ -1,0 +1,58 @@
+"""The conjugate and the parts of complex numbers, which derivative rules need; `complex_numbers` has what users call.
+
+Derivative rules follow the convention of cotangents inside a pass, dL/da - i*dL/db for z = a + i*b (see
+`gradcli.primitives.primitive`): few other entries need to know whether their operands are complex.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.arrays.dtypes import is_complex
+from gradcli.primitives.families import elementwise
+from gradcli.primitives.jet_rules import linear
+from gradcli.primitives.primitive import Primitive
+
+SUBJECT = "complex numbers"
+
+_POINTS = (0.7 + 0.4j, [-1.0 + 0.3j, 2.0 - 1.5j])
+
+conjugate: Primitive = elementwise(
+    "conjugate", "z", "the complex conjugate of a complex number",
+    internal="conj", numbers="complex", jet=linear,
+    forward=lambda xp, z: xp.conj(z),
+    vjp=(lambda g, _y, _z: conjugate_of(g),),
+    derivative="conj(g)",
+    node_name="ConjBackward0",
+    samples=_POINTS,
+)  # fmt: skip
+
+real_part: Primitive = elementwise(
+    "real_part", "z", "the real part of a complex number",
+    internal="real", numbers="complex", jet=linear,
+    forward=lambda xp, z: xp.real(z),
+    vjp=(lambda g, _y, _z: g,),
+    derivative="g",
+    node_name="RealBackward0",
+    samples=_POINTS,
+)  # fmt: skip
+
+imaginary_part: Primitive = elementwise(
+    "imaginary_part", "z", "the imaginary part of a complex number",
+    internal="imag", numbers="complex", jet=linear,
+    forward=lambda xp, z: xp.imag(z),
+    vjp=(lambda g, _y, _z: g * -1j,),
+    derivative="i*g",
+    node_name="ImagBackward0",
+    samples=_POINTS,
+)  # fmt: skip
+
+
+def conjugate_of(x: Any) -> Any:
+    """The conjugate of a complex x; a real x itself."""
+    return conjugate(x) if is_complex(x) else x
+
+
+def real_part_of(x: Any) -> Any:
+    """The real part of a complex x; a real x itself."""
+    return real_part(x) if is_complex(x) else x
