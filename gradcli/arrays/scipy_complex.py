@@ -35,11 +35,6 @@ def by_scipy(xp: Any, name: str, *operands: Any) -> Any:
         return getattr(scipy.special, _OTHER_NAMES.get(name, name))(*operands)
 
 
-def of_complex(name: str) -> Any:
-    """The implementation of a primitive for complex operands, for its field of that name."""
-    return lambda xp, *operands: by_scipy(xp, name, *operands)
-
-
 def _polygamma(n: int, z: Any) -> Any:
     """The nth derivative of digamma, n > 0: DLMF 5.15.6 left of 1/2, 5.15.5 up to _FAR, and 5.15.8 from there on."""
     import numpy as np

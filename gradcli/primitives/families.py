@@ -29,6 +29,18 @@ def permuting(name: str, signature: str, doc: str, **fields: Any) -> Primitive:
     return Primitive(name, signature, doc, moves=True, truths=True, jet=linear, **fields)
 
 
+def complex_by_scipy(name: str) -> Callable[..., Any]:
+    """The implementation of a primitive for complex operands by SciPy, for its field `of_complex`."""
+
+    def of_complex(xp: Any, *operands: Any) -> Any:
+        # Imported here, because only programs with complex numbers need it.
+        from gradcli.arrays.scipy_complex import by_scipy
+
+        return by_scipy(xp, name, *operands)
+
+    return of_complex
+
+
 def keeping_float32(function: Callable[..., Any]) -> Callable[..., Any]:
     """`function` with float32 results for float32 arrays; libraries return double precision there, also if numbers are
     passed beside arrays."""

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.arrays import scipy_complex
 from gradcli.arrays.definitions import bessel_definitions as definitions
 from gradcli.primitives.bind import assume, bind, constant
 from gradcli.primitives.entries.arithmetic import absolute, divide, negative, sign
@@ -22,7 +21,7 @@ from gradcli.primitives.entries.comparisons import (
 )
 from gradcli.primitives.entries.numerical_partials import derivative, partial_of_two
 from gradcli.primitives.entries.special import bessel_j
-from gradcli.primitives.families import elementwise, keeping_float32
+from gradcli.primitives.families import complex_by_scipy, elementwise, keeping_float32
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, Vjp, names_elsewhere
 from gradcli.primitives.value_costs import of_bessel_of_number, of_derivative
@@ -73,7 +72,7 @@ i1e = elementwise(
 
 y0: Primitive = elementwise(
     "y0", "x", "Bessel function of the second kind and order 0",
-    numbers="analytic", of_complex=scipy_complex.of_complex("y0"),
+    numbers="analytic", of_complex=complex_by_scipy("y0"),
     time=10,
     vjp=(lambda g, _y, x: -g * y1(x),),
     spelling=names_elsewhere("scipy", torch="bessel_y0"),
@@ -85,7 +84,7 @@ y0: Primitive = elementwise(
 
 y1: Primitive = elementwise(
     "y1", "x", "Bessel function of the second kind and order 1",
-    numbers="analytic", of_complex=scipy_complex.of_complex("y1"),
+    numbers="analytic", of_complex=complex_by_scipy("y1"),
     time=10,
     vjp=(lambda g, y, x: g * (y0(x) - divide(y, x)),),
     spelling=names_elsewhere("scipy", torch="bessel_y1"),
@@ -97,7 +96,7 @@ y1: Primitive = elementwise(
 
 k0: Primitive = elementwise(
     "k0", "x", "modified Bessel function of the second kind and order 0",
-    numbers="analytic", of_complex=scipy_complex.of_complex("k0"),
+    numbers="analytic", of_complex=complex_by_scipy("k0"),
     time=8,
     vjp=(lambda g, _y, x: -g * k1(x),),
     spelling=names_elsewhere("scipy", torch="modified_bessel_k0"),
@@ -109,7 +108,7 @@ k0: Primitive = elementwise(
 
 k1: Primitive = elementwise(
     "k1", "x", "modified Bessel function of the second kind and order 1",
-    numbers="analytic", of_complex=scipy_complex.of_complex("k1"),
+    numbers="analytic", of_complex=complex_by_scipy("k1"),
     time=8,
     vjp=(lambda g, y, x: -g * (k0(x) + divide(y, x)),),
     spelling=names_elsewhere("scipy", torch="modified_bessel_k1"),
@@ -188,14 +187,14 @@ jv_of_number: Primitive = _of_number(
     lambda g, y, v, x: g * _slope(jv_of_number, y, v, x),
     "g*(jv(v - 1, x) - jv(v + 1, x))/2",
     internal="jv",
-    numbers="analytic", of_complex=scipy_complex.of_complex("jv"),
+    numbers="analytic", of_complex=complex_by_scipy("jv"),
     spelling=names_elsewhere(scipy="jv"),
 )  # fmt: skip
 yv: Primitive = _of_number(
     "yv", "Bessel function of the second kind and order v",
     lambda g, y, v, x: g * _slope(yv, y, v, x),
     "g*(yv(v - 1, x) - yv(v + 1, x))/2",
-    numbers="analytic", of_complex=scipy_complex.of_complex("yv"),
+    numbers="analytic", of_complex=complex_by_scipy("yv"),
     spelling=names_elsewhere("scipy"),
     aliases=("yn", "bessely"),
 )  # fmt: skip
@@ -207,7 +206,7 @@ iv: Primitive = _of_number(
         else g * (0.5 * (iv(v - 1.0, x) + iv(v + 1.0, x)))
     ),
     "g*(iv(v - 1, x) + iv(v + 1, x))/2",
-    numbers="analytic", of_complex=scipy_complex.of_complex("iv"),
+    numbers="analytic", of_complex=complex_by_scipy("iv"),
     spelling=names_elsewhere("scipy"),
     aliases=("besseli",),
 )  # fmt: skip

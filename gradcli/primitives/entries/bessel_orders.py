@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gradcli.arrays import scipy_complex
 from gradcli.arrays.host_functions import by_scipy
 from gradcli.arrays.mathematical_constants import by_formula
 from gradcli.errors import EvaluationError
@@ -13,7 +12,7 @@ from gradcli.primitives.axes import integer
 from gradcli.primitives.bind import bind
 from gradcli.primitives.entries.arithmetic import divide
 from gradcli.primitives.entries.numerical_partials import derivative
-from gradcli.primitives.families import elementwise, keeping_float32
+from gradcli.primitives.families import complex_by_scipy, elementwise, keeping_float32
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, names_elsewhere
 
@@ -26,7 +25,7 @@ _over_sqrt_pi = by_formula(lambda m: 1.0 / m.sqrt(m.pi))
 
 kv: Primitive = elementwise(
     "kv", "v, x", "modified Bessel function of the second kind and order v",
-    numbers="analytic", of_complex=scipy_complex.of_complex("kv"),
+    numbers="analytic", of_complex=complex_by_scipy("kv"),
     time=500,
     vjp=(derivative("kv", 0, 2), lambda g, _y, v, x: g * (-0.5 * (kv(v - 1.0, x) + kv(v + 1.0, x)))),
     spelling=names_elsewhere("scipy", sympy="besselk"),
@@ -127,7 +126,7 @@ def _airy(name: str, doc: str, by_x: Callable[..., Any], formula: str, **fields:
         name, "x", doc,
         time=60,
         forward=keeping_float32(lambda xp, x: by_scipy(xp, name, x)),
-        numbers="analytic", of_complex=scipy_complex.of_complex(name),
+        numbers="analytic", of_complex=complex_by_scipy(name),
         vjp=(by_x,),
         spelling=names_elsewhere("sympy"),
         derivative=formula,

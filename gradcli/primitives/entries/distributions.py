@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from gradcli import arrays
-from gradcli.arrays import mathematical_constants, scipy_complex, spellings
+from gradcli.arrays import mathematical_constants, spellings
 from gradcli.arrays.definitions import special_definitions as definitions
 from gradcli.arrays.mathematical_constants import by_formula
 from gradcli.arrays.spellings import Spelling
@@ -18,7 +18,7 @@ from gradcli.primitives.entries.comparisons import equal, greater, greater_equal
 from gradcli.primitives.entries.elementary import cospi, sinpi
 from gradcli.primitives.entries.exponential import exp, log, share_of_zero
 from gradcli.primitives.entries.special import betaln, digamma, digamma_rise, gamma, lgamma, ndtr, ndtri
-from gradcli.primitives.families import elementwise
+from gradcli.primitives.families import complex_by_scipy, elementwise
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, names_elsewhere
 
@@ -55,7 +55,7 @@ def _reciprocal_gamma_rule(g: Any, y: Any, x: Any) -> Any:
 
 rgamma = elementwise(
     "rgamma", "x", "1/gamma(x), 0 at the whole numbers <= 0",
-    numbers="analytic", of_complex=scipy_complex.of_complex("rgamma"),
+    numbers="analytic", of_complex=complex_by_scipy("rgamma"),
     time=3,
     fallback=definitions.rgamma,
     vjp=(_reciprocal_gamma_rule,),

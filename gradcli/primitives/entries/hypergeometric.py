@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.arrays import scipy_complex
 from gradcli.arrays.host_functions import by_balls
 from gradcli.primitives.entries.arithmetic import divide
 from gradcli.primitives.entries.numerical_partials import derivative
-from gradcli.primitives.families import elementwise, keeping_float32
+from gradcli.primitives.families import complex_by_scipy, elementwise, keeping_float32
 from gradcli.primitives.primitive import Primitive, names_elsewhere
 
 SUBJECT = "special"
@@ -24,7 +23,7 @@ def _in_balls(name: str) -> Any:
 
 hyp0f1: Primitive = elementwise(
     "hyp0f1", "b, z", "confluent hypergeometric limit function 0F1(b; z)",
-    numbers="analytic", of_complex=scipy_complex.of_complex("hyp0f1"),
+    numbers="analytic", of_complex=complex_by_scipy("hyp0f1"),
     time=40,
     vjp=(derivative("hyp0f1", 0, 2), lambda g, _y, b, z: g * divide(hyp0f1(b + 1.0, z), b)),
     spelling=names_elsewhere("scipy"),
@@ -35,7 +34,7 @@ hyp0f1: Primitive = elementwise(
 
 hyp1f1: Primitive = elementwise(
     "hyp1f1", "a, b, x", "Kummer's confluent hypergeometric function 1F1(a; b; x)",
-    numbers="analytic", of_complex=scipy_complex.of_complex("hyp1f1"),
+    numbers="analytic", of_complex=complex_by_scipy("hyp1f1"),
     time=_TIME,
     forward=_in_balls("hyp1f1"),
     vjp=(
@@ -66,7 +65,7 @@ hyperu: Primitive = elementwise(
 
 hyp2f1: Primitive = elementwise(
     "hyp2f1", "a, b, c, z", "Gauss's hypergeometric function 2F1(a, b; c; z)",
-    numbers="analytic", of_complex=scipy_complex.of_complex("hyp2f1"),
+    numbers="analytic", of_complex=complex_by_scipy("hyp2f1"),
     time=_TIME,
     forward=_in_balls("hyp2f1"),
     vjp=(

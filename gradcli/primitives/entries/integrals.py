@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.arrays import scipy_complex
 from gradcli.arrays.definitions import integral_definitions as definitions
 from gradcli.arrays.mathematical_constants import by_formula
 from gradcli.errors import EvaluationError
@@ -20,7 +19,7 @@ from gradcli.primitives.entries.exponential import exp, xlog1py, xlogy
 from gradcli.primitives.entries.numerical_partials import derivative
 from gradcli.primitives.entries.powers import power
 from gradcli.primitives.entries.special import betaln, digamma, digamma_rise, lgamma
-from gradcli.primitives.families import elementwise, keeping_float32
+from gradcli.primitives.families import complex_by_scipy, elementwise, keeping_float32
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, names_elsewhere
 from gradcli.primitives.value_costs import of_betainc, of_derivative
@@ -46,7 +45,7 @@ def _exp_over(x: Any) -> Any:
 
 exp1 = elementwise(
     "exp1", "x", "exponential integral E1, that of exp(-t)/t from x on",
-    numbers="analytic", of_complex=scipy_complex.of_complex("exp1"),
+    numbers="analytic", of_complex=complex_by_scipy("exp1"),
     time=70,
     vjp=(lambda g, _y, x: g * _exp_over(-x),),
     spelling=names_elsewhere("scipy"),
@@ -58,7 +57,7 @@ exp1 = elementwise(
 
 expi = elementwise(
     "expi", "x", "exponential integral Ei, that of exp(t)/t up to x",
-    numbers="analytic", of_complex=scipy_complex.of_complex("expi"),
+    numbers="analytic", of_complex=complex_by_scipy("expi"),
     time=70,
     forward=definitions.expi,
     vjp=(lambda g, _y, x: g * _exp_over(x),),
@@ -313,7 +312,7 @@ def _lambertw_call(x: Any, k: Any = 0) -> tuple[Sequence[Any], Mapping[str, Any]
 
 lambertw = elementwise(
     "lambertw", "x, k=0", "the w with w*exp(w) = x; of real x the real one, at least -1, or at most -1 where k = -1",
-    numbers="analytic", of_complex=lambda xp, x, *, k: scipy_complex.by_scipy(xp, "lambertw", x, k),
+    numbers="analytic", of_complex=lambda xp, x, *, k: complex_by_scipy("lambertw")(xp, x, k),
     time=40,
     forward=definitions.lambertw,
     vjp=(lambda g, y, _x, *, k: g * divide(exp(-y), 1.0 + y),),

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.arrays import scipy_complex
 from gradcli.arrays.definitions import common_definitions
 from gradcli.arrays.mathematical_constants import by_formula, decimal, is_exact, sqrt_2_pi
 from gradcli.errors import EvaluationError
@@ -23,7 +22,7 @@ from gradcli.primitives.entries.comparisons import (
     where,
 )
 from gradcli.primitives.entries.exponential import exp, expm1, sigmoid
-from gradcli.primitives.families import elementwise, keeping_float32
+from gradcli.primitives.families import complex_by_scipy, elementwise, keeping_float32
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, names_elsewhere
 from gradcli.primitives.value_costs import of_bessel_i, of_bessel_j, of_digamma, of_digamma_rise
@@ -128,7 +127,7 @@ gelu = Composite(
 
 erf = elementwise(
     "erf", "x", "error function",
-    numbers="analytic", of_complex=scipy_complex.of_complex("erf"),
+    numbers="analytic", of_complex=complex_by_scipy("erf"),
     parity="odd",
     vjp=(lambda g, _y, x: g * (_two_over_sqrt_pi() * exp(-x * x)),),
     spelling=names_elsewhere("c scipy sympy"),
@@ -138,7 +137,7 @@ erf = elementwise(
 
 erfc = elementwise(
     "erfc", "x", "1 - erf(x), accurate for large x",
-    numbers="analytic", of_complex=scipy_complex.of_complex("erfc"),
+    numbers="analytic", of_complex=complex_by_scipy("erfc"),
     vjp=(lambda g, _y, x: -g * (_two_over_sqrt_pi() * exp(-x * x)),),
     spelling=names_elsewhere("c scipy sympy"),
     derivative="-g*2*exp(-x**2)/sqrt(pi)",
@@ -176,7 +175,7 @@ ndtri = elementwise(
 
 gamma = elementwise(
     "gamma", "x", "gamma function",
-    numbers="analytic", of_complex=scipy_complex.of_complex("gamma"),
+    numbers="analytic", of_complex=complex_by_scipy("gamma"),
     time=3,
     fallback=common_definitions.gamma,
     vjp=(lambda g, y, x: g * (y * digamma(x)),),
@@ -188,7 +187,7 @@ gamma = elementwise(
 
 lgamma = elementwise(
     "lgamma", "x", "logarithm of the magnitude of gamma(x)",
-    numbers="analytic", of_complex=scipy_complex.of_complex("lgamma"),
+    numbers="analytic", of_complex=complex_by_scipy("lgamma"),
     time=4,
     vjp=(lambda g, _y, x: g * digamma(x),),
     spelling=names_elsewhere("c", scipy="gammaln", sympy="loggamma", latex=r"log\Gamma"),
@@ -200,7 +199,7 @@ lgamma = elementwise(
 
 digamma: Primitive = elementwise(
     "digamma", "x", "derivative of lgamma",
-    numbers="analytic", of_complex=scipy_complex.of_complex("digamma"),
+    numbers="analytic", of_complex=complex_by_scipy("digamma"),
     time=4, surcharge=of_digamma,
     vjp=(lambda g, _y, x: g * polygamma(1, x),),
     spelling=names_elsewhere("scipy sympy", latex="psi"),
@@ -227,7 +226,7 @@ def _polygamma_vjp(g: Any, y: Any, x: Any, *, n: int) -> Any:
 
 polygamma: Primitive = elementwise(
     "polygamma", "n, x", "the nth derivative of digamma, n whole",
-    numbers="analytic", of_complex=lambda xp, x, *, n: scipy_complex.by_scipy(xp, "polygamma" if n else "digamma", *([n] if n else []), x),
+    numbers="analytic", of_complex=lambda xp, x, *, n: complex_by_scipy("polygamma")(xp, n, x) if n else complex_by_scipy("digamma")(xp, x),
     time=60,
     # SciPy's polygamma returns double precision for single-precision arguments too.
     forward=keeping_float32(lambda xp, x, *, n: xp.polygamma(n, x) if n else xp.digamma(x)),
@@ -269,7 +268,7 @@ betaln = elementwise(
 # Bessel functions of integer order: DLMF 10.29.1 and 10.6.1, with I(-n) = I(n) and J(-n) = (-1)**n J(n).
 bessel_i: Primitive = elementwise(
     "bessel_i", "x, n", "modified Bessel function of the first kind and whole order n",
-    numbers="analytic", of_complex=lambda xp, x, *, n: scipy_complex.by_scipy(xp, "iv", float(n), x),
+    numbers="analytic", of_complex=lambda xp, x, *, n: complex_by_scipy("iv")(xp, float(n), x),
     time=8, surcharge=of_bessel_i,
     internal=True,
     forward=lambda xp, x, *, n: (xp.i0, xp.i1)[n](x) if n < 2 else xp.whole_iv(n, x),
@@ -290,7 +289,7 @@ def _bessel_j_rule(g: Any, _y: Any, x: Any, *, n: int) -> Any:
 
 bessel_j = elementwise(
     "bessel_j", "x, n", "Bessel function of the first kind and whole order n",
-    numbers="analytic", of_complex=lambda xp, x, *, n: scipy_complex.by_scipy(xp, "jv", float(n), x),
+    numbers="analytic", of_complex=lambda xp, x, *, n: complex_by_scipy("jv")(xp, float(n), x),
     time=8, surcharge=of_bessel_j,
     internal=True,
     forward=lambda xp, x, *, n: (xp.j0, xp.j1)[n](x) if n < 2 else xp.jv(n, x),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.arrays import scipy_complex
 from gradcli.arrays.definitions import integral_definitions as definitions
 from gradcli.arrays.host_functions import by_balls, by_scipy
 from gradcli.arrays.mathematical_constants import by_formula
@@ -16,7 +15,7 @@ from gradcli.primitives.entries.exponential import exp
 from gradcli.primitives.entries.numerical_partials import derivative, partial_of_two
 from gradcli.primitives.entries.special import erf
 from gradcli.primitives.entries.trigonometric import cos, cosh, over_one_plus_square, sinc
-from gradcli.primitives.families import elementwise, keeping_float32
+from gradcli.primitives.families import complex_by_scipy, elementwise, keeping_float32
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, names_elsewhere
 from gradcli.primitives.value_costs import of_derivative
@@ -36,7 +35,7 @@ def _of_scipy(name: str) -> Any:
 
 erfi = elementwise(
     "erfi", "x", "imaginary error function, 2/sqrt(pi) times the integral of exp(t**2) from 0 to x",
-    numbers="analytic", of_complex=scipy_complex.of_complex("erfi"),
+    numbers="analytic", of_complex=complex_by_scipy("erfi"),
     time=5, parity="odd",
     vjp=(lambda g, _y, x: g * (_two_over_sqrt_pi() * exp(x * x)),),
     spelling=names_elsewhere("scipy sympy"),
