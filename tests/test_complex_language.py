@@ -5,6 +5,8 @@ from __future__ import annotations
 import cmath
 import json
 import math
+import shutil
+import subprocess
 
 import numpy as np
 import pytest
@@ -366,6 +368,63 @@ class TestMap:
         (tmp_path / "a.csv").write_text(self.TABLE)
         assert "holomorphic" in run("map", "conj(z)", f"{tmp_path}/a.csv").err
         assert run("map", "conj(z)", f"{tmp_path}/a.csv", "--const", "z").status == 0
+
+
+class TestFormulas:
+    @pytest.mark.parametrize(
+        ("words", "formula"),
+        [
+            (("exp(1j*w)",), "1j*exp(1j*w)"), (("1/(1 + 1j*w*R*C)", "--wrt", "w"), "-1j*R*C/(1j*w*R*C + 1)**2"),
+            (("z**3", "z=1+2j"), "3*z**2\n# -9.0+12.0j at z=1.0+2.0j"), (("exp(1j*w)", "--order", "4"), "exp(1j*w)"),
+            (("a*exp(2i*w)", "a=1j", "--wrt", "w"), "-2*exp(2*1j*w)"), (("exp(1j*w)", "--to", "latex"), r"\mathrm{i} e^{\mathrm{i} w}"),
+            (("sqrt(1 + (1j*w)**2)",), "-w/sqrt(1 - w**2)"), (("(3 + 4j)*w + abs(w)",), "4*1j + sign(w) + 3"),
+        ],
+    )  # fmt: skip
+    def test_text(self, run, words, formula):
+        assert run("diff", *words).out == f"{formula}\n"
+
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            (("abs(1/(1 + 1j*w))",), "no formula for the derivative of 'abs' of complex numbers"),
+            (("real(1j*w**2)",), "no formula of these complex numbers that is known to hold"),
+            (("conj(z)*z", "z=1+2j"), "holomorphic"), (("complex(a, b)**2",), "write a + 1j*b"),
+            (("exp(1j*w)", "--to", "sql"), "complex numbers cannot be written as sql"),
+            (("exp(1j*w)", "--to", "polars"), "complex numbers cannot be written as polars"),
+        ],
+    )  # fmt: skip
+    def test_what_has_no_formula(self, run, words, message):
+        done = run("diff", *words)
+        assert done.status != 0
+        assert message in done.err
+
+    def known(self, run):
+        found = run("eval", "a*exp(1j*w)/(z + 1)**2", "a=2", "w=0.7", "z=1+2j", "--wrt", "w,z", "--json").json
+        return [complex(number(n)) for n in (found["value"], found["grad"]["w"], found["grad"]["z"])]
+
+    def test_python(self, run):
+        names: dict = {}
+        exec(run("diff", "a*exp(1j*w)/(z + 1)**2", "z=1+2j", "--wrt", "w,z", "--to", "python").out, names)
+        assert names["value_and_derivatives"](a=2.0, w=0.7, z=1 + 2j) == pytest.approx(self.known(run))
+
+    def test_c(self, run, tmp_path):
+        compiler = shutil.which("cc")
+        if compiler is None:
+            pytest.skip("there is no C compiler")
+        code = run("diff", "a*exp(1j*w)/(z + 1)**2", "z=1+2j", "--wrt", "w,z", "--to", "c").out
+        (tmp_path / "f.c").write_text(
+            f"#include <stdio.h>\n{code}"
+            + """
+            int main(void) {
+                double complex r[3];
+                value_and_derivatives(2.0, 0.7, 1 + 2*I, r);
+                for (int i = 0; i < 3; i++) printf("%.17g %.17g\\n", creal(r[i]), cimag(r[i]));
+                return 0;
+            }"""
+        )
+        subprocess.run([compiler, "-o", "f", "f.c", "-lm"], cwd=tmp_path, check=True)
+        lines = subprocess.run(["./f"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout.splitlines()
+        assert [complex(*map(float, line.split())) for line in lines] == pytest.approx(self.known(run))
 
 
 class TestPython:

@@ -15,6 +15,7 @@ from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.errors import DifferentiationError
 from gradcli.formulas.numbers import TypedDecimal, common_factor, square_part
+from gradcli.language.names.scope import IMAGINARY_UNIT
 from gradcli.primitives.entries.arithmetic import absolute
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.builder import frozen
@@ -310,6 +311,8 @@ class Algebra:
     def _simplified_power(self, base: Formula, exponent: Formula) -> Formula | None:
         """A power as a simpler expression (a number, the argument of a logarithm, without abs or hypot), else None."""
         value, n = self.as_number(base), self.as_number(exponent)
+        if isinstance(base, Symbol) and getattr(base.value, "name", "") == IMAGINARY_UNIT:
+            return self._power_of_unit(base, n)
         if value is not None and n is not None and n.denominator == 1 and abs(n) <= _LARGEST_EXPONENT and value:
             return self.number(value ** int(n))
         if base is self.euler and is_call(exponent, "log"):
@@ -321,6 +324,12 @@ class Algebra:
                 self.add(*[self.power(side, self.number(2)) for side in base.children]), self.number(n / 2)
             )
         return None
+
+    def _power_of_unit(self, unit: Formula, n: Fraction | None) -> Formula | None:
+        """A whole power of the imaginary unit, of which only the first remains; None for that and other powers."""
+        if n is None or n.denominator != 1 or n == 1:
+            return None
+        return (self.one, unit, self.number(-1), self.negative(unit))[int(n) % 4]
 
     def divide(self, numerator: Formula, denominator: Formula) -> Formula:
         return self.multiply(numerator, self.power(denominator, self.number(-1)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterator
 from functools import partial
@@ -64,21 +63,34 @@ _MACROS = re.compile(
 _COMPILERS = re.compile("_[A-Z_]")
 
 
-def c(program: Program, names: Names, *, name: str, doc: str, short: int) -> Code:
-    """A program of scalars as a function of doubles; with several outputs it fills an array parameter.
-    Raises DifferentiationError for tensor inputs."""
+def c(
+    program: Program,
+    names: Names,
+    *,
+    name: str,
+    doc: str,
+    short: int,
+    complex_names: frozenset[str] | None = None,
+) -> Code:
+    """A program of scalars as a function of doubles, or of complex numbers where there are `complex_names`; with several
+    outputs it fills an array parameter. Raises DifferentiationError for tensor inputs."""
     expect_numbers(program, "C")
-    parameters = [*itertools.starmap(_parameter, names.parameters.items())]
+    number = "double" if complex_names is None else "double complex"
+    spelled = {names.owners.get(of, "") for of in complex_names or ()}
+    parameters = [
+        _parameter(parameter, shape, "double complex" if parameter in spelled else "double")
+        for parameter, shape in names.parameters.items()
+    ]
     results = names.new("results")
     written = write(program, LANGUAGE, names, short=short)
     read = names.read_by(program)
     body = [f"(void){parameter};" for parameter in names.parameters if parameter not in read]
-    body += [f"const double {n} = {part};" for n, part in written.parts]
+    body += [f"const {number} {n} = {part};" for n, part in written.parts]
     if len(written.results) == 1:
-        kind, body = "double", [*body, f"return {written.result};"]
+        kind, body = number, [*body, f"return {written.result};"]
     else:
         kind, body = "void", [*body, *(f"{results}[{i}] = {text};" for i, text in enumerate(written.results))]
-        parameters.append(f"double {results}[{len(written.results)}]")
+        parameters.append(f"{number} {results}[{len(written.results)}]")
     lines = [
         f"/* {doc.replace('*/', '* /').replace('/*', '/ *')} */",
         f"{kind} {name}({', '.join(parameters) or 'void'})",
@@ -86,11 +98,12 @@ def c(program: Program, names: Names, *, name: str, doc: str, short: int) -> Cod
         *(f"    {line}" for line in body),
         "}",
     ]
-    return Code(["#include <math.h>"], "\n".join(lines))
+    # The functions of tgmath.h are those of complex numbers where an argument is one.
+    return Code(["#include <math.h>" if complex_names is None else "#include <tgmath.h>"], "\n".join(lines))
 
 
-def _parameter(name: str, shape: Shape) -> str:
-    return f"{'const ' if shape else ''}double {name}{''.join(f'[{size}]' for size in shape)}"
+def _parameter(name: str, shape: Shape, number: str) -> str:
+    return f"{'const ' if shape else ''}{number} {name}{''.join(f'[{size}]' for size in shape)}"
 
 
 def _spellings(name: str) -> Iterator[str]:
@@ -103,6 +116,9 @@ def _is_taken(name: str) -> bool:
 
 
 def _document(formulas: Formulas) -> Document:
+    if formulas.complex_names is not None:
+        # Stable spellings are those of real numbers.
+        return functions(formulas, partial(c, complex_names=formulas.complex_names), _NAMING)
     return functions(stable(formulas, LANGUAGE), c, _NAMING)
 
 
@@ -113,6 +129,7 @@ _SYNTAX = ScalarSyntax(partial(re.sub, r"isnan\((.*?)\)", r"\1 != \1"), "{} ? {}
 
 LANGUAGE = Language(
     name="c",
+    imaginary_unit="I",
     comment="//",
     functions={
         **operators("// % @ **"),

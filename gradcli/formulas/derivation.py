@@ -19,6 +19,7 @@ from gradcli.language.names import scope
 from gradcli.language.syntax import tree
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.conversions import cast
+from gradcli.primitives.entries.arithmetic import add, multiply
 from gradcli.primitives.entries.comparisons import isfinite
 from gradcli.program.execution_paths import ExecutionPath, join_paths, record_paths
 from gradcli.program.ir import Element, Key, Program, Variable, element_name
@@ -57,6 +58,11 @@ def derivation(
 def value_of(program: tree.Module, values: Mapping[str, Any]) -> Any:
     """Return the value of a program as a floating-point number."""
     value = evaluate(program, values, rewrite=False, rolling="never").value
+    if arrays.is_complex(constant(value)):
+        raise DifferentiationError(
+            "formulas have complex numbers in the form a + 1j*b",
+            hint="write a + 1j*b for complex(a, b), and gradcli eval for derivatives at a point",
+        )
     return value if arrays.is_floating(constant(value)) else cast(value, "float64")
 
 
@@ -105,6 +111,9 @@ class _DerivativeRecorder:
         given = {*bindings, *wrt}
         reads = [n for n, r in scope.free_names(program).items() if n in given or not _has_value(n, r)]
         self.names = [n for n in reads if n not in self.fixed]
+        if scope.has_imaginary_literals(program) or any(map(arrays.is_complex, bindings.values())):
+            # First, so that it is the first factor of products.
+            self.names.insert(0, scope.IMAGINARY_UNIT)
         self.places = {n: i for i, n in enumerate(self.names)}
         self.shapes = {n: arrays.shape(bindings[n]) for n in self.names if n in bindings}
         # A target of a gradient within the program must stay whole.
@@ -114,6 +123,7 @@ class _DerivativeRecorder:
             n
             for n in self.names
             if indexes
+            and n != scope.IMAGINARY_UNIT
             and n not in targets
             and n not in whole
             and (n not in self.shapes or (n in self.by and self.shapes[n]))
@@ -189,7 +199,13 @@ class _DerivativeRecorder:
             raise
 
     def _point(self, scale: float) -> dict[str, Any]:
-        return {n: self.bindings[n] if n in self.bindings else example((), i, scale) for i, n in enumerate(self.names)}
+        return {n: self._example(n, i, scale) for i, n in enumerate(self.names)}
+
+    def _example(self, name: str, i: int, scale: float) -> Any:
+        given = self.bindings.get(name)
+        # The formula for a complex number is recorded at a real one.
+        real = given is not None and not arrays.is_complex(given)
+        return given if real else example(self.shapes.get(name, ()), i, scale)
 
     # --- recording one execution path
 
@@ -204,7 +220,10 @@ class _DerivativeRecorder:
             n: ElementwiseInput(n, self.shapes.get(n), read) if n in self.in_parts else self._leaf(n, n, recorded)
             for n, recorded in given.items()
         }
-        value = value_of(self.program, {**values, **self.fixed})
+        fixed = {
+            n: _with_unit(v, values[scope.IMAGINARY_UNIT]) if arrays.is_complex(v) else v for n, v in self.fixed.items()
+        }
+        value = value_of(self.program, {**values, **fixed})
         if arrays.shape(value):
             raise DifferentiationError(
                 f"a formula is the derivative of a scalar, and the value has shape {list(arrays.shape(value))}",
@@ -271,6 +290,11 @@ class _DerivativeRecorder:
         shape = self.shapes.get(name)
         keys = itertools.product(*map(range, shape)) if shape else sorted(self.read[name])
         return [element_name(name, key) for key in keys]
+
+
+def _with_unit(number: complex, unit: Any) -> Any:
+    """A complex number in terms of the imaginary unit."""
+    return add(number.real, multiply(number.imag, unit))
 
 
 def _has_value(name: str, read: scope.Read) -> bool:

@@ -20,12 +20,14 @@ SHORT = 40
 class Formulas(NamedTuple):
     """The source text of an expression, its value as it stands, and its simplified derivatives by the comma-separated
     names that they are taken by; each is a program with one output. `squares` says whether the value itself contains
-    sums of squares that can overflow, as sqrt(x**2 + y**2) does and hypot(x, y) does not."""
+    sums of squares that can overflow, as sqrt(x**2 + y**2) does and hypot(x, y) does not. `complex_names` are the names of
+    complex numbers, None where all numbers are real."""
 
     source: str
     value: Program
     derivatives: Mapping[str, Program]
     squares: bool = False
+    complex_names: frozenset[str] | None = None
 
 
 class Document(NamedTuple):

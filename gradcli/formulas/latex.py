@@ -239,6 +239,7 @@ def _partial(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
 
 LANGUAGE: Language = Language(
     name="latex",
+    imaginary_unit="\\mathrm{i}",
     comment="%",
     functions={
         **operators("* / // % @ **", form=_operator, less_equal=r"\le", greater_equal=r"\ge", equal="=", not_equal=r"\ne"),

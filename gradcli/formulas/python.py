@@ -63,24 +63,26 @@ from gradcli.program.ir import Equation, Program
 _IMPORTS = {"np": "import numpy as np", "special": "from scipy import special"}
 
 
-def python(program: Program, names: Names, *, name: str, doc: str, short: int) -> Code:
+def python(
+    program: Program, names: Names, *, name: str, doc: str, short: int, converted: str = "np.float64({0})"
+) -> Code:
     """A program as a function of its inputs, with the imports that it needs; with several outputs it returns a
-    tuple."""
+    tuple. `converted` is how a number that is an input becomes one of NumPy."""
     written = write(program, LANGUAGE, names, short=short)
     parameters = ", ".join(names.parameters)
     doc = doc.replace("\\", "\\\\").replace('"""', "'''")
     lines = [*(f"{n} = {part}" for n, part in written.parts), f"return {', '.join(written.results)}"]
-    body = [f'"""{doc}"""', *_converted(names.read_by(program), names, lines), *lines]
+    body = [f'"""{doc}"""', *_converted(names.read_by(program), names, lines, converted), *lines]
     code = "\n".join([f"def {name}({parameters}):", *(f"    {line}" for line in body)])
     return Code([line for module, line in _IMPORTS.items() if f"{module}." in code], code)
 
 
-def _converted(read: Sequence[str], names: Names, lines: Sequence[str]) -> Iterator[str]:
+def _converted(read: Sequence[str], names: Names, lines: Sequence[str], number: str) -> Iterator[str]:
     """The line that converts the inputs to NumPy values, where operators need it: Python's numbers raise for 1/0 and
     1e200**2, and nested lists lack `A[0, 1]`."""
     if read and any(operator in line for line in lines for operator in ("/", "%", "**", "[")):
         shapes = names.parameters
-        values = (f"np.asarray({name}, float)" if shapes[name] else f"np.float64({name})" for name in read)
+        values = (f"np.asarray({name}, float)" if shapes[name] else number.format(name) for name in read)
         yield f"{', '.join(read)} = {', '.join(values)}"
 
 
@@ -239,7 +241,14 @@ def _others(primitive: Primitive) -> Spelling | None:
     return None if spelling is None else _with_floats(spelling)
 
 
+# A number of NumPy, real or complex.
+_OF_EITHER_KIND = "np.asarray({0}, np.result_type({0}, float))[()]"
+
+
 def _document(formulas: Formulas) -> Document:
+    if formulas.complex_names is not None:
+        # Stable spellings are those of real numbers.
+        return functions(formulas, partial(python, converted=_OF_EITHER_KIND), _NAMING)
     return functions(stable(formulas, LANGUAGE), python, _NAMING)
 
 
@@ -249,6 +258,7 @@ _NAMING = Naming(lambda name: with_underscores(name, _is_taken))
 
 LANGUAGE = Language(
     name="python",
+    imaginary_unit="1j",
     functions={
         **{name: _with_floats(spelling) for name, spelling in _CALLS.items()},
         **operators(form=_operator),

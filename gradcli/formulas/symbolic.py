@@ -18,6 +18,7 @@ from gradcli.formulas.root_sum_squares import has_squares
 from gradcli.formulas.text_writer import Language
 from gradcli.kinds.jets import check_order
 from gradcli.language.interpreter.mutable_references import ElementwiseInput
+from gradcli.language.names.scope import IMAGINARY_UNIT
 from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree
 from gradcli.primitives import table
@@ -75,7 +76,29 @@ def derivatives_as_formulas(
                 formulas = _simplified(programs, shorten)
     if not formulas:
         raise UsageError(f"there is nothing to differentiate by: {' and '.join(map(repr, wrt))} has no elements")
+    if any(v.name == IMAGINARY_UNIT for v in programs[()].inputs):
+        with locating(program.source, program.body[-1].span):
+            return _in_complex(program, bindings, wrt, order, programs[()], formulas)
     return Formulas(program.source, programs[()], formulas, squares)
+
+
+def _in_complex(
+    program: tree.Module,
+    bindings: Mapping[str, Any],
+    wrt: Sequence[str],
+    order: int,
+    value: Program,
+    formulas: Mapping[str, Program],
+) -> Formulas:
+    """Formulas with the number 1j in place of the input that stands for it, after they are compared with the program."""
+    # Loaded on demand: few formulas have complex numbers.
+    from gradcli.formulas import imaginary_unit
+
+    complex_names = frozenset(name for name, v in bindings.items() if arrays.is_complex(v))
+    imaginary_unit.check_analytic(value, complex_names)
+    imaginary_unit.check_at_points(program, bindings, {"": value, **formulas}, wrt, order)
+    written = {key: imaginary_unit.with_unit(formula) for key, formula in formulas.items()}
+    return Formulas(program.source, imaginary_unit.with_unit(value), written, complex_names=complex_names)
 
 
 def parsed_formula(text: str, like: Program) -> Program:
@@ -111,8 +134,8 @@ def _simplified(programs: Mapping[By, Program], shorten: _Shorten) -> Mapping[st
 
 def _decimals(program: tree.Module, bindings: Mapping[str, Any]) -> Collection[float]:
     """Return the non-integer literals of a program and of the values of its names."""
-    numbers = [node.value for node in tree.all_nodes(program) if isinstance(node, tree.Number)]
-    numbers += [float(v) for v in bindings.values() if not arrays.shape(v)]
+    numbers = [n.value for n in tree.all_nodes(program) if isinstance(n, (tree.Number, tree.Imaginary))]
+    numbers += [part for v in bindings.values() if not arrays.shape(v) for part in (float(v.real), float(v.imag))]
     return {n for n in numbers if math.isfinite(n) and not float(n).is_integer()}
 
 

@@ -348,6 +348,7 @@ def _document(formulas: Formulas) -> Document:
 
 LANGUAGE: Language = Language(
     name="text",
+    imaginary_unit="1j",
     functions={
         **operators(form=_beside_lists),
         "negative": negated,

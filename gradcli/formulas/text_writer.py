@@ -69,7 +69,7 @@ class Language(NamedTuple):
     `functions` has the spellings by the name of the primitive, `with_parts` those that name a part, and `others` finds
     those of all other primitives; `document` writes derivatives. `parts` says whether parts of a program can be named,
     `tensors` whether there are tensors; `truths` is None where truth values are numbers; `comment` begins a comment
-    line."""
+    line; `imaginary_unit` is the text of 1j, None where there are no complex numbers."""
 
     name: str
     functions: Mapping[str, Spelling]
@@ -83,6 +83,7 @@ class Language(NamedTuple):
     truths: BooleanConversion | None = None
     tensors: bool = True
     comment: str = "#"
+    imaginary_unit: str | None = None
 
     def spelling(self, primitive: Primitive) -> Spelling | None:
         """The spelling of a primitive, if it has one without named parts."""
@@ -185,7 +186,16 @@ class _TextWriter:
     def _atom(self, atom: Atom) -> Fragment:
         if isinstance(atom, Variable):
             return self.pieces[atom]
+        if arrays.is_complex(atom):
+            return self._imaginary_unit()
         return self.language.array(atom) if arrays.shape(atom) else self.language.number(atom)
+
+    def _imaginary_unit(self) -> Fragment:
+        if self.language.imaginary_unit is None:
+            raise DifferentiationError(
+                f"complex numbers cannot be written as {self.language.name}", hint="--to text, latex, python or c can"
+            )
+        return Fragment(self.language.imaginary_unit)
 
     def _spelled(self, equation: Equation, operands: Sequence[Fragment]) -> Fragment:
         name, spelling = equation.primitive.name, self.language.spelling(equation.primitive)

@@ -308,7 +308,8 @@ def _nonfinite_warnings(program: tree.Module, formulas: Formulas) -> Iterator[Wa
         return
     for by, derivative in formulas.derivatives.items():
         atoms = [*derivative.outputs, *(a for e in derivative.equations for a in e.inputs)]
-        numbers = [float(a) for a in atoms if not isinstance(a, Variable) and not arrays.shape(a)]
+        plain = [a for a in atoms if not isinstance(a, (Variable, complex)) and not arrays.shape(a)]
+        numbers = [*map(float, plain)]
         found = next((n for n in numbers if not math.isfinite(n)), None)
         if found is not None:
             what = "infinite" if math.isinf(found) else "nan"

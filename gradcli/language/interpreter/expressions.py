@@ -23,7 +23,7 @@ from gradcli.language.interpreter.machine import Evaluator, Scope, ScopedNode, T
 from gradcli.language.interpreter.mutable_references import ElementwiseInput, MutableReference, is_basic
 from gradcli.language.interpreter.statements import bind, evaluate_index, loop_values
 from gradcli.language.interpreter.values import Value, as_bool, as_tensor_or_number, select_result
-from gradcli.language.names.scope import unknown_name
+from gradcli.language.names.scope import IMAGINARY_UNIT, unknown_name
 from gradcli.language.operations import ATTRIBUTES, BINARY, COMPARE, EXACT_INTEGERS, TRUTH
 from gradcli.language.stable.removable import ExpressionWithLimit, RemovableSingularity, RemovableSingularityOverBalls
 from gradcli.language.stable.stable_expressions import RewrittenExpression, StableExpression
@@ -494,6 +494,8 @@ def _number(machine: Evaluator, node: Any, _scope: Scope) -> Value:
 def _imaginary(machine: Evaluator, node: Any, scope: Scope) -> Value:
     if machine.find("j", scope) is not None:
         raise _either_product(node, f"{node.text}*j", f"{node.text}*1j")
+    if IMAGINARY_UNIT in machine.names:
+        return arithmetic.multiply(node.value, machine.names[IMAGINARY_UNIT])
     return complex(0.0, node.value)
 
 
@@ -504,7 +506,7 @@ def _imaginary_unit(machine: Evaluator, node: Any, scope: Scope) -> Value:
     power, number = _POWER.match(source, node.span.end), _BEFORE.search(source, 0, node.span.start)
     if power is not None and number is not None and number[0] != "1":
         raise _either_product(node, f"{number[0]}*(1i{power[0]})", f"({number[0]}i){power[0]}")
-    return 1j
+    return machine.names.get(IMAGINARY_UNIT, 1j)
 
 
 # The number before `i` in `2i`, and the exponent behind it.

@@ -317,6 +317,8 @@ def differentiates(program: tree.Module) -> bool:
     return any(name in takes for name in mentioned_names(tree.all_nodes(program)))
 
 
+# The input that formulas have in place of the imaginary unit: no name of the language, so that nothing else is called so.
+IMAGINARY_UNIT = "1j"
 # Functions that give complex numbers for real ones, and parts of the names of others: `rfft2`, `linalg.eigvals`.
 _COMPLEX = frozenset("complex polar view_as_complex complex64 complex128 roots sqrtm logm schur hilbert".split())  # noqa: SIM905
 _COMPLEX_PARTS = ("fft", "eig")
@@ -329,6 +331,11 @@ def makes_complex(program: tree.Module) -> bool:
         or (isinstance(node, tree.Call) and (node.name in _COMPLEX or any(p in node.name for p in _COMPLEX_PARTS)))
         for node in tree.all_nodes(program)
     )
+
+
+def has_imaginary_literals(program: tree.Module) -> bool:
+    """Whether a program has numbers such as `2j`, and `2i` where `i` may have no value."""
+    return any(isinstance(node, (tree.Imaginary, tree.ImaginaryUnit)) for node in tree.all_nodes(program))
 
 
 def calls_functionals(program: tree.Module) -> bool:

@@ -1,0 +1,145 @@
+"""Formulas with complex numbers.
+
+While derivatives are recorded and simplified, the imaginary unit is an input, of which the algebra knows that its square
+is -1: the rules of analytic functions hold for it as for any number. The formulas are then compared with derivatives of
+the program at several points, because simplification knows rules that hold for real numbers alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.autograd.modes import enable_grad
+from gradcli.autograd.tensor import Tensor
+from gradcli.calculus.complex_derivatives import check_holomorphic, complex_derivatives, higher_complex_derivatives
+from gradcli.calculus.derivatives import gradients
+from gradcli.calculus.higher_orders import derivatives
+from gradcli.errors import DifferentiationError, GradcliError
+from gradcli.language.interpreter.run import evaluate
+from gradcli.language.names.scope import IMAGINARY_UNIT
+from gradcli.language.syntax import tree
+from gradcli.primitives.bind import bind, concrete
+from gradcli.program.ir import Element, Program, Variable
+
+# Scales of the points at which formulas are compared with the program, irregular and of both signs; and the factor of
+# complex inputs.
+_SCALES = (0.61, -1.37, 2.93, -7.19, 12.31)
+_STEP, _DIRECTION = 0.173, 1.0 + 0.63j
+# Relative difference that rounding may cause.
+_TOLERANCE = 1e-8
+
+
+def with_unit(program: Program) -> Program:
+    """A program with the number 1j in place of the input that stands for it."""
+    unit = next((v for v in program.inputs if v.name == IMAGINARY_UNIT), None)
+    if unit is None:
+        return program
+    equations = [e._replace(inputs=tuple(1j if a is unit else a for a in e.inputs)) for e in program.equations]
+    outputs = tuple(1j if a is unit else a for a in program.outputs)
+    inputs = tuple(v for v in program.inputs if v is not unit)
+    return program._replace(inputs=inputs, equations=tuple(equations), outputs=outputs)
+
+
+def check_analytic(value: Program, complex_names: Collection[str]) -> None:
+    """Raise DifferentiationError where an operation on complex numbers is not analytic, or takes elements."""
+    dependent: set[Variable] = {v for v in value.inputs if v.name == IMAGINARY_UNIT or v.name in complex_names}
+    if any(isinstance(v, Element) or v.shape for v in value.inputs):
+        raise DifferentiationError(
+            "formulas with complex numbers are those of numbers, and this is one of tensors",
+            hint="gradcli eval computes the derivatives at a point",
+        )
+    for equation in value.equations:
+        if any(isinstance(a, Variable) and a in dependent for a in equation.inputs):
+            if equation.primitive.numbers != "analytic":
+                raise DifferentiationError(
+                    f"there is no formula for the derivative of '{equation.primitive.called}' of complex numbers",
+                    hint="gradcli eval computes it at a point",
+                )
+            dependent.add(equation.output)
+
+
+def check_at_points(
+    program: tree.Module,
+    bindings: Mapping[str, Any],
+    programs: Mapping[str, Program],
+    names: Sequence[str],
+    order: int,
+) -> None:
+    """Compare programs, by the names that they are the derivatives by ("" for the value), with the derivatives of the
+    program at several points. Raises DifferentiationError where they differ, and where there is no point to compare
+    at."""
+    compared = 0
+    read = [v.name or "" for v in next(iter(programs.values())).inputs if v.name != IMAGINARY_UNIT]
+    for scale in _SCALES:
+        point = {name: bindings[name] for name in bindings if name not in names}
+        point |= {name: _at(scale, i, bindings.get(name)) for i, name in enumerate(read) if name not in point}
+        with arrays.quiet():
+            try:
+                known = _derivatives(program, point, names, order)
+            except GradcliError:
+                if scale is _SCALES[-1] and not compared:
+                    raise
+                continue
+            for key, formula in programs.items():
+                wanted, found = known.get(key), _evaluated(with_unit(formula), point)
+                if wanted is None or not _is_finite(wanted) or not _is_finite(found):
+                    continue
+                compared += 1
+                if abs(found - wanted) > _TOLERANCE * max(abs(wanted), 1e-3):
+                    raise DifferentiationError(
+                        "there is no formula of these complex numbers that is known to hold everywhere",
+                        hint="gradcli eval computes the derivatives at a point",
+                    )
+    if not compared:
+        raise DifferentiationError(
+            "the formulas of these complex numbers cannot be compared with the program",
+            hint="gradcli eval computes the derivatives at a point",
+        )
+
+
+def _at(scale: float, i: int, given: Any) -> Any:
+    number = scale * (1.0 + _STEP * i)
+    return number * _DIRECTION if given is not None and arrays.is_complex(given) else number
+
+
+def _is_finite(number: Any) -> bool:
+    return math.isfinite(abs(number))
+
+
+def _derivatives(program: tree.Module, point: Mapping[str, Any], names: Sequence[str], order: int) -> Mapping[str, Any]:
+    """The value (by "") and the derivatives of `order` at a point."""
+
+    def function(given: Mapping[str, Any]) -> Any:
+        return evaluate(program, {**point, **given}, rewrite=False).value
+
+    with enable_grad():
+        leaves = {name: Tensor(point[name]).requires_grad_() for name in names if name in point}
+        value = function(leaves)
+        found: dict[str, Any] = {"": concrete(value)}
+        inputs = {name: point[name] for name in leaves}
+        if arrays.is_complex(value):
+            check_holomorphic(value, [*leaves.values()])
+            if order == 1:
+                found |= complex_derivatives(value, leaves, gradients)
+            else:
+                found |= higher_complex_derivatives(function, inputs, order)
+        elif order == 1:
+            found |= zip(leaves, gradients(value, [*leaves.values()]))
+        else:
+            found |= derivatives(function, inputs, order)[1]
+    return {key: 0.0 if d is None else concrete(d) for key, d in found.items()}
+
+
+def _evaluated(program: Program, point: Mapping[str, Any]) -> Any:
+    """The number that a program of numbers gives at a point."""
+    known: dict[Variable, Any] = {v: point[v.name or ""] for v in program.inputs}
+
+    def value(atom: Any) -> Any:
+        return known[atom] if isinstance(atom, Variable) else atom
+
+    for equation in program.equations:
+        known[equation.output] = bind(equation.primitive, [value(a) for a in equation.inputs], equation.params)
+    return value(program.outputs[0])
