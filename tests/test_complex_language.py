@@ -433,3 +433,18 @@ class TestPython:
         assert program(z=1 + 2j, x=2.0) == pytest.approx(-6 + 8j)
         found = program(z=np.array([1 + 2j, 1j], "complex64"), x=2.0)
         np.testing.assert_allclose(found, [-6 + 8j, -2])
+
+    def test_derivatives(self):
+        real = gradcli.compile("abs(z)**2*x")
+        value, gradient = real.value_and_grad({"z": 1 + 2j, "x": 2.0})
+        assert (value, gradient["z"], gradient["x"]) == pytest.approx((10, 4 + 8j, 5))
+        program = gradcli.compile("exp(1j*w)*z")
+        jacobian = program.jacobian({"w": 2.0, "z": 2j})
+        assert jacobian["z"] == pytest.approx(cmath.exp(2j))
+        assert jacobian["w"] == pytest.approx(-2 * cmath.exp(2j))
+        found = gradcli.compile("exp(1j*w)").derivatives({"w": 2.0}, 3)
+        assert found[3] == pytest.approx(-1j * cmath.exp(2j))
+        with pytest.raises(gradcli.errors.DifferentiationError, match="real scalar outputs"):
+            program.value_and_grad({"w": 2.0, "z": 2j})
+        with pytest.raises(gradcli.errors.DifferentiationError, match="holomorphic"):
+            gradcli.compile("conj(z)").jacobian({"z": 2j})

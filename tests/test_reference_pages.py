@@ -61,6 +61,7 @@ NAMED = (
     "center",
     "estimates",
     "monotonic",
+    "wirtinger",
     "ranges",
     "curves[].values",
     "formulas[].derivatives",

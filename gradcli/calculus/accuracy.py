@@ -222,6 +222,7 @@ def largest(derivative: Any) -> float:
         return abs(derivative) if math.isfinite(derivative) else 0.0
     number = arrays.on_host(derivative)
     if not arrays.shape(number):
-        return abs(float(number)) if math.isfinite(number) else 0.0
+        size = float(abs(number))
+        return size if math.isfinite(size) else 0.0
     xp = arrays.numpy_namespace()
     return float(xp.max(xp.where(xp.isfinite(number), xp.abs(number), 0.0), initial=0.0))

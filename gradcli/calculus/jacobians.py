@@ -26,8 +26,11 @@ def jacobians_by_either_mode(function: Function, leaves: Mapping[str, Tensor], v
     leaf.
 
     Leaves with fewer elements than the value take forward mode, by Taylor series of order 1, where the function is
-    smooth and the result finite. At kinks the conventions of reverse mode apply.
+    smooth and the result finite. At kinks the conventions of reverse mode apply. Raises DifferentiationError for a
+    complex value that is not known to be holomorphic in complex leaves.
     """
+    if arrays.is_complex(value):
+        return _of_complex(value, leaves)
     size = arrays.size(value)
     # By a complex leaf, forward mode would take two directions for each element.
     fewer = [name for name, leaf in leaves.items() if 0 < leaf.size < size and not arrays.is_complex(leaf.inner)]
@@ -45,6 +48,14 @@ def jacobians_by_either_mode(function: Function, leaves: Mapping[str, Tensor], v
     others = {name: leaf for name, leaf in leaves.items() if name not in found}
     found |= zip(others, jacobians(value, list(others.values())))
     return {name: found[name] for name in leaves}
+
+
+def _of_complex(value: Any, leaves: Mapping[str, Tensor]) -> dict[str, Any]:
+    # Loaded on demand: few programs have complex numbers.
+    from gradcli.calculus.complex_derivatives import check_holomorphic, complex_derivatives
+
+    check_holomorphic(value, [*leaves.values()])
+    return complex_derivatives(value, leaves, jacobians)
 
 
 def _is_smooth(value: Any) -> bool:

@@ -148,6 +148,8 @@ def _derived(options: DiffOptions, every: inputs.Sources, formula: LabelledFormu
     ]
     language = languages.find(options.to, options.dialect)
     formulas = derivatives_as_formulas(program, bindings, wrt, options.order, language=language)
+    if options.simplify and formulas.complex_names is not None:
+        raise UsageError("--simplify is for formulas of real numbers", hint="leave out --simplify")
     simplified = _by_sympy(formulas) if options.simplify else None
     document = languages.document(options.to, simplified or formulas, options.dialect)
     warnings += [*_nonfinite_warnings(program, formulas), *_equality_warnings(program, formulas)]
