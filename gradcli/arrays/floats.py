@@ -144,6 +144,19 @@ def complex_from_parts(real: float, imag: float) -> complex:
     return complex(real, imag)
 
 
+def conj(x: float) -> float:
+    """The number itself: a Taylor coefficient of a complex number may be real, as are those of `real` and `imag`."""
+    return x
+
+
+def real(x: float) -> float:
+    return x
+
+
+def imag(_x: float) -> float:
+    return 0.0
+
+
 def floor_divide(x: float, y: float) -> float:
     return divide(x, y) if y == 0 else float(x // y)
 
