@@ -247,7 +247,7 @@ class TestForms:
     def test_arrow(self, run, name):
         polars.DataFrame({"x": [1, None, 3], "s": ["a", "b", "c"]}).write_ipc(name)
         assert values(run, f"a=@{name}:x") == [[1, "NaN", 3]]
-        assert "column 's' holds String, not real numbers" in refused(run, f"a=@{name}:s")["message"]
+        assert "column 's' holds String, not numbers" in refused(run, f"a=@{name}:s")["message"]
         Path(name).write_bytes(b"ARROW1 and more")
         assert "it is damaged" in refused(run, f"a=@{name}:s")["message"]
 
