@@ -149,7 +149,7 @@ def _total(term: Any) -> float:
     if type(term) is float:
         return term if math.isfinite(term) else 0.0
     xp = arrays.numpy_namespace()
-    return float(xp.sum(xp.where(xp.isfinite(term), term, 0.0)))
+    return float(xp.sum(xp.where(xp.isfinite(term), xp.real(term), 0.0)))
 
 
 def _rounded_off(
@@ -164,7 +164,8 @@ def _rounded_off(
     if is_first_power(primitive, params):
         return None, True
     exactly = _square_error if primitive is whole_power and params["n"] == 2.0 else _EXACT_ERRORS.get(primitive)
-    if exactly is not None:
+    # The parts of complex products and quotients are sums of several roundings: they have the bound of a function.
+    if exactly is not None and not any(map(arrays.is_complex, (result, *operands))):
         found = exactly(*map(_wide, (result, *operands)))
         # Splitting may overflow for large numbers; the bound of half an ulp remains.
         return (found, True) if _is_finite(found) else (unit * abs(result), False)

@@ -97,7 +97,7 @@ def _real(x: Any) -> Any:
 
 
 def _diagonal(x: Any) -> Any:
-    return sum_(identity_matrix(x) * x, -1)
+    return sum_(multiply(identity_matrix(x), x), -1)
 
 
 def phase_tolerance(g: Any, vectors: Any, keepdims: bool = False) -> Any:
@@ -292,7 +292,7 @@ def _orthonormal_rule(g: Any, y: Any, x: Any) -> Any:
     m = -matmul(adjoint(g), conjugated(y))
     below = tril(m, -1)
     # The diagonal of R is real.
-    diagonal = identity_matrix(m) * real(m) if arrays.is_complex(m) else None
+    diagonal = multiply(identity_matrix(m), real(m)) if arrays.is_complex(m) else None
     mirrored = tril(m) + matrix_transpose(below) if diagonal is None else below + adjoint(below) + diagonal
     return matrix_transpose(solve(r, matrix_transpose(g + matmul(conjugated(y), mirrored))))
 
@@ -306,7 +306,7 @@ def _orthonormal_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
     lower = tril(within, -1)
     skew = lower - adjoint(lower)
     if arrays.is_complex(within):
-        skew = skew + 1j * (identity_matrix(within) * imag(within))
+        skew = skew + multiply(identity_matrix(within), imag(within)) * 1j
     yield from integrate_coefficients(y, b + matmul(y, skew - within))
 
 
