@@ -196,3 +196,15 @@ def test_a_program(run):
 
 def test_equal_eigenvalues_have_a_warning(run):
     assert "'eigvals' is not differentiable here" in run("eval", "sum(abs(eigvals(A)))", "A=[[2,0],[0,2]]").err
+
+
+def test_losses_and_covariances_are_of_moduli():
+    a, b = random(3, 4), random(3, 4)
+    size = np.abs(a - b)
+    assert float(gradcli.mse_loss(tensor(a), tensor(b))) == pytest.approx((size**2).mean())
+    huber = np.where(size < 1, size**2 / 2, size - 0.5).mean()
+    assert float(gradcli.smooth_l1_loss(tensor(a), tensor(b))) == pytest.approx(huber)
+    assert float(gradcli.huber_loss(tensor(a), tensor(b))) == pytest.approx(huber)
+    np.testing.assert_allclose(gradcli.cov(tensor(a)), np.cov(a))
+    np.testing.assert_allclose(gradcli.corrcoef(tensor(a)), np.corrcoef(a))
+    check_gradients(lambda z: gradcli.mse_loss(z, tensor(b)) + curved(gradcli.cov(z)), a, 3e-5)

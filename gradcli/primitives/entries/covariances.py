@@ -10,7 +10,7 @@ from gradcli.errors import ShapeError
 from gradcli.primitives.axes import boolean, one_number_or_tensor
 from gradcli.primitives.bind import Kind, constant
 from gradcli.primitives.conversions import reshape
-from gradcli.primitives.entries.arithmetic import divide, multiply, subtract
+from gradcli.primitives.entries.arithmetic import absolute, divide, multiply, subtract
 from gradcli.primitives.entries.comparisons import clip, greater, maximum, where
 from gradcli.primitives.entries.indexing import diag
 from gradcli.primitives.entries.linear import matmul
@@ -58,6 +58,11 @@ def _cov(
     unit = 1.0 if aweights is None else divide(sum_(multiply(weights, aweights)), total)
     freedom = subtract(total, multiply(correction, unit))
     freedom = maximum(freedom, 0.0) if isinstance(freedom, Kind) else max(float(freedom), 0.0)
+    if arrays.is_complex(weighted):
+        # Imported here, because only programs with complex numbers need it.
+        from gradcli.primitives.entries.complex_numbers import conj
+
+        weighted = conj(weighted)
     return squeeze(divide(matmul(deviation, matrix_transpose(weighted)), freedom))
 
 
@@ -76,9 +81,10 @@ def _corrcoef(x: Any, y: Any = None, rowvar: Any = True) -> Any:
     covariances = _cov(x, y, rowvar)
     if not arrays.shape(covariances):
         return divide(covariances, covariances)
-    deviations = sqrt(diag(covariances))
+    variances = diag(covariances)
+    deviations = sqrt(absolute(variances) if arrays.is_complex(variances) else variances)
     found = divide(divide(covariances, reshape(deviations, (-1, 1))), deviations)
-    if is_exact():
+    if is_exact() or arrays.is_complex(found):
         return found
     # Values outside [-1, 1] are due to rounding.
     beyond = greater(multiply(constant(found), constant(found)), 1.0)

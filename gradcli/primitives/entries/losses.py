@@ -28,6 +28,7 @@ from gradcli.primitives.entries.powers import square
 from gradcli.primitives.entries.reductions import mean, sum_
 from gradcli.primitives.entries.scans import log_softmax
 from gradcli.primitives.entries.shape import expand_dims, moveaxis, squeeze
+from gradcli.primitives.entries.statistics import squared_modulus
 from gradcli.primitives.operation import Composite
 
 SUBJECT = "losses"
@@ -60,7 +61,7 @@ def _loss(name: str, doc: str, of_elements: Any, **known: Any) -> Composite:
 
 
 mse_loss = _loss(
-    "mse_loss", "mean of (input - target)**2", square,
+    "mse_loss", "mean of (input - target)**2, of abs(input - target)**2 where they are complex", squared_modulus,
     node_name="MseLossBackward0",
     derivative="2*g*(input - target)/n, its negative",
     edges=(_SUM_OR_MEAN,),
@@ -80,7 +81,7 @@ def _smooth_l1(difference: Any, beta: Any = 1.0) -> Any:
     size = absolute(difference)
     if type(beta) in arrays.PYTHON_NUMBERS and beta == 0:
         return size
-    inside = divide(multiply(0.5, square(difference)), beta)
+    inside = divide(multiply(0.5, squared_modulus(difference)), beta)
     return where(less(size, beta), inside, subtract(size, multiply(0.5, beta)))
 
 
@@ -98,7 +99,7 @@ smooth_l1_loss = _loss(
 def _huber(difference: Any, delta: Any = 1.0) -> Any:
     size = absolute(difference)
     outside = multiply(delta, subtract(size, multiply(0.5, delta)))
-    return where(less(size, delta), multiply(0.5, square(difference)), outside)
+    return where(less(size, delta), multiply(0.5, squared_modulus(difference)), outside)
 
 
 huber_loss = _loss(

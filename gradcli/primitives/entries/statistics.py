@@ -61,7 +61,8 @@ _VECTOR = [1.0, 2.5, -3.0]
 _MATRIX = [[1.0, 2.0, 3.5], [4.0, 5.5, 6.0]]
 
 
-def _squared_modulus(x: Any) -> Any:
+def squared_modulus(x: Any) -> Any:
+    """abs(x)**2, by operations that are differentiable at 0."""
     if not arrays.is_complex(x):
         return square(x)
     return add(square(real_part(x)), square(imaginary_part(x)))
@@ -74,7 +75,7 @@ def _var(x: Any, axis: Any = None, keepdims: Any = False, correction: Any = 0) -
     correction = one_number_or_tensor(correction, "a correction")
     freedom = subtract(float(count_along(sizes, axes)), correction)
     freedom = maximum(freedom, 0.0) if isinstance(correction, Kind) else max(freedom, 0.0)
-    return divide(sum_(_squared_modulus(deviation), axes, keepdims), freedom)
+    return divide(sum_(squared_modulus(deviation), axes, keepdims), freedom)
 
 
 var = Composite(
@@ -189,7 +190,7 @@ def _norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: Any = False) -> Any:
         return sum_(absolute(x), axes, keepdims)
     scaled, scale = _scaled(x, axes, keepdims, finite_scale(x, axes))
     if order == 2:
-        return multiply(scale, flat_sqrt(sum_(_squared_modulus(scaled), axes, keepdims)))
+        return multiply(scale, flat_sqrt(sum_(squared_modulus(scaled), axes, keepdims)))
     magnitudes = scaled if order % 2 == 0 and not arrays.is_complex(x) else absolute(scaled)
     return multiply(scale, flat_root(sum_(power(magnitudes, order), axes, keepdims), order))
 
