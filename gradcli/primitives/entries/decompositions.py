@@ -409,7 +409,8 @@ def _rest(g: Any, projected: Any, rank: Any, full: int) -> Any:
 
 
 def _pseudo_inverse_rule(g: Any, y: Any, x: Any) -> Any:
-    gt, yt, yh = matrix_transpose(g), matrix_transpose(y), adjoint(y)
+    gt, yt = matrix_transpose(g), matrix_transpose(y)
+    yh = conjugated(yt)
     rank = _real(sum_(constant(x) * matrix_transpose(constant(y)), (-2, -1), True))
     outside = _rest(gt, matmul(x, matmul(y, gt)), rank, arrays.shape(x)[-2])
     inside = _rest(gt, matmul(matmul(gt, y), x), rank, arrays.shape(x)[-1])
