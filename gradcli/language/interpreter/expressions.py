@@ -503,15 +503,18 @@ def _imaginary_unit(machine: Evaluator, node: Any, scope: Scope) -> Value:
     if machine.find(node.id, scope) is not None or machine.assigns(node.id):
         return machine.lookup(node, scope)
     source = machine.program.source
-    power, number = _POWER.match(source, node.span.end), _BEFORE.search(source, 0, node.span.start)
+    power, number = (
+        re.compile(_POWER).match(source, node.span.end),
+        re.compile(_BEFORE).search(source, 0, node.span.start),
+    )
     if power is not None and number is not None and number[0] != "1":
         raise _either_product(node, f"{number[0]}*(1i{power[0]})", f"({number[0]}i){power[0]}")
     return machine.names.get(IMAGINARY_UNIT, 1j)
 
 
-# The number before `i` in `2i`, and the exponent behind it.
-_BEFORE = re.compile(r"[\w.]*\Z")
-_POWER = re.compile(r"\s*(?:[⁺⁻]?[⁰¹²³⁴-⁹]+|(?:\^|\*\*)\s*[-+]?\s*(?:[\w.]+|\([^()]*\)))")
+# The number before `i` in `2i`, and the exponent behind it; compiled where they are needed.
+_BEFORE = r"[\w.]*\Z"
+_POWER = r"\s*(?:[⁺⁻]?[⁰¹²³⁴-⁹]+|(?:\^|\*\*)\s*[-+]?\s*(?:[\w.]+|\([^()]*\)))"
 
 
 def _either_product(node: tree.Expression, one: str, other: str) -> ProgramSyntaxError:

@@ -312,13 +312,11 @@ def attribute(value: tree.Expression, _: Token, name: Token) -> tree.Attribute:
 # Atoms
 
 
-def number(token: Token) -> tree.Number:
-    return tree.Number(place(token), float(token.value), token.value)
-
-
-def imaginary(token: Token) -> tree.Imaginary:
-    text = token.value[:-1]
-    return tree.Imaginary(place(token), float(text), text)
+def number(token: Token) -> tree.Number | tree.Imaginary:
+    text = token.value
+    if text[-1] in "jJ":
+        return tree.Imaginary(place(token), float(text[:-1]), text[:-1])
+    return tree.Number(place(token), float(text), text)
 
 
 def string(token: Token) -> tree.String:

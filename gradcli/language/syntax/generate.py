@@ -113,10 +113,9 @@ def _lexicon(terminals: list[Any], ignored: list[str]) -> tuple[str, dict[str, s
     `SINGLE` for any other character, valid or not. Ignored tokens have no group.
     """
     literals = {t.pattern.value: t.name for t in terminals if t.pattern.type == "str"}
-    # The first group that matches is taken, so that a terminal whose texts begin with those of another needs a priority.
     groups = [
         t.pattern.to_regexp() if t.name in ignored else f"(?P<{t.name}>{t.pattern.to_regexp()})"
-        for t in sorted(terminals, key=lambda t: -t.priority)
+        for t in terminals
         if t.pattern.type == "re"
     ]
     several = (text for text in literals if len(text) > 1 and not text.isidentifier())

@@ -266,10 +266,10 @@ def _laid_out(source: str, prepared: parse_tables.Tables, *, lines: bool) -> Ite
 _BEGINS_A_STATEMENT = {"SEPARATOR", "LBRACE", "RBRACE", "COLON"}
 _ENDS_A_STATEMENT = {"SEPARATOR", "RBRACE", ""}
 _BEGINS_AN_EXPRESSION = {
-    "NAME", "NUMBER", "IMAGINARY", "STRING", "LPAR", "LSQB", "PLUS", "MINUS", "TILDE", "NOT", "TRUE", "FALSE", "NONE",
+    "NAME", "NUMBER", "STRING", "LPAR", "LSQB", "PLUS", "MINUS", "TILDE", "NOT", "TRUE", "FALSE", "NONE",
     "LAMBDA",
 }  # fmt: skip
-_ENDS_AN_OPERAND = {"NAME", "NUMBER", "IMAGINARY", "STRING", "RPAR", "RSQB", "TRUE", "FALSE", "NONE"}
+_ENDS_AN_OPERAND = {"NAME", "NUMBER", "STRING", "RPAR", "RSQB", "TRUE", "FALSE", "NONE"}
 _AT_THE_BEGINNING = {
     "DEF": {"NAME"},
     "IMPORT": {"NAME"},
@@ -313,7 +313,6 @@ def _is_word(token: Token, before: str, following: str, statement: str) -> bool:
 
 # --- implicit products: inserts a token between a number and a directly following name, parenthesis or root
 
-_NUMBERS = {"NUMBER", "IMAGINARY"}
 _ROOTS = {"√", "∛"}
 # Notations of numbers in other languages, whose letters are no factor.
 _OTHER_NUMBER = r"0[xXoObB][0-9a-fA-F_]*|[\d._]+(?:[eE_]|_\w*)|\d*\.\d*[fF]|[\d.]+[dD]\d+"
@@ -332,7 +331,7 @@ def insert_implicit_products(raw: Iterator[Token], source: str) -> Iterator[Toke
     # The token before the operator.
     left: Token | None = None
     for token in raw:
-        if previous is not None and previous.type in _NUMBERS and previous.end_pos == token.start_pos:
+        if previous is not None and previous.type == "NUMBER" and previous.end_pos == token.start_pos:
             if token.value == "!=":
                 raise two_readings(_between(previous, token), f"{previous.value} != …", f"{previous.value}! == …")
             if _is_factor(previous, token, source):
@@ -342,7 +341,7 @@ def insert_implicit_products(raw: Iterator[Token], source: str) -> Iterator[Toke
         yield token
         if token.value in _BEFORE:
             left, operator = previous, token
-        elif token.type not in _NUMBERS and not (token.value in _SIGNS and operator is previous):
+        elif token.type != "NUMBER" and not (token.value in _SIGNS and operator is previous):
             operator = None
         previous = token
 
