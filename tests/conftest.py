@@ -33,16 +33,29 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of the cases of a test marked `one_in(n)`, run those whose checksum n divides; all if a test is named."""
+    """Of the cases of a test marked `one_in(n)`, run those whose checksum n divides; all if a test is named.
+
+    `one_in(n, backend="jax")` is of the cases on that backend alone.
+    """
     if config.getoption("--all", False) or any("::" in word for word in config.args):
         return
-    left_out = {item for item in items for mark in item.iter_markers("one_in") if _checksum(item) % mark.args[0]}
+    left_out = {
+        item
+        for item in items
+        for mark in item.iter_markers("one_in")
+        if _checksum(item) % mark.args[0] and mark.kwargs.get("backend") in (None, _backend(item))
+    }
     config.hook.pytest_deselected(items=[item for item in items if item in left_out])
     items[:] = [item for item in items if item not in left_out]
 
 
 def _checksum(item: pytest.Item) -> int:
     return zlib.crc32(item.name.encode())
+
+
+def _backend(item: pytest.Item) -> str | None:
+    callspec = getattr(item, "callspec", None)
+    return None if callspec is None else callspec.params.get("xp", callspec.params.get("backend"))
 
 
 def pytest_collection_finish() -> None:

@@ -127,6 +127,8 @@ def assert_alike(primitive: Primitive, xp: Any, operands: Sequence[Any], params:
         np.testing.assert_array_equal(np.signbit(found[zeros]), np.signbit(expected[zeros]))
 
 
+# JAX compiles each operation for each shape, which takes nearly all the time of these tests.
+@pytest.mark.one_in(3, backend="jax")
 @pytest.mark.parametrize("primitive", ELEMENTWISE, ids=lambda p: p.name)
 def test_the_edges_are_those_of_numpy(primitive: Primitive, xp: Any) -> None:
     operands = operands_of(primitive)
@@ -152,6 +154,7 @@ def unless_lacking(test: Any) -> Any:
     return run
 
 
+@pytest.mark.one_in(4, backend="jax")
 @pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.one_in(3))])
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
 @unless_lacking
