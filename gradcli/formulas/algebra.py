@@ -7,7 +7,7 @@ The identities hold for real numbers where the functions are smooth: `x/x` is 1,
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -29,6 +29,7 @@ Unit = tuple["Formula", "Formula"]
 _PART = 16
 # A formula may use at most 1/_SHARE of the steps that are left in the run.
 _SHARE = 4
+_ZERO, _ONE = Fraction(0), Fraction(1)
 
 
 class TooLongError(Exception):
@@ -97,6 +98,8 @@ class Algebra:
         self._left = None if budget is None else budget.eighths // _SHARE
         self._share = self._left or 0
         self._known: dict[Hashable, Formula] = {}
+        # The results of operations and the work of each: simplifying asks for most of them many times.
+        self._results: dict[Hashable, tuple[Any, int]] = {}
         # Sums whose coefficients have no common factor, in the sign in which they were met first.
         self._primitive: set[Formula] = set()
         # The values of formulas at the sample points of `gradcli.formulas.identities`, by sample.
@@ -110,11 +113,26 @@ class Algebra:
 
     def charge(self, parts: int) -> None:
         """Charge the work of making a sum or product of `parts` parts. Raises TooLongError past the formula's share."""
+        self._charge(_PART * (parts + 1))
+
+    def _charge(self, eighths: int) -> None:
         if self._left is not None:
-            self._left -= _PART * (parts + 1)
+            self._left -= eighths
             if self._left < 0:
                 raise TooLongError
-            limits.charge_steps(_PART * (parts + 1))
+            limits.charge_steps(eighths)
+
+    def _once(self, operation: Callable[..., Any], *arguments: Any) -> Any:
+        """The result of an operation on nodes, which is computed once. Its work is charged each time, so that the form
+        that a formula gets does not depend on what was asked before."""
+        found = self._results.get((operation.__name__, arguments))
+        if found is None:
+            before = self._left or 0
+            result = operation(*arguments)
+            self._results[operation.__name__, arguments] = result, before - (self._left or 0)
+            return result
+        self._charge(found[1])
+        return found[0]
 
     def has_time(self) -> bool:
         """Whether less than half of the share is spent, so that more expensive forms may be tried."""
@@ -177,6 +195,9 @@ class Algebra:
     def sum(self, terms: Mapping[Formula, Fraction]) -> Formula:
         """The sum of terms with coefficients."""
         self.charge(len(terms))
+        return self._sum(terms)
+
+    def _sum(self, terms: Mapping[Formula, Fraction]) -> Formula:
         left = {term: c for term, c in terms.items() if c}
         decimals = {term for term, c in left.items() if isinstance(c, TypedDecimal)} if self.typed else ()
         for term in [term for term in decimals if left[term].denominator == 1]:
@@ -212,7 +233,7 @@ class Algebra:
     # --- reading nodes
 
     def terms(self, node: Formula) -> Mapping[Formula, Fraction]:
-        return node.terms if isinstance(node, Sum) else {node: Fraction(1)}
+        return node.terms if isinstance(node, Sum) else {node: _ONE}
 
     def powers(self, node: Formula) -> Mapping[Formula, Formula]:
         return node.powers if isinstance(node, Product) else {node: self.one}
@@ -220,10 +241,10 @@ class Algebra:
     def as_number(self, node: Formula) -> Fraction | None:
         """The value of a node that is a number, else None."""
         if node is self.one:
-            return Fraction(1)
+            return _ONE
         if isinstance(node, Sum):
             if not node.terms:
-                return Fraction(0)
+                return _ZERO
             if len(node.terms) == 1:
                 return node.terms.get(self.one)
         return None
@@ -232,14 +253,18 @@ class Algebra:
         """A node as (coefficient, node without coefficient): a single term, or a sum with integer coefficients that
         have no common divisor, in the sign in which it was met first."""
         if not isinstance(node, Sum) or not node.terms:
-            return Fraction(1), node
+            return _ONE, node
         if len(node.terms) == 1:
             ((term, c),) = node.terms.items()
             return c, term
+        return self._once(self._split, node)  # type: ignore[no-any-return]
+
+    def _split(self, node: Sum) -> tuple[Fraction, Formula]:
         content = common_factor(node.terms.values())
         rest = self.scale(1 / content, node)
         if rest not in self._primitive:
-            opposite = self.scale(-1, rest)
+            # Not charged, because it is made only for the first of all sums that are multiples of this one.
+            opposite = self._sum({term: -c for term, c in self.terms(rest).items()})
             if opposite in self._primitive:
                 return -content, opposite
             self._primitive.add(rest)
@@ -256,14 +281,15 @@ class Algebra:
             for term, c in self.terms(node).items()
         )
 
-    def units(self, base: Formula, exponent: Formula) -> Iterator[tuple[Unit, Fraction]]:
+    def units(self, base: Formula, exponent: Formula) -> Sequence[tuple[Unit, Fraction]]:
         """A power as units with coefficients; the numeric term of the exponent is a unit of its own."""
-        constant = self.terms(exponent).get(self.one, Fraction(0))
+        return self._once(self._units, base, exponent)  # type: ignore[no-any-return]
+
+    def _units(self, base: Formula, exponent: Formula) -> Sequence[tuple[Unit, Fraction]]:
+        constant = self.terms(exponent).get(self.one, _ZERO)
         coefficient, unit = self.split(self.add(exponent, self.number(-constant)))
-        if unit is not self.zero:
-            yield (base, unit), coefficient
-        if constant:
-            yield (base, self.one), constant
+        found = [((base, unit), coefficient)] if unit is not self.zero else []
+        return [*found, ((base, self.one), constant)] if constant else found
 
     # --- arithmetic
 
@@ -271,23 +297,31 @@ class Algebra:
         total: dict[Formula, Fraction] = {}
         for node in nodes:
             for term, c in self.terms(node).items():
-                total[term] = total.get(term, Fraction(0)) + c
+                known = total.get(term)
+                total[term] = c if known is None else known + c
         return self.sum(total)
 
     def scale(self, factor: Fraction | int, node: Formula) -> Formula:
+        if factor is _ONE:
+            self.charge(len(self.terms(node)))
+            return node
         return self.sum({term: c * factor for term, c in self.terms(node).items()})
 
     def negative(self, node: Formula) -> Formula:
         return self.scale(-1, node)
 
     def multiply(self, *nodes: Formula) -> Formula:
-        coefficient = Fraction(1)
+        return self._once(self._multiply, *nodes)  # type: ignore[no-any-return]
+
+    def _multiply(self, *nodes: Formula) -> Formula:
+        coefficient = _ONE
         merged: dict[Formula, Formula] = {}
         for node in nodes:
             c, rest = self.split(node)
             if rest is self.zero:
                 return self.zero
-            coefficient *= c
+            if c is not _ONE:
+                coefficient *= c
             for base, exponent in self.powers(rest).items():
                 known = merged.get(base)
                 merged[base] = exponent if known is None else self.add(known, exponent)
@@ -335,6 +369,9 @@ class Algebra:
         return self.multiply(numerator, self.power(denominator, self.number(-1)))
 
     def power(self, base: Formula, exponent: Formula) -> Formula:
+        return self._once(self._power, base, exponent)  # type: ignore[no-any-return]
+
+    def _power(self, base: Formula, exponent: Formula) -> Formula:
         n = self.as_number(exponent)
         if isinstance(n, TypedDecimal) and n.denominator == 2:
             # Roots are recognised by an exponent that is a plain fraction.
@@ -346,7 +383,7 @@ class Algebra:
             return base
         if n is not None and n.denominator == 1:
             return self._whole_power(base, n)
-        coefficient, rest = Fraction(1), base
+        coefficient, rest = _ONE, base
         if n is not None:
             coefficient, rest = self._root(base, n)
         raised: dict[Formula, Formula] = {}
@@ -361,12 +398,12 @@ class Algebra:
         if others:
             left = self._product(others)
             raised[left] = self.add(exponent, raised.get(left, self.zero))
-        return self.scale(coefficient, self._merged(Fraction(1), raised))
+        return self.scale(coefficient, self._merged(_ONE, raised))
 
     def _whole_power(self, base: Formula, n: Fraction) -> Formula:
         coefficient, rest = self.split(base)
         if rest is self.zero or abs(n) > _LARGEST_EXPONENT:
-            return self._merged(Fraction(1), {base: self.number(n)})
+            return self._merged(_ONE, {base: self.number(n)})
         if n < 0 and self.zero in self.powers(rest):
             # 1/(x/0) is not a multiple of 0: the derivative through the infinite denominator is nan.
             raise DifferentiationError(
@@ -380,11 +417,11 @@ class Algebra:
         """`base` as (r, rest), where base**n is r*rest**n; r is a number other than 1 for square roots only."""
         coefficient, rest = self.split(base)
         if n.denominator != 2 or coefficient <= 0:
-            return Fraction(1), base
+            return _ONE, base
         root = type(coefficient)(square_part(coefficient.numerator), square_part(coefficient.denominator))
         if isinstance(coefficient, TypedDecimal) and coefficient != root**2:
             # Decimals stay as they were typed.
-            return Fraction(1), base
+            return _ONE, base
         return root ** int(2 * n), self.scale(coefficient / root**2, rest)
 
     def is_even(self, exponent: Formula) -> bool:
