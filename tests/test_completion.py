@@ -26,15 +26,12 @@ _LOAD = {
 # The program that stands for gradcli and prints its arguments.
 _ECHO = "#!/bin/sh\nprintf 'ARGS:'; printf '<%s>' \"$@\"; echo ':END'\n"
 
-every_shell = pytest.mark.parametrize("shell", _START)
-
 
 class Terminal:
     """A shell at a pseudo-terminal that has the completion."""
 
     def __init__(self, shell: str, directory: Path, script: str) -> None:
-        if shutil.which(shell) is None:
-            pytest.skip(f"{shell} is not installed")
+        directory.mkdir()
         (directory / f"gradcli.{shell}").write_text(script, encoding="utf-8")
         (directory / "gradcli").write_text(_ECHO, encoding="utf-8")
         (directory / "gradcli").chmod(0o755)
@@ -50,13 +47,8 @@ class Terminal:
         self.child.sendline("printf 'REA%s\\n' DY")
         self.child.expect_exact("READY")
 
-    def completed(self, typed: str) -> str:
-        """The arguments that the program gets where Tab is pressed after what is typed."""
-        self.child.send(typed)
-        time.sleep(0.3)
-        self.child.send("\t")
-        time.sleep(0.5)
-        self.child.send("\r")
+    def arguments(self) -> str:
+        """The arguments that the program is called with next."""
         self.child.expect("ARGS:(.*):END")
         return self.child.match[1]
 
@@ -65,21 +57,28 @@ class Terminal:
 
 
 @pytest.fixture
-def terminal(run, tmp_path):
-    opened = []
-
-    def open_(shell):
-        opened.append(Terminal(shell, tmp_path, run("completion", shell).out))
-        return opened[-1]
-
-    yield open_
-    for each in opened:
+def terminals(run, tmp_path):
+    """A terminal for each shell that is installed, by the name of the shell."""
+    opened = {
+        shell: Terminal(shell, tmp_path / shell, run("completion", shell).out)
+        for shell in _START
+        if shutil.which(shell)
+    }
+    if not opened:
+        pytest.skip("no shell is installed")
+    yield opened
+    for each in opened.values():
         each.close()
 
 
-@every_shell
-def test_what_is_completed(terminal, shell):
-    shown = terminal(shell)
+def test_what_is_completed(terminals):
+    """Tab is pressed after what is typed, in all shells at once, because each needs time to show what it completes."""
+
+    def send(text, seconds):
+        for each in terminals.values():
+            each.child.send(text)
+        time.sleep(seconds)
+
     for typed, arguments in (
         ("gradcli ev", "<eval>"),
         ("gradcli eval x --jac", "<eval><x><--jacobian>"),
@@ -90,7 +89,11 @@ def test_what_is_completed(terminal, shell):
         ("gradcli eval -f dat", "<eval><-f><data.csv>"),
         ("gradcli fit y dat", "<fit><y><data.csv>"),
     ):
-        assert shown.completed(typed).replace("<>", "") == arguments, typed
+        send(typed, 0.3)
+        send("\t", 0.5)
+        send("\r", 0)
+        for shell, each in terminals.items():
+            assert each.arguments().replace("<>", "") == arguments, (shell, typed)
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
