@@ -30,7 +30,7 @@ from gradcli.program.record import record
 from tests.samples import at_each
 from tests.test_conformance import CASES as PROGRAMS
 from tests.test_conformance import numbers
-from tests.test_primitives import DIFFERENTIABLE, PRIMITIVES, Case, data, slope, weights
+from tests.test_primitives import DIFFERENTIABLE, PRIMITIVES, Case, data, leaf, slope, weights
 from tests.test_primitives import WITH_OPERANDS as TABLE_CASES
 
 ROWS = 3
@@ -102,10 +102,6 @@ def subsets(count: int) -> Iterator[tuple[bool, ...]]:
 def per_row(value: Any, nesting: int, size: int = ROWS) -> np.ndarray:
     """The rows of a result, whether it is a Tensor or not."""
     return np.asarray(unbatched(value.inner if isinstance(value, Tensor) else value, nesting, size))
-
-
-def leaf(value: Any) -> Tensor:
-    return Tensor(value).requires_grad_()
 
 
 def assert_rows(found: Any, nesting: int, expected: Sequence[Any]) -> None:

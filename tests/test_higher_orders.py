@@ -17,7 +17,9 @@ from tests.test_primitives import (
     Case,
     assert_second_derivative,
     case_of,
+    differences,
     every_differentiable_case,
+    leaf,
     leaves,
     slope,
     total,
@@ -44,25 +46,12 @@ def bend(case: Case, operands: Sequence[Any], way: Sequence[Any]) -> Tensor:
     return along(slope(case, operands), operands, way)
 
 
-def difference_along(case: Case, way: Sequence[Any], other: Sequence[Any]) -> float:
-    """The derivative of `bend` along another direction: central differences, extrapolated twice to step 0."""
-
-    def central(step: float) -> float:
-        above, below = (
-            bend(case, leaves([o + s * w for o, w in zip(case.operands, other)]), way).item() for s in (step, -step)
-        )
-        return (above - below) / (2 * step)
-
-    coarse, middle, fine = (central(4e-3 / 2**k) for k in range(3))
-    first, second = (4 * middle - coarse) / 3, (4 * fine - middle) / 3
-    return (16 * second - first) / 15
-
-
 def assert_third_derivative(case: Case) -> None:
     way, other = direction(case.operands, 3), direction(case.operands, 4)
     operands = leaves(case.operands)
     found = along(bend(case, operands, way), operands, other).item()
-    np.testing.assert_allclose(found, difference_along(case, way, other), rtol=1e-7, atol=1e-8)
+    (expected,) = differences(lambda points: bend(case, [*map(leaf, points)], way), case.operands, [other])
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-8)
 
 
 @every_differentiable_case

@@ -24,6 +24,7 @@ from samples import at_each
 from gradcli import Tensor, arrays, grad, limits, tensor
 from gradcli.autograd import tensor as autograd_tensor
 from gradcli.errors import LimitError
+from gradcli.kinds.batch import Batched, new_batch_id, unbatched
 from gradcli.primitives import bind, jet_rules, table
 from gradcli.primitives.conversions import cast
 from gradcli.primitives.entries import creation, decompositions, linear, powers, shape
@@ -158,6 +159,10 @@ def leaves(operands: Sequence[Any], dtype: str | None = None) -> list[Tensor]:
     return [tensor(o, dtype=dtype, requires_grad=True) for o in operands]
 
 
+def leaf(value: Any) -> Tensor:
+    return Tensor(value).requires_grad_()
+
+
 def data(value: Any) -> np.ndarray:
     """The numbers of a value, whether it is a Tensor, an array or a number."""
     return np.asarray(value.detach() if isinstance(value, Tensor) else value)
@@ -191,36 +196,41 @@ def gradients(value: Tensor, operands: Sequence[Tensor]) -> list[np.ndarray]:
     return [np.zeros(o.shape) if g is None else data(g) for g, o in zip(found, operands)]
 
 
-def differences(function: Callable[..., Any], operands: Sequence[Any]) -> list[np.ndarray]:
-    """The derivatives of a number by every element: central differences, extrapolated twice to step 0."""
-    points = [np.array(o, dtype=float) for o in operands]
+def differences(function: Callable[..., Any], operands: Sequence[Any], directions: Sequence[Any]) -> np.ndarray:
+    """The derivatives of a number along directions: central differences, extrapolated twice to step 0.
 
-    def central(point: np.ndarray, place: tuple[int, ...], step: float) -> float:
-        kept = point[place]
-        point[place] = kept + step
-        above = float(function(points))
-        point[place] = kept - step
-        below = float(function(points))
-        point[place] = kept
-        return (above - below) / (2 * step)
+    A direction has a step for each element of each operand. The number is computed in one call at all points: they are
+    the rows of a batch, and tests/test_batch.py compares batches with their rows.
+    """
+    nesting = new_batch_id()
+    steps = np.multiply.outer(4e-3 / 2.0 ** np.arange(3), [1.0, -1.0])
 
-    def extrapolated(point: np.ndarray, place: tuple[int, ...]) -> float:
-        coarse, middle, fine = (central(point, place, 4e-3 / 2**k) for k in range(3))
-        first, second = (4 * middle - coarse) / 3, (4 * fine - middle) / 3
-        return (16 * second - first) / 15
+    def moved(operand: Any, towards: np.ndarray) -> Batched:
+        points = np.asarray(operand, dtype=float) + np.multiply.outer(steps, towards)
+        return Batched(points.reshape(-1, *np.shape(operand)), nesting)
 
-    found = []
-    for point in points:
-        result = np.empty(point.shape)
-        for place in np.ndindex(point.shape):
-            result[place] = extrapolated(point, place)
-        found.append(result)
-    return found
+    points = [moved(o, np.array([d[i] for d in directions])) for i, o in enumerate(operands)]
+    found = function(points)
+    rows = unbatched(found.inner if isinstance(found, Tensor) else found, nesting, steps.size * len(directions))
+    values = np.reshape(rows, (*steps.shape, len(directions)))
+    coarse, middle, fine = (values[:, 0] - values[:, 1]) / (2 * steps[:, :1])
+    first, second = (4 * middle - coarse) / 3, (4 * fine - middle) / 3
+    return np.asarray((16 * second - first) / 15)
+
+
+def differences_by_elements(function: Callable[..., Any], operands: Sequence[Any]) -> list[np.ndarray]:
+    """The derivatives of a number by every element of every operand."""
+    sizes = [np.size(o) for o in operands]
+    units = np.eye(sum(sizes))
+    columns = np.split(units, np.cumsum(sizes)[:-1], axis=1)
+    directions = [*zip(*(c.reshape(-1, *np.shape(o)) for c, o in zip(columns, operands)))]
+    found = differences(function, operands, directions)
+    return [f.reshape(np.shape(o)) for f, o in zip(np.split(found, np.cumsum(sizes)[:-1]), operands)]
 
 
 def assert_first_derivative(case: Case) -> None:
     operands = leaves(case.operands)
-    expected = differences(lambda points: data(total(case, points)), case.operands)
+    expected = differences_by_elements(lambda points: total(case, [*map(Tensor, points)]), case.operands)
     for found, wanted in zip(gradients(total(case, operands), operands), expected):
         np.testing.assert_allclose(found, wanted, rtol=2e-8, atol=2e-9)
 
@@ -232,11 +242,8 @@ def assert_second_derivative(case: Case) -> None:
     for i, gradient in enumerate(gradients(slope(case, operands), operands)):
         way = random.uniform(0.3, 1.0, gradient.shape) * random.choice([-1.0, 1.0], gradient.shape)
 
-        def along(points: Sequence[Any], i: int = i, way: np.ndarray = way) -> float:
-            moved = [o + points[0] * way if i == j else o for j, o in enumerate(case.operands)]
-            return slope(case, leaves(moved)).item()
-
-        (expected,) = differences(along, [0.0])
+        ways = [way if i == j else np.zeros(np.shape(o)) for j, o in enumerate(case.operands)]
+        (expected,) = differences(lambda points: slope(case, [*map(leaf, points)]), case.operands, [ways])
         np.testing.assert_allclose((gradient * way).sum(), expected, rtol=2e-8, atol=2e-9)
 
 
