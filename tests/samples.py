@@ -1,4 +1,4 @@
-"""Runs a test at every sample in the table of primitives, as one test for each entry."""
+"""Runs a test at every sample in the table of primitives, as one test for a few entries."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 
+# Entries of one test. The overhead of pytest would exceed the time of most tests of a single entry.
+_ENTRIES = 8
+
 
 def at_each(cases: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Decorate a test of one `case`, which then runs at all cases of an entry in turn.
-
-    A pytest test for each case would do the same, but the overhead of pytest would exceed the tests' own time.
-    """
-    groups = {name: list(group) for name, group in itertools.groupby(sorted(cases, key=_entry_name), _entry_name)}
+    """Decorate a test of one `case`, which then runs at all cases of a few entries in turn, whose names it has."""
+    by_entry = [list(group) for _, group in itertools.groupby(sorted(cases, key=_entry_name), _entry_name)]
+    parts = [by_entry[i : i + _ENTRIES] for i in range(0, len(by_entry), _ENTRIES)]
+    groups = {"-".join(_entry_name(cases[0]) for cases in part): [*itertools.chain(*part)] for part in parts}
 
     def decorate(check: Callable[..., None]) -> Callable[..., None]:
         def walk(entry_cases: list[Any], **fixtures: Any) -> None:
