@@ -24,15 +24,19 @@ def run(*words: str, **options) -> str:
     return done.stdout
 
 
+def build(source, out) -> None:
+    run(sys.executable, "-m", "build", "--wheel", "--sdist", "--no-isolation", "--outdir", str(out), str(source))
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """The wheel, built from a copy of the source like a fresh checkout."""
+    """The wheel, beside the source distribution, both built from a copy of the source like a fresh checkout."""
     source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
     copied = ["pyproject.toml", "README.md", "LICENSE", "hatch_build.py", "gradcli", "grammar", "man"]
     subprocess.run(["cp", "-r", *(str(ROOT / name) for name in copied), str(source)], check=True)
     for prepared in PREPARED:
         (source / prepared).unlink(missing_ok=True)
-    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(out), str(source))
+    build(source, out)
     (built,) = out.glob("gradcli-*.whl")
     # Kept beside it for a second build.
     source.rename(out / "source")
@@ -42,13 +46,11 @@ def wheel(tmp_path_factory):
 def test_a_second_build_is_the_same(wheel, tmp_path):
     for path in (wheel.parent / "source").rglob("*"):
         os.utime(path)
-    source = str(wheel.parent / "source")
-    built = []
-    for directory in (tmp_path / "first", tmp_path / "second"):
-        run(sys.executable, "-m", "build", "--wheel", "--sdist", "--no-isolation", "--outdir", str(directory), source)
-        built.append({path.name: path.read_bytes() for path in directory.iterdir()})
-    assert built[0] == built[1]
-    assert built[0][wheel.name] == wheel.read_bytes()
+    build(wheel.parent / "source", tmp_path)
+    first, second = ({p.name: p.read_bytes() for p in folder.glob("gradcli-*")} for folder in (wheel.parent, tmp_path))
+    assert wheel.name in first
+    assert len(first) == 2
+    assert first == second
 
 
 def test_what_is_in_the_wheel(wheel):
