@@ -5,7 +5,9 @@ Those of backends are in tests/backends.
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Callable
 
 import pytest
 
@@ -16,9 +18,9 @@ EXAMPLES = {title: example for title, example in ALL.items() if title not in OF_
 
 
 @pytest.fixture(scope="module")
-def copies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Copy]:
-    """A modified copy for each example."""
-    return {title: changed_copy(tmp_path_factory.mktemp("example"), example) for title, example in EXAMPLES.items()}
+def copies(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Copy]:
+    """The modified copy for an example, which is made once."""
+    return functools.cache(lambda title: changed_copy(tmp_path_factory.mktemp("example"), EXAMPLES[title]))
 
 
 def test_the_examples() -> None:
@@ -39,24 +41,24 @@ def test_the_examples() -> None:
 
 
 @pytest.mark.parametrize("title", EXAMPLES)
-def test_what_an_example_shows_is_printed_in_the_changed_copy(title: str, copies: dict[str, Copy]) -> None:
-    check_console(EXAMPLES[title], copies[title])
+def test_what_an_example_shows_is_printed_in_the_changed_copy(title: str, copies: Callable[[str], Copy]) -> None:
+    check_console(EXAMPLES[title], copies(title))
 
 
-def test_another_function_is_in_the_tests_that_walk_the_table(copies: dict[str, Copy]) -> None:
-    copy = copies["How to add a function"]
+def test_another_function_is_in_the_tests_that_walk_the_table(copies: Callable[[str], Copy]) -> None:
+    copy = copies("How to add a function")
     walking = {"primitives", "references", "batch", "taylor", "higher_orders", "ops"}
     files = [f"tests/test_{subject}.py" for subject in walking]
     report = copy.python("-m", "pytest", "-v", *files, "-k", "spence or dilog")
     (passed,) = re.findall(r"(\d+) passed", report)
-    # One test for all samples of an entry.
-    assert int(passed) > 60
+    # One test for all samples of a few entries.
+    assert int(passed) > 30
     for name in ("spence", "dilog"):
         assert set(re.findall(rf"tests/test_(\w+)\.py::\w+\[[^]]*{name}[^]]*\] PASSED", report)) == walking
 
 
-def test_another_function_is_put_on_the_page_of_functions(copies: dict[str, Copy]) -> None:
-    copy = copies["How to add a function"]
+def test_another_function_is_put_on_the_page_of_functions(copies: Callable[[str], Copy]) -> None:
+    copy = copies("How to add a function")
     copy.python("-m", "tests.test_ops")
     page = (copy.root / "docs/functions.md").read_text(encoding="utf-8")
     assert '| <a id="function-spence"></a>`spence(x)` |' in page
@@ -64,30 +66,30 @@ def test_another_function_is_put_on_the_page_of_functions(copies: dict[str, Copy
     copy.python("-m", "pytest", "-q", "tests/test_ops.py", "-k", "page")
 
 
-def test_another_command_is_put_on_the_page_of_commands(copies: dict[str, Copy]) -> None:
-    copy = copies["How to add a command"]
+def test_another_command_is_put_on_the_page_of_commands(copies: Callable[[str], Copy]) -> None:
+    copy = copies("How to add a command")
     copy.python("-c", "from tests import test_docs; test_docs.add_commands()")
     assert "$ gradcli names --help" in (copy.root / "docs/commands.md").read_text(encoding="utf-8")
     copy.python("-m", "pytest", "-q", "tests/test_reference_pages.py", "-k", "command")
 
 
-def test_a_function_of_tensors_is_in_the_tests_that_walk_the_table(copies: dict[str, Copy]) -> None:
-    copy = copies["How to add a function of tensors"]
+def test_a_function_of_tensors_is_in_the_tests_that_walk_the_table(copies: Callable[[str], Copy]) -> None:
+    copy = copies("How to add a function of tensors")
     walking = {"primitives", "references", "batch", "taylor", "higher_orders", "ops"}
     files = [f"tests/test_{subject}.py" for subject in walking]
     report = copy.python("-m", "pytest", "-v", *files, "-k", "fwht")
     assert set(re.findall(r"tests/test_(\w+)\.py::\w+\[[^]]*fwht[^]]*\] PASSED", report)) == walking
 
 
-def test_another_model_has_its_test(copies: dict[str, Copy]) -> None:
-    copies["How to add a command that computes"].python("-m", "pytest", "-q", "tests/test_elasticities.py")
+def test_another_model_has_its_test(copies: Callable[[str], Copy]) -> None:
+    copies("How to add a command that computes").python("-m", "pytest", "-q", "tests/test_elasticities.py")
 
 
-def test_another_meaning_is_found_without_loading_it(copies: dict[str, Copy]) -> None:
-    copy = copies["How to add a library's meaning of a name"]
+def test_another_meaning_is_found_without_loading_it(copies: Callable[[str], Copy]) -> None:
+    copy = copies("How to add a library's meaning of a name")
     copy.python("-m", "pytest", "-q", "tests/test_primitives.py", "-k", "names_that_differ or round")
     copy.python("-m", "pytest", "-q", "tests/test_pasted_code.py", "-k", "lax")
 
 
-def test_another_language_is_found_by_the_tests(copies: dict[str, Copy]) -> None:
-    copies["How to add an output language"].python("-m", "pytest", "-q", "tests/test_diff.py", "-k", "every_language")
+def test_another_language_is_found_by_the_tests(copies: Callable[[str], Copy]) -> None:
+    copies("How to add an output language").python("-m", "pytest", "-q", "tests/test_diff.py", "-k", "every_language")

@@ -49,7 +49,8 @@ class Copy(Workspace):
         for name in _COPIED:
             source = ROOT / name
             if source.is_dir():
-                shutil.copytree(source, self.root / name, ignore=shutil.ignore_patterns("__pycache__"))
+                # With the bytecode, which stays valid for files that are not changed, but without what is being written.
+                shutil.copytree(source, self.root / name, ignore=shutil.ignore_patterns("*.pyc.*"))
             else:
                 shutil.copy(source, self.root / name)
         super().__init__(directory, self.root)
