@@ -35,6 +35,7 @@ from gradcli.primitives.operation import Operation
 from gradcli.primitives.primitive import Primitive
 from tests.proved_digits import DATA, ORDER
 from tests.references import ELEMENTWISE
+from tests.samples import several
 
 DIGITS = 100
 BITS = (384, 768, 1536)
@@ -137,7 +138,7 @@ def test_every_elementwise_function_is_here() -> None:
     assert REFERENCES.keys() == ELEMENTWISE.keys()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@several("name", NAMES)
 def test_digits(name: str) -> None:
     assert not wrong(name)
 
@@ -177,7 +178,7 @@ def inside(box: Sequence[tuple[fmpq, fmpq]], chance: random.Random) -> list[fmpq
     return [middle + radius * fmpq(chance.randrange(-1000, 1001), 1000) for middle, radius in box]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@several("name", NAMES)
 def test_a_wide_ball_holds_what_the_numbers_in_it_give(name: str) -> None:
     chance = random.Random(name)
     for number_of_box, box in enumerate(boxes(name)):
@@ -332,7 +333,7 @@ def _given(argument: Any) -> Any:
 _decimals = np.vectorize(lambda x: from_text(repr(float(x))), otypes=[object])
 
 
-@pytest.mark.parametrize("entry", [e for e in PUBLIC if e.name not in REASONS and e.samples], ids=lambda e: e.name)
+@several("entry", [e for e in PUBLIC if e.name not in REASONS and e.samples], lambda e: e.name)
 def test_a_function_has_the_digits_that_ops_says_it_has(entry: Operation) -> None:
     sample = entry.samples[0] if isinstance(entry.samples[0], tuple) else (entry.samples[0],)
     with in_balls(256):

@@ -21,6 +21,7 @@ from gradcli.autograd.graph import allow_mutation_on_saved_tensors, saved_tensor
 from gradcli.errors import DifferentiationError, DtypeError, ShapeError
 from gradcli.primitives import table
 from gradcli.utils.checkpoint import checkpoint
+from tests.samples import several
 from tests.test_function_tangents import Exp
 
 X, V = [0.3, 0.7], [1.0, 2.0]
@@ -514,7 +515,7 @@ def reals_of(sample):
     return operands, [i for i, o in enumerate(operands) if is_real(o)]
 
 
-@pytest.mark.parametrize("name", [name for name, (_, sample) in SAMPLED.items() if reals_of(sample)[1]])
+@several("name", [name for name, (_, sample) in SAMPLED.items() if reals_of(sample)[1]])
 def test_tangents_of_functions_are_those_of_jvp(name, level):
     function, sample = SAMPLED[name]
     operands, places = reals_of(sample)

@@ -14,6 +14,7 @@ from gradcli import tensor
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.primitives import table
+from tests.samples import several
 
 OPERATIONS = [o for operations in table.subjects().values() for o in operations]
 EDGES = (np.inf, -np.inf, np.nan, 1e308, 5e-324, 0.0, -1.0)
@@ -31,7 +32,7 @@ def replaced(operation: Any, make: Any) -> list[list[Any]]:
     return found
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda o: o.name)
+@several("operation", OPERATIONS, lambda o: o.name)
 def test_an_edge_makes_no_library_warn(operation):
     for edge in EDGES:
         for arguments in replaced(operation, lambda a: np.full_like(a, edge)):  # noqa: B023 - called here
@@ -39,7 +40,7 @@ def test_an_edge_makes_no_library_warn(operation):
                 operation(*arguments)
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda o: o.name)
+@several("operation", OPERATIONS, lambda o: o.name)
 def test_truth_values_are_numbers_or_an_error(operation):
     for make in (lambda a: a > 0.6, lambda a: bool((a > 0.6).ravel()[0]), lambda a: Tensor(a > 0.6)):
         for arguments in replaced(operation, make):
@@ -54,7 +55,7 @@ def is_of_floats(argument: Any) -> bool:
     return False
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda o: o.name)
+@several("operation", OPERATIONS, lambda o: o.name)
 def test_gradients_beside_truth_values_are_numbers_or_an_error(operation):
     for arguments in replaced(operation, lambda a: a > 0.6):
         beside = [tensor(a, requires_grad=True) if is_of_floats(a) else a for a in arguments]

@@ -21,6 +21,7 @@ from gradcli.errors import GradcliError
 from gradcli.language import operations
 from gradcli.language.names import reference, scope
 from gradcli.primitives import table
+from tests.samples import several
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "functions.md"
 ENTRIES = reference.entries()
@@ -30,7 +31,7 @@ KEYS = ["name", "subject", "signature", "operator", "aliases", "doc", "derivativ
 
 SUBJECTS = [*dict.fromkeys(entry.subject for entry in ENTRIES)]
 
-every_entry = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.operation.name)
+every_entry = several("entry", ENTRIES, lambda entry: entry.operation.name)
 
 
 # --- the listing

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from namespaces import LIBRARIES, misspelt
-from samples import at_each
+from samples import at_each, several
 
 from gradcli import Tensor, arrays, grad, limits, tensor
 from gradcli.autograd import tensor as autograd_tensor
@@ -152,7 +152,7 @@ ELEMENTWISE = [c for c in CASES if getattr(c.entry, "elementwise", False)]
 
 every_case = at_each(CASES)
 every_differentiable_case = at_each(DIFFERENTIABLE)
-every_entry = pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
+every_entry = several("entry", ENTRIES, lambda e: e.name)
 
 
 def leaves(operands: Sequence[Any], dtype: str | None = None) -> list[Tensor]:
@@ -265,7 +265,7 @@ def test_it_has_samples(entry):
     assert bool(entry.samples) != (entry.name in WITHOUT_SAMPLES)
 
 
-@pytest.mark.parametrize("entry", PRIMITIVES, ids=lambda e: e.name)
+@several("entry", PRIMITIVES, lambda e: e.name)
 def test_a_primitive_has_every_rule(entry):
     assert callable(entry.jet)
     assert callable(entry.batch)
@@ -841,10 +841,10 @@ def test_the_names_that_differ_between_libraries_are_known_without_loading_them(
     assert all(table.find(name, dialect) is e for (dialect, name), e in found.items())
 
 
-@pytest.mark.parametrize(
+@several(
     "entry",
     [e for e in (*ENTRIES, *table.foreign_entries()) if e.samples and not any(p.variadic for p in e.parameters)],
-    ids=lambda e: e.name,
+    lambda e: e.name,
 )
 def test_arguments_can_be_given_by_their_names(entry):
     given = entry.samples[-1] if isinstance(entry.samples[-1], tuple) else entry.samples[-1:]

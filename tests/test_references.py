@@ -6,11 +6,11 @@ import math
 from typing import Any
 
 import numpy as np
-import pytest
 
 from gradcli.primitives import table
 from gradcli.primitives.operation import Composite, Operation
 from tests.references import ELEMENTWISE, TENSORS, exactly
+from tests.samples import several
 from tests.test_primitives import CREATION, ENTRIES, WITHOUT_SAMPLES, Case, case_of, data
 
 POINTS = 40
@@ -18,9 +18,7 @@ ROUNDING = 1e-13
 # Functions for which rounding of the operand alone changes the value by more.
 CONDITION = {"matrix_exp": 10.0}
 
-every_elementwise = pytest.mark.parametrize(
-    "entry", [e for e in ENTRIES if e.name in ELEMENTWISE], ids=lambda e: e.name
-)
+every_elementwise = several("entry", [e for e in ENTRIES if e.name in ELEMENTWISE], lambda e: e.name)
 
 
 def test_every_function_has_a_reference():
@@ -60,16 +58,13 @@ def reference_of(case: Case, sample: Any) -> Case:
     return case_of(Composite(entry.name, entry.signature, entry.doc, TENSORS[entry.name], derivative="-"), sample)
 
 
-TENSOR_CASES = [
-    pytest.param(case_of(e, s), s, id=f"{e.name}-{i}")
-    for e in ENTRIES
-    if e.name in TENSORS
-    for i, s in enumerate(e.samples)
-]
+SAMPLES = [(e, s) for e in ENTRIES if e.name in TENSORS for s in e.samples]
 
 
-@pytest.mark.parametrize(("case", "sample"), TENSOR_CASES)
-def test_a_function_of_tensors(case: Case, sample: Any):
+@several("sampled", SAMPLES, lambda sampled: sampled[0].name)
+def test_a_function_of_tensors(sampled: tuple[Operation, Any]):
+    entry, sample = sampled
+    case = case_of(entry, sample)
     if case.entry in CREATION:
         arguments = sample if isinstance(sample, tuple) else (sample,)
         np.testing.assert_array_equal(data(case.entry(*arguments)), TENSORS[case.entry.name](*arguments))

@@ -29,6 +29,7 @@ from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Program
 from gradcli.program.record import record
 from tests.printed_code import NEEDS_GCC, database, in_c
+from tests.samples import several
 from tests.test_primitives import CASES, PRIMITIVES
 
 NAMES = ("x", "y", "z", "w", "v")
@@ -122,7 +123,7 @@ def samples_in(language: str, primitive: Primitive) -> list[Sample]:
 def all_in(language: str) -> Any:
     """Parametrises a test over every primitive that the language has."""
     known = [p for p in PRIMITIVES if languages.find(language).writes(p)]
-    return pytest.mark.parametrize("primitive", known, ids=lambda p: p.name)
+    return several("primitive", known, lambda p: p.name)
 
 
 def written(language: str, made: Sample) -> list[str]:

@@ -18,7 +18,7 @@ from gradcli.primitives.entries.arithmetic import multiply
 from gradcli.primitives.entries.reductions import sum_
 from gradcli.primitives.primitive import NotImplementedRule, not_implemented
 from tests import high_orders, mixed_derivatives
-from tests.samples import at_each
+from tests.samples import at_each, several
 from tests.test_conformance import CASES as CONFORMANCE
 from tests.test_conformance import numbers
 from tests.test_primitives import DIFFERENTIABLE, PRIMITIVES, Case, weights
@@ -66,7 +66,7 @@ def test_a_series_has_the_derivatives_of_repeated_reverse_mode(case):
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10 * max(map(abs, expected)))
 
 
-@pytest.mark.parametrize("entry", PRIMITIVES, ids=lambda e: e.name)
+@several("entry", PRIMITIVES, lambda e: e.name)
 def test_no_rule_is_missing(entry):
     assert not isinstance(entry.jet, NotImplementedRule)
 
