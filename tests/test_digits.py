@@ -134,6 +134,12 @@ class TestValues:
         assert run("eval", 'float("0.1") - 0.1 + x', "x=0", "--digits", "20", "--no-grad").out == "value  0\n"
         assert run("eval", 'float("1e400")*x', "x=1", "--digits", "5", "--no-grad").out.startswith("value  1.0000e+400")
 
+    def test_a_literal_beside_a_whole_number_keeps_its_digits(self, run):
+        words = ["--digits", "30", "--no-grad"]
+        assert run("eval", "x*1.00000000000000000001", "x=1", *words).out == "value  1.00000000000000000001\n"
+        integral = run("eval", "integrate(1.00000000000000000001*t, t, 0, 1)", *words)
+        assert integral.out == "value  0.500000000000000000005000000000\n"
+
     def test_stable_forms_are_used(self, run):
         assert run("eval", "log(x**q)", "x=5", "q=3", "--order", "2", "--digits", "20").out.endswith("q,q  0\n")
 

@@ -78,12 +78,15 @@ def uniform(constant: Any) -> Any:
 
 
 def number(atom: Atom) -> float | None:
-    """Return the real number that a constant has everywhere; None for a variable, complex numbers, and where elements
-    differ."""
+    """Return the real number that a constant has everywhere; None for a variable, complex numbers, where elements
+    differ, and for a ball that is not known to be a float."""
     if isinstance(atom, Variable) or arrays.is_complex(atom):
         return None
     if type(atom) in arrays.PYTHON_NUMBERS:
         return float(atom)
+    if arrays.backend_of(type(atom)) == "flint":
+        exactly = arrays.to_numpy(atom)
+        return float(exactly) if exactly.dtype == "float64" and not exactly.ndim else None
     element = uniform(atom)
     return None if element is None else float(element)
 

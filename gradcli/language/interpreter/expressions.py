@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import ModuleType
@@ -485,8 +486,10 @@ def _view(machine: Evaluator, node: tree.Index, value: MutableReference, key: An
 
 
 def _number(machine: Evaluator, node: Any, _scope: Scope) -> Value:
-    # Whole numbers are exact as floats.
-    if machine.scalars is None or not node.text or (node.value % 1.0 == 0.0 and 0.0 < node.value < EXACT_INTEGERS):
+    if machine.scalars is None or not node.text:
+        return node.value
+    # Whole numbers are exact as floats. So few characters as a float tells apart are no number beside a whole one.
+    if len(node.text) <= sys.float_info.dig and node.value % 1.0 == 0.0 and 0.0 < node.value < EXACT_INTEGERS:
         return node.value
     return machine.scalars.number(node.text)
 
