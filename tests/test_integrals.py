@@ -182,6 +182,12 @@ def test_derivatives_of_an_integral_are_proved(run: Run) -> None:
         assert mpmath.nstr(mpmath.mpf(found["grad"]["k"]), 25) == mpmath.nstr(expected, 25)
 
 
+def test_constants_of_derivatives_of_an_integrand_are_proved(run: Run) -> None:
+    found = json.loads(run("eval", "integrate(erf(k*t), t, 0, 1)", "k=1.3", "--digits", "30", "--json").out)
+    closed = json.loads(run("eval", "erf(k) + (exp(-k**2) - 1)/(k*sqrt(pi))", "k=1.3", "--digits", "30", "--json").out)
+    assert (found["value"], found["grad"]["k"]) == (closed["value"], closed["grad"]["k"])
+
+
 def test_a_bend_is_not_proved_away(run: Run) -> None:
     result = run("eval", "integrate(abs(t-c), t, 0, 1)", "c=0.3", "--digits", "20", "--order", "2")
     assert result.status == 1
