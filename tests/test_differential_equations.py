@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -278,3 +279,80 @@ def test_further_arguments_as_scipy_jax_and_hips_give_them(run):
 def test_a_solution_inside_an_integral_is_refused(run):
     done = run("eval", "integrate(odeint(lambda y, t: -k*y, 1, [0, s])[1], s, 0, 1)", "k=2")
     assert done.err.startswith("error: the function cannot be recorded: it computes with tensors\n")
+
+
+def _proved(run, program, *words):
+    return run("eval", program, *words, "--json").json
+
+
+@pytest.mark.parametrize(
+    ("program", "closed"),
+    [
+        ("odeint(lambda y, t: -k*t*y + 0*c, s, [0.2, 1.5, e])[2]", "s*exp(-k*(e**2 - 0.04)/2) + 0*c"),
+        ("odeint(lambda y, t: c*sqrt(y) + 0*k, s, [e, 0.3])[1]", "(sqrt(s) + c*(0.3 - e)/2)**2 + 0*k"),
+        ("solve_ivp(lambda t, y: [y[1], -k**2*y[0] + 0*c], (0, 10*e), [s, 0]).y[0, 1]", "s*cos(10*k*e) + 0*c"),
+        ("odeint(lambda y, t: y*(1 - y/k) + erf(0*c), s, [0, e])[1]", "k/(1 + (k/s - 1)*exp(-e)) + 0*c"),
+        ("odeint(lambda y, t: c*erf(k*t), s, [0, e])[1]", "s + c*(e*erf(k*e) + (exp(-(k*e)**2) - 1)/(k*sqrt(pi)))"),
+    ],
+)
+@pytest.mark.parametrize("order", ["1", "2"])
+def test_digits_of_a_solution_are_proved(run, program, closed, order):
+    words = ("k=1.3", "c=0.7", "s=0.9", "e=1.7", "--digits", "30", "--order", order)
+    found, expected = (_proved(run, p, *words) for p in (program, closed))
+    assert float(found["value"]) == pytest.approx(float(expected["value"]), rel=1e-15)
+    for part in ("value", "grad", "derivatives"):
+        assert found.get(part) == _with_noughts(found.get(part), expected.get(part))
+
+
+def _with_noughts(found, expected):
+    """What is expected; numbers that are exact have fewer digits."""
+    if isinstance(expected, dict):
+        return {name: _with_noughts(found[name], text) for name, text in expected.items()}
+    return found if found is not None and _decimal(found) == _decimal(expected) else expected
+
+
+def _decimal(text):
+    return Decimal(text) if isinstance(text, str) else text
+
+
+def test_digits_where_nearby_solutions_part(run):
+    # The equations of E. N. Lorenz, beside `odefun` of mpmath with 45 digits.
+    right_side = "[10*(y[1] - y[0]), y[0]*(28 - y[2]) - y[1], y[0]*y[1] - 8/3*y[2]]"
+    done = run(
+        "eval", f"solve_ivp(lambda t, y: {right_side}, (0, 5), [1, 1, 1]).y[0, 1]", "--no-grad", "--digits", "25"
+    )
+    assert done.out == "value  -6.512113699419599047000097\n"
+
+
+def test_a_rotation_does_not_widen_the_balls(run):
+    program = "solve_ivp(lambda t, y: [y[1], -y[0]], (0, 60), [1, 0]).y[0, 1]"
+    done = run("eval", program, "--no-grad", "--digits", "40")
+    assert done.out == run("eval", "cos(60)", "--no-grad", "--digits", "40").out
+
+
+def test_digits_of_a_float_solution_are_certified(run):
+    done = run("eval", "odeint(lambda y, t: -k*y, 1, [0, 2])[1]", "k=1.2", "--certify", "--json").json
+    assert done["certified"]["value"] >= 14
+    assert done["certified"]["grad"]["k"] >= 14
+
+
+def test_a_solution_over_intervals_is_enclosed(run):
+    done = run("eval", "odeint(lambda y, t: -k*y, 1, [0, e])[1]", "k=1..1.1", "e=2..2.1", "--enclose")
+    assert done.out.splitlines()[0] == "value  [0.09926125155, 0.1353352833]"
+    assert done.out.count("decreasing") == 2
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        ("odeint(lambda y, t: y**2, x, [0, 1])[1]", "the solution is enclosed up to t = 0.4999999"),
+        ("odeint(lambda y, t: where(t < 0.3, 1, 2)*y, x, [0, 1])[1]", "the solution is enclosed up to t = 0.3 only"),
+        ("odeint(lambda y, t: sqrt(y), x - 2, [0, 1])[1]", "the solution is enclosed up to t = 0 only"),
+        ("odeint(lambda y, t: y, x, [0, 2, 1])", "times go back"),
+        ("odeint(lambda y, t: zeta(y), x, [0, 1])[1]", "'zeta' has no proved digits inside a differential equation"),
+    ],
+)
+def test_what_cannot_be_proved_is_an_error(run, program, message):
+    done = run("eval", program, "x=2", "--digits", "15", "--no-grad")
+    assert done.status
+    assert message in done.err

@@ -58,6 +58,15 @@ def is_exact() -> bool:
     return namespace is not None and namespace.scalars is not None
 
 
+def working_precision() -> int:
+    """The working precision in bits of constants: that of balls if the chosen namespace is exact, else 53."""
+    if not is_exact():
+        return 53
+    from gradcli.arrays.flint.balls import precision
+
+    return precision()
+
+
 @cache
 def _exactly() -> Any:
     from gradcli.arrays.flint import flint_constants

@@ -26,7 +26,7 @@ def integral(low: Any, high: Any, reads: Sequence[Any], body: Body, points: Sequ
     Raises BackendError for infinite limits and for programs with a function that has no complex balls, and
     UndecidedError where the precision does not suffice.
     """
-    first, last, *given = map(_complex, (low, high, *reads))
+    first, last, *given = map(complex_ball, (low, high, *reads))
     if any(x.real.is_nan() for x in (first, last, *given)):
         return Balls(UNDEFINED)
     if not (first.is_finite() and last.is_finite()):
@@ -59,7 +59,7 @@ def _between(program: Program, low: acb, high: acb, reads: Sequence[acb], *, ana
     return found
 
 
-def _complex(value: Any) -> acb:
+def complex_ball(value: Any) -> acb:
     number = value.numbers if type(value) is Balls else exact(value)
     return acb(arb(number))
 
@@ -70,10 +70,10 @@ def _value(program: Program, inputs: Sequence[acb], analytic: bool) -> acb:
     known: dict[Variable, Any] = dict(zip(program.inputs, inputs))
 
     def value(atom: Any) -> Any:
-        return known[atom] if isinstance(atom, Variable) else atom if type(atom) is bool else _complex(atom)
+        return known[atom] if isinstance(atom, Variable) else atom if type(atom) is bool else complex_ball(atom)
 
     for primitive, operands, params, output in program.equations:
-        rule = _RULES.get(primitive.name)
+        rule = RULES.get(primitive.name)
         if rule is None:
             raise BackendError(f"'{primitive.called}' has no proved digits inside an integral")
         known[output] = rule(analytic, *map(value, operands), **params)
@@ -139,7 +139,7 @@ def _either(_analytic: bool, a: bool | None, b: bool | None) -> bool | None:
     return True if a or b else None if a is None or b is None else False
 
 
-_RULES: dict[str, Rule] = {
+RULES: dict[str, Rule] = {
     "add": lambda _, x, y: x + y,
     "subtract": lambda _, x, y: x - y,
     "multiply": lambda _, x, y: x * y,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
+from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.errors import EvaluationError
 from gradcli.functionals.body import Body
 from gradcli.functionals.integral import integral, integral_error
@@ -168,15 +169,20 @@ def trajectory(
     if len(arrays.shape(moments)) != 1 or not arrays.shape(moments)[0]:
         raise EvaluationError("times are a list with at least the time of the start")
     begin = moments[0]
-    first = begin if isinstance(begin, Kind) else float(begin)
+    first = begin if isinstance(begin, Kind) else _constant_of(begin)
     found = traced(lambda t, *y: [*function(first + t, [*y])], [()] * (1 + len(start)))
     if len(found.shapes) != len(start) or any(found.shapes):
         raise EvaluationError(f"the right side has {len(found.shapes)} values for {len(start)} states")
-    system = initial_value_problem(found.body, [None if isinstance(s, Kind) else float(s) for s in start])
+    system = initial_value_problem(found.body, [None if isinstance(s, Kind) else _constant_of(s) for s in start])
     given = [*(s for s in start if isinstance(s, Kind)), *found.reads]
     operands = (stack(given) if given else arrays.numpy_namespace().zeros(0), moments)
     params = {"method": method, "rtol": rtol, "atol": atol, "breaks": tuple(breaks)}
     return bind(primitive, operands, {"system": system, **params})
+
+
+def _constant_of(value: Any) -> Any:
+    """A number as a constant of a program: a float, or a ball that is none."""
+    return value if is_exact() and arrays.to_numpy(value).dtype != "float64" else float(value)
 
 
 def trajectory_of(function: Callable[[Any, Any], Any], start: Any, times: Any, **options: Any) -> Any:

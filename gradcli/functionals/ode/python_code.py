@@ -18,7 +18,7 @@ Coefficients = Callable[..., list[list[float]]]
 
 def coefficients(system: Recurrences) -> Coefficients:
     """The function of a system. It raises ArithmeticError or ValueError where the right side is not analytic."""
-    return _SeriesWriter(system).function()
+    return SeriesWriter(system).function()
 
 
 def array_coefficients(system: Recurrences) -> Coefficients:
@@ -27,7 +27,7 @@ def array_coefficients(system: Recurrences) -> Coefficients:
     It raises ValueError or TypeError for an operation that is not known for arrays.
     """
     np = arrays.numpy_namespace()
-    writer = _SeriesWriter(system)
+    writer = SeriesWriter(system)
     for name, function in writer.known.items():
         if getattr(math, name, None) is function and callable(function):
             writer.known[name] = getattr(np, _NUMPY_NAMES.get(name, name), _no_array_function)
@@ -43,7 +43,7 @@ def _no_array_function(*_operands: Any) -> NoReturn:
     raise TypeError
 
 
-class _SeriesWriter(ScalarWriter):
+class SeriesWriter(ScalarWriter):
     """Each varying value has a list of its coefficients, and some a list of those of its derivative."""
 
     def __init__(self, system: Recurrences) -> None:
@@ -62,8 +62,11 @@ class _SeriesWriter(ScalarWriter):
             self.slopes |= {x: f"d{self.lists[x]}" for x in sloped if kind in ("chain", "power")}
 
     def function(self) -> Coefficients:
-        inputs = ", ".join(self.names[v] for v in self.program.inputs)
-        body = self.statements()
+        """The function of the order and of the inputs of the program."""
+        return self.written(", ".join(self.names[v] for v in self.program.inputs), self.statements())
+
+    def written(self, inputs: str, body: Sequence[str]) -> Coefficients:
+        """The function of the order and of what is written as `inputs`; `body` computes everything at order 0."""
         rest = [line for r in self.system.recurrences for line in self._lines(r)]
         begin = [f"{c} = [{self.number(v)}]" for v, c in self.lists.items()]
         begin += [f"{d} = []" for d in self.slopes.values()]

@@ -11,6 +11,7 @@ from collections.abc import Hashable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.errors import EvaluationError, NotRecordableError
 from gradcli.loops.rolled_loop import EXAMPLE
 from gradcli.primitives.entries import arithmetic, comparisons, powers
@@ -142,7 +143,9 @@ class _Expansion:
         """The derivative of an operation by its operand `i`."""
         variables = [a for a in inputs if isinstance(a, Variable)]
         constants = tuple(None if isinstance(a, Variable) else a for a in inputs)
-        program = _rule(primitive, i, constants, tuple(params.items()))
+        # Constants of rules are balls of the working precision where digits are proved.
+        rule = _rule.__wrapped__ if is_exact() else _rule
+        program = rule(primitive, i, constants, tuple(params.items()))
         become: dict[Variable, Atom] = dict(zip(program.inputs, (output, *variables)))
 
         def value(atom: Atom) -> Atom:

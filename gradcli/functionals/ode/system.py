@@ -8,6 +8,7 @@ from functools import cached_property
 from threading import Lock
 from typing import Any, NamedTuple
 
+from gradcli.arrays.mathematical_constants import working_precision
 from gradcli.executors import stepwise
 from gradcli.functionals.body import Body
 from gradcli.kinds.jets import Jet
@@ -190,12 +191,19 @@ _MOST_KEPT = 64
 _lock = Lock()
 
 
-def initial_value_problem(body: Body, starts: Sequence[float | None]) -> System:
+def initial_value_problem(body: Body, starts: Sequence[Any]) -> System:
     """The system of a body that reads some values, whose states start at constants, or at given values where None.
 
     The values at which states start are given before those that the body reads.
     """
-    key = (*(_form(path.program) for path in body.paths), *(p.holds for p in body.paths), body.bound, *starts)
+    # The constants of derivatives have the precision of the balls that the system is for.
+    key = (
+        *(_form(path.program) for path in body.paths),
+        *(p.holds for p in body.paths),
+        body.bound,
+        *(None if s is None else program_constants.key(s) for s in starts),
+        working_precision(),
+    )
     found = _made.get(key)
     if found is None:
         with _lock:
@@ -219,7 +227,7 @@ def _form(program: Program) -> Hashable:
     return (len(program.inputs), *found, *map(form, program.outputs))
 
 
-def _initial_value_problem(body: Body, starts: Sequence[float | None]) -> System:
+def _initial_value_problem(body: Body, starts: Sequence[Any]) -> System:
     count = sum(s is None for s in starts)
     begins = [Variable((), "float64", f"start{k}") for k in range(count)]
 
