@@ -308,3 +308,48 @@ def test_shares_weigh_by_their_trials(run: Run) -> None:
     expected = run("fit", "e/n ~ 0.99*exp(-k*t)", *data).json["estimates"]["k"]
     assert found["value"] == pytest.approx(expected["value"], rel=1e-8)
     assert found["error"] == pytest.approx(expected["error"], rel=1e-6)
+
+
+def test_digits_are_proved(run: Run) -> None:
+    words = ["dx/dt = -k*x; at t = 12, tau: x += dose", "x=0", "k=0.2", "dose=5", "tau=24", "t=[0, 12, 24, 36]"]
+    done = run("ode", *words, "--wrt", "k", "--order", "2", "--show", "x**2", "--digits", "30")
+    assert done.status == 0, done.err
+    last = dict(zip(*(line.split(",") for line in (done.out.splitlines()[0], done.out.splitlines()[-1]))))
+    closed = "5*exp(-12*k) + 5*exp(-24*k)"
+    expected = run("eval", closed, "k=0.2", "--order", "2", "--digits", "30", "--json").json
+    assert last["x"] == expected["value"]
+    assert last["d_x_k"] == expected["grad"]["k"]
+    assert last["d_x_k_k"] == expected["derivatives"]["k,k"]
+    assert last["x**2"] == run("eval", f"({closed})**2", "k=0.2", "--digits", "30", "--json").json["value"]
+
+
+def test_digits_of_derivatives_by_the_time_of_a_jump(run: Run) -> None:
+    words = [
+        "dx/dt = -k*x + t; at t = lag: x += dose",
+        "x=1",
+        "k=1/3",
+        "dose=5",
+        "lag=0.7",
+        "t=0.1..1.2",
+        "--points",
+        "3",
+    ]
+    proved, floats = (run("ode", *words, "--wrt", "lag,k", *more).out for more in (("--digits", "17"), ()))
+    for line, other in zip(proved.splitlines()[1:], floats.splitlines()[1:]):
+        assert [*map(float, line.split(","))] == pytest.approx([*map(float, other.split(","))], rel=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["y' = y**2", "y=1", "t=0..2"], "the solution is enclosed up to t = 0.9999999"),
+        (["y' = -y", "y=1", "t=0..2", "--stop", "y = 0.5"], "there are no proved digits of a time to stop at"),
+        (["y' = -y", "y=1", "t=0..2", "--plot", "a.svg"], "--digits and --plot contradict each other"),
+        (["y' = -y; at t = pi: y = 2", "y=1", "t=[0,pi]", "--max-precision", "50"], "cannot be told apart"),
+        (["y' = -y", "y=1", "t=[0,2,1]"], "the times go back: 1 is after 2"),
+    ],
+)
+def test_digits_that_cannot_be_proved(run: Run, words: list[str], message: str) -> None:
+    done = run("ode", *words, "--digits", "12")
+    assert done.status
+    assert message in done.err

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Annotated, Any
 
 from gradcli import limits
 from gradcli.cli import options as opt
@@ -31,6 +33,10 @@ Examples:
 
   gradcli ode 'dx/dt = -k*x; at t = 12, 24: x += dose' x=0 k=0.2 dose=5 t=0..36 --plot doses.svg
 """
+
+if TYPE_CHECKING:
+    from gradcli.language.differential_equations import DifferentialEquations
+    from gradcli.models.ode.initial_values import InitialValueRequest
 
 
 class OdeOptions(opt.ProgramRun):
@@ -71,6 +77,8 @@ class OdeOptions(opt.ProgramRun):
             help="Taylor series for smooth systems, Radau's method for stiff ones; default: what suits the system.",
         ),
     ] = "auto"
+    digits: opt.Digits = None
+    max_precision: opt.MaxPrecision = limits.MAX_PRECISION
     output: Annotated[str | None, opt.Option("--output", metavar="PATH", help="Write the table to a file.")] = None
     to: Annotated[
         str | None,
@@ -100,9 +108,14 @@ def run(options: OdeOptions, environment: Environment) -> ExitStatus:
         from gradcli.models.plotting import by_matplotlib
 
         by_matplotlib.format_of(options.plot)
-    with limits.within(options.max_steps, options.max_elements):
-        asked = _request(options, environment)
-        found = initial_values.solve(asked)
+    inputs.check_digits(options, [f"--{name}" for name in ("plot", "output") if getattr(options, name) is not None])
+    with limits.within(options.max_steps, options.max_elements), _arithmetic(options):
+        request = _request(options, environment)
+        asked = request()
+        if options.digits is None:
+            found = initial_values.solve(asked)
+        else:
+            found = initial_values.prove(request, options.digits, options.max_precision)
     if options.plot is not None:
         from gradcli.models.ode import pictures
 
@@ -121,25 +134,54 @@ def run(options: OdeOptions, environment: Environment) -> ExitStatus:
     if found.stop is not None and not options.json and not options.quiet:
         told = ", ".join(f"{name} = {value:.10g}" for name, value in found.stop.items())
         environment.write_error(f"{asked.stop} at {told}")
+    if not found.complete:
+        environment.write_error(
+            f"warning: computed with up to {options.max_precision:,} digits, a result is not told from 0"
+        )
+        return ExitStatus.FAILURE
     return ExitStatus.SUCCESS
 
 
-def _request(options: OdeOptions, environment: Environment) -> Any:
-    from gradcli.language.differential_equations import read_differential_equations
-    from gradcli.models.ode import time_ranges
-    from gradcli.models.ode.initial_values import InitialValueRequest
+def _arithmetic(options: OdeOptions) -> AbstractContextManager[Any]:
+    """Within it, numbers are floats, or balls where digits are to be proved."""
+    if options.digits is None:
+        return nullcontext()
+    from gradcli.proofs import digits
+
+    return digits.computing()
+
+
+def _request(options: OdeOptions, environment: Environment) -> Callable[[], Any]:
+    """The function that makes the request, with numbers of the working precision."""
+    from gradcli.language.differential_equations import read_differential_equations, unmarked
 
     text, words = map_arguments.program_of(options, environment, _EXAMPLE)
     equations = read_differential_equations(text)
     time = equations.time
-    values, said = _values(options, environment, words, time)
-    if time not in values:
+    bindings, said = _bindings(options, environment, words, time)
+    if time not in bindings:
         raise BindingError(f"there are no times '{time}'", hint=f"give their range, {time}=0..20, or {time}=[0,1,5]")
+
+    def request() -> InitialValueRequest:
+        with unmarked():
+            values = {name: value() for name, value in bindings.items()}
+        return _checked(options, equations, values, said)
+
+    return request
+
+
+def _checked(
+    options: OdeOptions, equations: DifferentialEquations, values: dict[str, Any], said: dict[str, float]
+) -> InitialValueRequest:
+    from gradcli.models.ode import time_ranges
+    from gradcli.models.ode.initial_values import InitialValueRequest
+
+    time = equations.time
     times = time_ranges.moments(values.pop(time), options.points, time)
     for word, at in said.items():
-        if len(times) and at != times[0]:
+        if len(times) and at != _float(times[0]):
             raise BindingError(
-                f"'{word}' is the value at {time} = {at:g}, and the first time is {times[0]:g}",
+                f"'{word}' is the value at {time} = {at:g}, and the first time is {_float(times[0]):g}",
                 hint=f"states start at the first time: begin with it, as in {time}={at:g}..20",
             )
     wrt = inputs.names_of([_marked(name) for name in options.wrt or ()])
@@ -165,10 +207,18 @@ def _marked(name: str) -> str:
     return re.sub("['’′]", PRIME, name)
 
 
-def _values(
+def _float(number: Any) -> float:
+    if isinstance(number, float):
+        return number
+    from gradcli.arrays.flint.balls import to_float
+
+    return to_float(number)
+
+
+def _bindings(
     options: OdeOptions, environment: Environment, words: list[str], time: str
-) -> tuple[dict[str, Any], dict[str, float]]:
-    """The values of names, and the times that words say their values are at."""
+) -> tuple[dict[str, Callable[[], Any]], dict[str, float]]:
+    """The functions that return the values of names, and the times that words say their values are at."""
     from gradcli.language.differential_equations import unmarked
     from gradcli.models.ode import time_ranges
 
@@ -190,8 +240,7 @@ def _values(
         bindings = inputs.bindings_of(found, "float64", options, environment, read)
     for name, value in inputs.values_of_vars_option(options, environment, "float64", bindings).items():
         bindings.setdefault(_marked(name), value)
-    with unmarked():
-        return {name: value() for name, value in bindings.items()}, said
+    return bindings, said
 
 
 COMMAND = Command(OdeOptions, run, _HELP)

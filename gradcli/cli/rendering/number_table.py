@@ -14,7 +14,7 @@ FORMATS = ("csv", "tsv", "jsonl")
 
 
 def text(columns: Mapping[str, Any], format: str) -> str:
-    """The table; a number is the shortest text that reads back as the same number."""
+    """The table; a number is the shortest text that reads back as the same number, and texts stay as they are."""
     rows = zip(*(column.tolist() for column in columns.values()))
     if format == "jsonl":
         return "".join(f"{json_text.dumps(dict(zip(columns, row)))}\n" for row in rows)
@@ -25,5 +25,9 @@ def text(columns: Mapping[str, Any], format: str) -> str:
     return stream.getvalue()
 
 
-def _written(row: tuple[float, ...]) -> list[str]:
-    return [repr(x) if math.isfinite(x) else "NaN" if x != x else "Infinity" if x > 0 else "-Infinity" for x in row]
+def _written(row: tuple[float | str, ...]) -> list[str]:
+    return [x if isinstance(x, str) else _number(x) for x in row]
+
+
+def _number(x: float) -> str:
+    return repr(x) if math.isfinite(x) else "NaN" if x != x else "Infinity" if x > 0 else "-Infinity"

@@ -81,11 +81,8 @@ def _solved(system: System, given: Sequence[Any], times: Sequence[Any]) -> Seque
 
 
 def _check_order(lapses: Sequence[Any]) -> None:
-    ascending, descending = (
-        all(not compare(b, a) for a, b in itertools.pairwise(lapses))
-        for compare in (lambda b, a: b < a, lambda b, a: b > a)
-    )
-    if not ascending and not descending:
+    pairs = [*itertools.pairwise(lapses)]
+    if any(b < a for a, b in pairs) and any(b > a for a, b in pairs):
         raise EvaluationError("times go back", hint="they have to ascend, or to descend, from the first one")
 
 
@@ -162,7 +159,7 @@ class _Solver:
         self._order = max(_LEAST_ORDER, math.ceil(_ORDER_PER_BIT * precision()))
         self._time = arb(0)
         self._first = float(self._horizon) or 1.0
-        self._found: list[list[arb] | None] = [None] * len(lapses)
+        self._found: list[Sequence[Any] | None] = [None] * len(lapses)
 
     def solved(self) -> Sequence[Sequence[Any]]:
         """The states at all times."""

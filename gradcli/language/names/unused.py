@@ -80,9 +80,10 @@ def _lines(program: tree.Module) -> Iterator[Unused]:
     if len(program.body) < 2:
         return
     before, last = program.body[-2:]
-    sign = program.source[last.span.start]
+    sign = program.source[last.span.start : last.span.start + 1]
     if (
         not isinstance(last, tree.Evaluate)
+        or not sign
         or sign not in "+-−"
         or "\n" not in program.source[before.span.end : last.span.start]
     ):

@@ -39,8 +39,8 @@ class Expansion(NamedTuple):
 def constants(value: Array, variables: int, order: int) -> Expansion:
     """Values that depend on no variable."""
     shape = (*value.shape, variables)
-    first = np.zeros(shape) if order else None
-    return Expansion(value, first, np.zeros((*shape, variables)) if order > 1 else None)
+    first = np.zeros(shape, value.dtype) if order else None
+    return Expansion(value, first, np.zeros((*shape, variables), value.dtype) if order > 1 else None)
 
 
 def joined(parts: list[Expansion], axis: int = -1) -> Expansion:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
 from gradcli import arrays
+from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.functionals.body import Body
 from gradcli.functionals.functional_calls import ATOL
 from gradcli.functionals.ode.system import System, initial_value_problem
@@ -40,7 +42,7 @@ class Flow:
         self._shared = dict(shared)
         self._slopes = equations.slopes
         self._reads = scope.free_names(self._slopes)
-        self._systems: dict[float, System] = {}
+        self._systems: dict[Any, System] = {}
 
     def at(self, start: Array, parameters: Array, times: Array, order: int) -> Expansion:
         """The states `[g, t, n]` of g problems, which start with `start` `[g, n]` at the first of the times `[t]`.
@@ -48,7 +50,7 @@ class Flow:
         Their derivatives are by the n states at the start, followed by the `parameters` `[g, p]`. Raises EvaluationError
         where a solution does not exist up to the last time.
         """
-        base = self._system(float(times[0]))
+        base = self._system(times[0] if is_exact() else float(times[0]))
         n = base.states
         # What the derivatives of each order are, as the numbers of the states of the system.
         system, first = base, None
@@ -61,22 +63,29 @@ class Flow:
             # The number of the derivative by given value r of each state of the first derivatives.
             every = np.array(column)
             second = every[:, first].transpose(1, 2, 0)
-        given = np.concatenate([start, parameters], axis=1)
+        given: Any = np.concatenate([start, parameters], axis=1)
+        moments: Any = np.broadcast_to(times, (len(given), len(times)))
         params = {"system": system, "method": self.method, "rtol": self.rtol, "atol": ATOL, "breaks": ()}
-        with arrays.using_namespace(None):
-            found = np.asarray(bind(trajectory, (given, np.broadcast_to(times, (len(given), len(times)))), params))
+        if is_exact():
+            operands = (arrays.in_default_namespace(x) for x in (given, moments))
+            found = bind(trajectory, tuple(operands), params).numbers
+        else:
+            with arrays.using_namespace(None):
+                found = np.asarray(bind(trajectory, (given, moments), params))
         return Expansion(
             found[..., :n], None if first is None else found[..., first], None if second is None else found[..., second]
         )
 
-    def _system(self, origin: float) -> System:
+    def _system(self, origin: Any) -> System:
         """The system of the lapse since an origin of time, which matters where the equations read the time."""
         key = origin if self.equations.time in self._reads else 0.0
+        if is_exact() and key not in self._systems:
+            self._systems[key] = self._traced(arrays.in_default_namespace(key))
         if key not in self._systems:
             self._systems[key] = self._traced(key)
         return self._systems[key]
 
-    def _traced(self, origin: float) -> System:
+    def _traced(self, origin: Any) -> System:
         names = (*self.equations.states, *self.parameters)
         n = len(self.equations.states)
 
@@ -86,7 +95,7 @@ class Flow:
             found = evaluate(self._slopes, {**self._shared, **read}).value
             return [index(found, k) for k in range(n)]
 
-        with arrays.using_namespace(None):
+        with nullcontext() if is_exact() else arrays.using_namespace(None):
             body = traced(slopes, [()] * (1 + len(names))).body
         # The parameters are given values, and not varied by a step.
         held = Body(body.paths, body.program, 1 + n)

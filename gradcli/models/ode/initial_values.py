@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradcli import arrays
-from gradcli.errors import BindingError, EvaluationError, GradcliError, UsageError, did_you_mean
+from gradcli.errors import BackendError, BindingError, EvaluationError, GradcliError, UsageError, did_you_mean
 from gradcli.language.differential_equations import DifferentialEquations, located, unknown_parameter
 from gradcli.language.names import scope
 from gradcli.language.syntax import tree
@@ -41,15 +41,20 @@ class InitialValueRequest(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """The columns of a solution, and the time of its end `{"t": …, "d_t_a": …}` where that is an event."""
+    """The columns of a solution, and the time of its end `{"t": …, "d_t_a": …}` where that is an event.
+
+    Columns of proved digits are texts; `complete` says whether all of them have as many as were asked for.
+    """
 
     columns: dict[str, Array]
     stop: dict[str, float] | None = None
+    complete: bool = True
 
     @property
     def warnings(self) -> list[str]:
         """Which columns have numbers that are not finite."""
-        bad = {name: int((~np.isfinite(column)).sum()) for name, column in self.columns.items()}
+        floats = {name: column for name, column in self.columns.items() if column.dtype != object}
+        bad = {name: int((~np.isfinite(column)).sum()) for name, column in floats.items()}
         return [f"'{name}' is not finite in {n:,} row{'s' * (n != 1)}" for name, n in bad.items() if n]
 
 
@@ -60,6 +65,27 @@ def solve(asked: InitialValueRequest) -> Solution:
     solution does not exist up to the last time or does not meet the condition to stop at.
     """
     _check(asked)
+    return _solution(asked)
+
+
+def prove(request: Callable[[], InitialValueRequest], digits: int, most: int) -> Solution:
+    """The solution with proved digits, within `digits.computing`; `request` is made anew at each working precision.
+
+    Raises what `solve` raises, and BackendError for what has no proved digits.
+    """
+    # Imported here as it needs FLINT.
+    from gradcli.arrays.flint.balls import Balls
+    from gradcli.models.ode import proved_columns
+
+    asked = request()
+    if asked.stop is not None:
+        raise BackendError("there are no proved digits of a time to stop at", hint="leave out --digits or --stop")
+    _check(asked._replace(times=np.array([float(Balls(t)) for t in asked.times])))
+    found = proved_columns.table(lambda: _solution(request()).columns, digits, most)
+    return Solution(found.columns, complete=found.complete)
+
+
+def _solution(asked: InitialValueRequest) -> Solution:
     equations, order = asked.equations, asked.order if asked.wrt else 0
     shared = {name: value for name, value in asked.values.items() if name not in (*asked.wrt, *equations.states)}
     solver = Trajectories(equations, asked.wrt, shared, asked.method)

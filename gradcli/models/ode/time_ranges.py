@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradcli import arrays, limits
+from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.errors import BindingError
 from gradcli.evaluation.constant_expressions import constant
 from gradcli.evaluation.nested_lists import unreadable
@@ -21,8 +23,8 @@ _ELEMENTS = 400
 class TimeRange(NamedTuple):
     """The times from `first` to `last`, which may be the smaller one."""
 
-    first: float
-    last: float
+    first: Any
+    last: Any
 
 
 def value(text: str, dtype: str, whole: str, offset: int = 0) -> Any:
@@ -35,7 +37,7 @@ def value(text: str, dtype: str, whole: str, offset: int = 0) -> Any:
     ends = [constant(low, dtype, whole, offset), constant(high, dtype, whole, offset + len(low) + len(_MARK))]
     if any(arrays.shape(end) for end in ends) or not all(math.isfinite(float(end)) for end in ends):
         raise unreadable("an end of a range is a finite number", text, offset, whole, "write t=0..20")
-    return TimeRange(float(ends[0]), float(ends[1]))
+    return TimeRange(*ends) if is_exact() else TimeRange(float(ends[0]), float(ends[1]))
 
 
 def moments(given: Any, points: int, name: str) -> Array:
@@ -43,10 +45,21 @@ def moments(given: Any, points: int, name: str) -> Array:
     if isinstance(given, TimeRange):
         # A time is several numbers in the table and in the solution.
         limits.charge(_ELEMENTS * points)
+        if is_exact():
+            step = (given.last - given.first) / float(points - 1)
+            return _proved([given.first + step * float(k) for k in range(points - 1)] + [given.last])
         return np.linspace(given.first, given.last, points)
-    times = np.asarray(arrays.to_numpy(given), float)
-    if times.ndim != 1:
+    if len(arrays.shape(given)) != 1:
         raise BindingError(
             f"the times '{name}' are a range or a list", hint=f"{name}=0..20, or {name}=[0,1,5] with the start first"
         )
-    return times
+    if is_exact():
+        return _proved([given[k] for k in range(arrays.shape(given)[0])])
+    return np.asarray(arrays.to_numpy(given), float)
+
+
+def _proved(times: Sequence[Any]) -> Array:
+    """Times as numbers of FLINT."""
+    from gradcli.models.ode.proved_columns import numbers
+
+    return numbers(times)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.errors import BindingError, DifferentiationError, EvaluationError, UsageError
 from gradcli.functionals.functional_calls import RTOL
 from gradcli.language.differential_equations import DifferentialEquations, Jump
@@ -60,6 +61,11 @@ class Trajectories:
 
     def functions(self, programs: Sequence[tree.Module]) -> RowFunctions:
         """Programs of time, states and parameters as functions of `names`."""
+        if is_exact():
+            # Imported here as it needs FLINT.
+            from gradcli.models.ode.proved_columns import ProvedFunctions
+
+            return ProvedFunctions(programs, self.names, self.shared)
         return RowFunctions(programs, self.names, self.shared)
 
     @property
@@ -78,14 +84,14 @@ class Trajectories:
         stops = self._stops(values, times, order, doses)
         if stops and times[-1] < times[0]:
             raise UsageError("jumps are for times that ascend", hint="let the times begin with the smaller end")
-        origin, state, done = float(times[0]), start, 0
+        origin, state, done = times[0], start, 0
         parts: list[Expansion] = []
         for stop in (*stops, None):
             until = len(times) if stop is None else int(np.searchsorted(times, stop.time))
             inside = times[done:until]
             ends = [] if stop is None else [stop.time]
             # With neither, the last stop is at the last time.
-            moments = np.array([origin, *inside, *ends])
+            moments = _numbers([origin, *inside, *ends])
             if len(moments) > 1:
                 found = self._flowed(state, parameters, moments, order)
                 parts.append(found.taken(slice(1, 1 + len(inside))))
@@ -99,11 +105,11 @@ class Trajectories:
         """The states at the start `[n]`, and the parameters `[p]`."""
 
         def variables(names: Sequence[str]) -> Expansion:
-            found = constants(np.array([float(values[name]) for name in names]), len(self.wrt), order)
+            found = constants(_numbers([values[name] for name in names]), len(self.wrt), order)
             if found.first is not None:
                 for i, name in enumerate(names):
                     if name in self.wrt:
-                        found.first[i, self.wrt.index(name)] = 1.0
+                        found.first[i, self.wrt.index(name)] = 1
             return found
 
         return variables(self.equations.states), variables(self.parameters)
@@ -139,13 +145,17 @@ class Trajectories:
 
     def _stops(self, values: Mapping[str, float], times: Array, order: int, doses: Sequence[Dose]) -> list[_Stop]:
         """The jumps from the first of the times up to the last one, in their order."""
-        first, last = float(times[0]), float(max(times))
+        first, last = times[0], max(times)
         nothing = np.zeros(len(self.wrt))
         found = [_Stop(dose.time, nothing, dose) for dose in doses]
         for jump in self.equations.jumps:
             items = jump.times.items if isinstance(jump.times, tree.List) else (jump.times,)
             for item in items:
                 found += self._moments(jump, item, values, order)
+        if is_exact():
+            from gradcli.models.ode.proved_columns import check_order
+
+            check_order(times, [stop.time for stop in found])
         early = next((s for s in found if s.time < first), None)
         if early is not None and isinstance(early.does, Dose):
             raise BindingError(
@@ -157,12 +167,12 @@ class Trajectories:
     def _moments(self, jump: Jump, item: tree.Expression, values: Mapping[str, float], order: int) -> list[_Stop]:
         program = self.equations.program(item)
         start, parameters = self._begun(values, order)
-        now = constants(np.array([math.nan]), len(self.wrt), order)
+        now = constants(_numbers([math.nan]), len(self.wrt), order)
         # States are not known before the jump, and nan shows where the time depends on them.
         nowhere = start._replace(value=np.full(len(start.value), math.nan))
         found = self.composed(self.functions([program]), self.point(now, nowhere, parameters))
-        time, slope = float(found.value[0]), np.zeros(len(self.wrt)) if found.first is None else found.first[0]
-        if not math.isfinite(time):
+        time, slope = found.value[0], np.zeros(len(self.wrt)) if found.first is None else found.first[0]
+        if not _is_finite(time):
             raise EvaluationError(
                 "the time of a jump is a number that depends on no state",
                 span=item.span,
@@ -183,7 +193,7 @@ class Trajectories:
             value = state.value.copy()
             value[self.equations.states.index(stop.does.state)] += stop.does.amount
             return state._replace(value=value)
-        now = constants(np.array([stop.time]), len(self.wrt), order)
+        now = constants(_numbers([stop.time]), len(self.wrt), order)
         moves = state.first is not None and stop.slope.any()
         if moves:
             now.first[0] = stop.slope
@@ -198,6 +208,23 @@ class Trajectories:
             rate = self.rates.at(self.point(now, after, parameters).value, 0).value
             after = after._replace(first=after.first - np.outer(rate, stop.slope))
         return after
+
+
+def _numbers(values: Sequence[Any]) -> Array:
+    """Numbers as an array: floats, or balls where digits are proved."""
+    if not is_exact():
+        return np.array([float(v) for v in values])
+    from gradcli.models.ode.proved_columns import numbers
+
+    return numbers(values)
+
+
+def _is_finite(value: Any) -> bool:
+    if not is_exact():
+        return math.isfinite(value)
+    from gradcli.models.ode.proved_columns import is_finite
+
+    return is_finite(value)
 
 
 def check_starts(equations: DifferentialEquations, values: Mapping[str, Any]) -> None:
