@@ -114,3 +114,38 @@ def test_a_while_inside_cannot_be_recorded() -> None:
     program = "def f(t) { while t > 1 { t = t/2 }; return t }\nintegrate(f, 0, 2)"
     with pytest.raises(EvaluationError, match="the function cannot be recorded"):
         evaluated(program)
+
+
+@pytest.mark.parametrize(
+    ("program", "closed"),
+    [
+        ("root(lambda x: x*exp(x) - a, 1)", "lambertw(a)"),
+        ("newton(lambda x: erf(x) - a/10, 0.1)", "erfinv(a/10)"),
+        ("fsolve(lambda v: [v[0]**2 + v[1] - a, v[1] - 0.5], [1, 1])[0]", "sqrt(a - 0.5)"),
+        ("argmin(lambda x: exp(x) - a*x, 1)", "log(a)"),
+        ("brentq(lambda x: cos(x) - a/4, 0, 3)", "acos(a/4)"),
+    ],
+)
+def test_digits_of_roots_are_proved(program: str, closed: str, run: Callable[..., Any]) -> None:
+    words = ("a=2.1", "--digits", "30", "--order", "2", "--json")
+    found, expected = (run("eval", text, *words).json for text in (program, closed))
+    for part in ("value", "grad", "derivatives"):
+        assert found[part] == expected[part]
+
+
+def test_a_rational_root_is_exact(run: Callable[..., Any]) -> None:
+    assert run("eval", "root(lambda x: sin(x) + a*x, 0.5)", "a=1", "--digits", "20").out == (
+        "value  0\n\nby  gradient\na   0\n"
+    )
+
+
+def test_a_root_over_an_interval_is_enclosed(run: Callable[..., Any]) -> None:
+    done = run("eval", "root(lambda x: x*exp(x) - a, 1)", "a=2..2.1", "--enclose")
+    assert done.out.startswith("value  [0.852605502, 0.8752187587]")
+    assert "increasing" in done.out
+
+
+def test_a_double_root_has_no_digits(run: Callable[..., Any]) -> None:
+    done = run("eval", "root(lambda x: (x - a)**2, 1.5)", "a=1", "--digits", "20", "--max-precision", "50")
+    assert done.status == 1
+    assert "the Jacobian is singular at the solution" in done.err

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
-from gradcli.arrays.shapes import Shape
-from gradcli.errors import BackendError
+from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.functionals import newton
 from gradcli.functionals.body import Body
 from gradcli.functionals.row_results import of_each
@@ -47,18 +46,40 @@ class Search(NamedTuple):
 
 
 def _computed(_xp: Any, given: Any, *, body: Body, search: Search) -> Any:
+    if is_exact():
+        return _proved(given, body, search)
     found = _of_rows(arrays.to_numpy(given).reshape(-1, given.shape[-1]), body, search)
     return arrays.like_library_of(found.reshape(*given.shape[:-1], body.bound), given)
 
 
 def _numbers(_xp: Any, *operands: Any, body: Body, search: Search) -> Any:
+    if is_exact():
+        xp = arrays.default_namespace()
+        shape = broadcast([arrays.shape(o) for o in operands])
+        found = _proved(
+            xp.stack([xp.broadcast_to(xp.asarray(o, "float64"), shape) for o in operands], -1), body, search
+        )
+        return found[..., 0] if shape else found[0]
     return of_each(operands, lambda rows: _of_rows(rows, body, search)[:, 0])
+
+
+def _proved(given: Any, body: Body, search: Search) -> Any:
+    """The solutions in balls."""
+    # Imported here as few programs are computed in balls.
+    from gradcli.functionals import ball_roots
+
+    np = arrays.numpy_namespace()
+    objective = None if search.objective is None else ball_roots.in_floats(search.objective)
+
+    def found(row: Sequence[float], floats: Body) -> Any:
+        with np.errstate(all="ignore"):
+            return _of_row(np, np.array(row), floats, search._replace(objective=objective)).tolist()
+
+    return ball_roots.roots(given, body, found)
 
 
 def _of_rows(rows: Any, body: Body, search: Search) -> Any:
     """The solutions for rows of `given`, [rows, unknowns]."""
-    if is_exact():
-        raise BackendError("there are no proved digits of roots and minima", hint="leave out --digits and the like")
     np = arrays.numpy_namespace()
     with arrays.using_namespace(None), np.errstate(all="ignore"):
         found, known = np.empty((len(rows), body.bound)), np.zeros(len(rows), bool)
