@@ -54,7 +54,7 @@ def _computed(_xp: Any, given: Any, *, body: Body, search: Search) -> Any:
 
 def _numbers(_xp: Any, *operands: Any, body: Body, search: Search) -> Any:
     if is_exact():
-        xp = arrays.default_namespace()
+        xp: Any = arrays.default_namespace()
         shape = broadcast([arrays.shape(o) for o in operands])
         found = _proved(
             xp.stack([xp.broadcast_to(xp.asarray(o, "float64"), shape) for o in operands], -1), body, search
