@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from decimal import Decimal
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import gradcli
+from gradcli.executors import llvm_ufuncs
 
 # The problems of T. E. Hull and others, "Comparing numerical methods for ordinary differential equations", SIAM Journal
 # on Numerical Analysis 9 (1972), 603, from 0 to 20: the start and the right side.
@@ -134,6 +136,28 @@ def test_many_calls_give_the_same_digits_as_the_first():
     last = program.jacobian({**values, "a": 1.1 + 1e-15})
     for name, slope in first.items():
         assert float(last[name]) == pytest.approx(float(slope), rel=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("right_side", "closed"),
+    [
+        ("-k*y**1.5", lambda k, t: (1.5**-0.5 + k * t / 2) ** -2),
+        ("-k*t*y/(1 + t*t)", lambda k, t: 1.5 * (1 + t * t) ** (-k / 2)),
+        ("k*cos(t)*y", lambda k, t: 1.5 * math.exp(k * math.sin(t))),
+        ("k*where(t < 1, y, y*y)", lambda k, t: 1 / (1 / (1.5 * math.exp(k)) - k * (t - 1))),
+    ],
+)
+def test_many_calls_without_a_compiler(monkeypatch, right_side, closed):
+    # After some calls, longer code of Python computes them.
+    monkeypatch.setitem(sys.modules, "llvmlite.binding", None)
+    monkeypatch.setattr(llvm_ufuncs, "_target", llvm_ufuncs._target.__wrapped__)
+    program = gradcli.compile(f"odeint(lambda y, t: {right_side}, 1.5, [0, 1.4])[1]")
+    for i in range(100):
+        k = 0.1 + 1e-3 * i
+        value, grad = program.value_and_grad({"k": k})
+        assert value == pytest.approx(closed(k, 1.4), rel=1e-12)
+        h = 1e-5
+        assert float(grad["k"]) == pytest.approx((closed(k + h, 1.4) - closed(k - h, 1.4)) / (2 * h), rel=1e-6)
 
 
 def test_many_calls_find_jumps_as_the_first():

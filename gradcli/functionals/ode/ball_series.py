@@ -68,7 +68,7 @@ class _BallWriter(SeriesWriter):
         return self._atom(atom)
 
     def _constant(self, number: arb) -> str:
-        name = f"n{len(self.known)}"
+        name = f"number{len(self.known)}"
         self.known[name] = number
         return name
 

@@ -83,6 +83,16 @@ class Machine:
         self.places = [writer.places[s] for s in writer.states]
         self.shape = writer.rows, _ROOM
 
+    def series(self, order: int, *inputs: float) -> Any:
+        """The coefficients of the states. Raises ValueError where they are not finite."""
+        np = arrays.numpy_namespace()
+        room, given = np.empty(self.shape), np.array(inputs)
+        self._coefficients(order, given.ctypes.data, room.ctypes.data)
+        found = room[self.places, : order + 1]
+        if not np.isfinite(found).all():
+            raise ValueError
+        return found.tolist()
+
 
 class Rooms:
     """The coefficients at the begin and at the end of a step."""

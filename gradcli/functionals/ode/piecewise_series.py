@@ -49,6 +49,9 @@ class _Code:
         self._system = system
         self._python = python_code.coefficients(system)
         self._machine: machine_code.Coefficients | None = None
+        # Where there is no machine code, the function for the order of most calls.
+        self._unrolled: python_code.Coefficients | None = None
+        self._order = 0
         self._calls = 0
 
     def coefficients(self, order: int, *inputs: float) -> Series:
@@ -59,13 +62,18 @@ class _Code:
                 self._machine = machine_code.coefficients(self._system)
             else:
                 self.steps = machine_code.machine(self._system, self._groups)
-        if self._machine is not None:
+            if self._machine is None and self.steps is None:
+                self._order, self._unrolled = order, python_code.unrolled(self._system, order)
+        machine = self._machine if self.steps is None else self.steps.series
+        if machine is not None:
             try:
-                found: Series = self._machine(order, *inputs)
+                found: Series = machine(order, *inputs)
                 return found
             except ValueError:
                 # Python tells where a value is at fault.
                 pass
+        if self._unrolled is not None and order == self._order:
+            return self._unrolled(order, *inputs)
         return self._python(order, *inputs)
 
 

@@ -33,10 +33,13 @@ class Problem(NamedTuple):
 
     def sizes(self, states: Sequence[float]) -> list[float]:
         """The size of each state, by which its error is measured in units of `rtol`."""
-        found = [abs(s) for s in states]
+        found = [*map(abs, states)]
         share = self.atol / self.rtol
         for group in self.system.groups:
-            least = share * max(found[i] for i in group)
+            if len(group) == 1:
+                found[group[0]] *= 1.0 + share
+                continue
+            least = share * max([found[i] for i in group])
             for i in group:
                 found[i] += least
         return found

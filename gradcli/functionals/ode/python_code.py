@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from operator import mul
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeGuard
 
 from gradcli import arrays
 from gradcli.executors.scalars import ScalarWriter
@@ -43,8 +43,13 @@ def _no_array_function(*_operands: Any) -> NoReturn:
     raise TypeError
 
 
+# The kinds of recurrences that read other coefficients than the last one.
+_LISTED = frozenset({"multiply", "divide", "power", "chain"})
+
+
 class SeriesWriter(ScalarWriter):
-    """Each varying value has a list of its coefficients, and some a list of those of its derivative."""
+    """Each varying value has its last coefficient, and a list of all of them where a product or a result reads it; some
+    have a list of those of their derivative."""
 
     def __init__(self, system: Recurrences) -> None:
         super().__init__(system.program)
@@ -53,13 +58,18 @@ class SeriesWriter(ScalarWriter):
         count = len(system.rates)
         self.time, self.states = system.program.inputs[0], system.program.inputs[1 : 1 + count]
         varying = [self.time, *self.states, *(r.output for r in system.recurrences)]
+        self.last = {v: f"w{i}" for i, v in enumerate(varying)}
         self.lists = {v: f"c{i}" for i, v in enumerate(varying)}
         # The lists of the coefficients of derivatives.
         self.slopes: dict[Variable, str] = {}
+        # The values whose lists are read.
+        self.listed: set[Variable] = {*self.states, *filter(self._varies, system.others)}
         for kind, operands, output in system.recurrences:
-            pairs = zip(operands[::2], operands[1::2])
-            sloped = [x for v, x in pairs if self._varies(v)] if kind == "chain" else [operands[0], output]
+            pairs = [(v, x) for v, x in zip(operands[::2], operands[1::2]) if self._varies(v)]
+            sloped = [x for _, x in pairs] if kind == "chain" else [operands[0], output]
             self.slopes |= {x: f"d{self.lists[x]}" for x in sloped if kind in ("chain", "power")}
+            read = [v for v, _ in pairs] if kind == "chain" else [*operands, output]
+            self.listed.update(filter(self._varies, read if kind in _LISTED else ()))
 
     def function(self) -> Coefficients:
         """The function of the order and of the inputs of the program."""
@@ -68,15 +78,21 @@ class SeriesWriter(ScalarWriter):
     def written(self, inputs: str, body: Sequence[str]) -> Coefficients:
         """The function of the order and of what is written as `inputs`; `body` computes everything at order 0."""
         rest = [line for r in self.system.recurrences for line in self._lines(r)]
-        begin = [f"{c} = [{self.number(v)}]" for v, c in self.lists.items()]
+        begin = [f"{w} = {self.number(v)}" for v, w in self.last.items()]
+        begin += [f"{c} = [{self.last[v]}]" for v, c in self.lists.items() if v in self.listed]
         begin += [f"{d} = []" for d in self.slopes.values()]
+        # A slope may be a state, which keeps its coefficient until all slopes are read.
+        rates = [f"s{i} = {self._rate(r)}" for i, r in enumerate(self.system.rates)]
         lines = [
             f"def coefficients(order, {inputs}):",
             *(f"    {line}" for line in (*body, *begin)),
             "    for k in range(1, order + 1):",
-            *(f"        {self.lists[s]}.append({self._rate(r)} / k)" for s, r in zip(self.states, self.system.rates)),
+            *(f"        {line}" for line in rates),
+            *(f"        {self.last[s]} = s{i} / k" for i, s in enumerate(self.states)),
+            *(f"        {line}" for s in self.states for line in self._noted(s)),
             "        if k == order: break",
-            f"        {self.lists[self.time]}.append(1.0 if k == 1 else 0.0)",
+            f"        {self.last[self.time]} = 1.0 if k == 1 else 0.0",
+            *(f"        {line}" for line in self._noted(self.time)),
             *(f"        {line}" for s in (self.time, *self.states) for line in self._further(s)),
             *(f"        {line}" for line in rest),
             f"    return [{', '.join([*(self.lists[s] for s in self.states), *map(self._whole, self.system.others)])}]",
@@ -90,25 +106,27 @@ class SeriesWriter(ScalarWriter):
         return self.lists[atom] if self._varies(atom) else f"[{self.number(atom)}]"
 
     def _rate(self, rate: Atom) -> str:
-        if isinstance(rate, Variable) and rate in self.lists:
-            # A slope may be a state, whose list has this order already.
-            return f"{self.lists[rate]}[k - 1]"
+        if self._varies(rate):
+            return self.last[rate]
         return f"({self.number(rate)} if k == 1 else 0.0)"
 
+    def _noted(self, x: Variable) -> list[str]:
+        return [f"{self.lists[x]}.append({self.last[x]})"] if x in self.listed else []
+
     def _further(self, x: Variable) -> list[str]:
-        return [f"{self.slopes[x]}.append({self.lists[x]}[-1] * k)"] if x in self.slopes else []
+        return [f"{self.slopes[x]}.append({self.last[x]} * k)"] if x in self.slopes else []
 
     def _lines(self, recurrence: Recurrence) -> list[str]:
-        """The statements that append a coefficient."""
+        """The statements that compute a coefficient."""
         output = recurrence.output
         text = getattr(self, f"_{recurrence.kind}")(recurrence.operands, output)
-        return [f"{self.lists[output]}.append({text})", *self._further(output)]
+        return [f"{self.last[output]} = {text}", *self._noted(output), *self._further(output)]
 
     def _last(self, atom: Atom) -> str:
-        return f"{self.lists[atom]}[-1]" if self._varies(atom) else "0.0"
+        return self.last[atom] if self._varies(atom) else "0.0"
 
-    def _varies(self, atom: Atom) -> bool:
-        return isinstance(atom, Variable) and atom in self.lists
+    def _varies(self, atom: Atom) -> TypeGuard[Variable]:
+        return isinstance(atom, Variable) and atom in self.last
 
     def _add(self, operands: Sequence[Atom], _output: Variable) -> str:
         return " + ".join(self._last(a) for a in operands if self._varies(a))
@@ -155,6 +173,104 @@ class SeriesWriter(ScalarWriter):
             else:
                 scaled.append(f"{self.number(v)} * {self._last(x)}")
         return " + ".join([*scaled, f"({' + '.join(terms)}) / k"] if terms else scaled)
+
+
+def unrolled(system: Recurrences, order: int) -> Coefficients | None:
+    """The function of a system for this order alone, as one statement for each coefficient; None where these are too many.
+
+    It takes a part of the time, and long to make.
+    """
+    return _UnrolledWriter(system, order).function() if _terms(system, order) <= _MOST_TERMS else None
+
+
+# Bound on the products in the text of a function, which Python takes a second to read.
+_MOST_TERMS = 50_000
+
+
+def _terms(system: Recurrences, order: int) -> int:
+    return sum(len(r.operands) for r in system.recurrences) * order * order // 4
+
+
+class _UnrolledWriter(SeriesWriter):
+    """Coefficient k of each varying value is a variable of its own."""
+
+    def __init__(self, system: Recurrences, order: int) -> None:
+        super().__init__(system)
+        self._order, self._k = order, 0
+
+    def function(self) -> Coefficients:
+        lines = [*self.statements(), *(f"{c}_0 = {self.number(v)}" for v, c in self.lists.items())]
+        for k in range(1, self._order + 1):
+            self._k = k
+            lines += [f"{self._at(s, k)} = {self._rate(r)} / {k}" for s, r in zip(self.states, self.system.rates)]
+            if k < self._order:
+                lines.append(f"{self._at(self.time, k)} = {float(k == 1)}")
+                lines += [line for s in (self.time, *self.states) for line in self._further(s)]
+                lines += [line for r in self.system.recurrences for line in self._lines(r)]
+        states = [self._listed(s, self._order + 1) for s in self.states]
+        others = [
+            self._listed(o, self._order) if self._varies(o) else f"[{self.number(o)}]" for o in self.system.others
+        ]
+        inputs = ", ".join(self.names[v] for v in self.program.inputs)
+        text = "\n".join([f"def coefficients(order, {inputs}):", *(f"    {line}" for line in lines)])
+        exec(f"{text}\n    return [{', '.join([*states, *others])}]", self.known)
+        made: Coefficients = self.known["coefficients"]
+        return made
+
+    def _at(self, x: Variable, k: int) -> str:
+        return f"{self.lists[x]}_{k}"
+
+    def _listed(self, x: Variable, count: int) -> str:
+        return f"[{', '.join(self._at(x, k) for k in range(count))}]"
+
+    def _rate(self, rate: Atom) -> str:
+        if self._varies(rate):
+            return self._at(rate, self._k - 1)
+        return self.number(rate) if self._k == 1 else "0.0"
+
+    def _further(self, x: Variable) -> list[str]:
+        if x not in self.slopes:
+            return []
+        return [f"{self.slopes[x]}_{self._k - 1} = {self._last(x)} * {self._k}"]
+
+    def _lines(self, recurrence: Recurrence) -> list[str]:
+        output = recurrence.output
+        text = getattr(self, f"_{recurrence.kind}")(recurrence.operands, output)
+        return [f"{self._last(output)} = {text}", *self._further(output)]
+
+    def _last(self, atom: Atom) -> str:
+        return self._at(atom, self._k) if self._varies(atom) else "0.0"
+
+    def _product(self, a: str, b: str, top: int, count: int) -> str:
+        """The sum of products of the first coefficients of `a` with those of `b` from `top` downwards."""
+        return " + ".join(f"{a}_{i} * {b}_{top - i}" for i in range(count)) or "0.0"
+
+    def _multiply(self, operands: Sequence[Atom], _output: Variable) -> str:
+        a, b = (self.lists[o] for o in operands if self._varies(o))
+        return self._product(a, b, self._k, self._k + 1)
+
+    def _divide(self, operands: Sequence[Atom], output: Variable) -> str:
+        b = self._whole(operands[1])
+        return f"({self._last(operands[0])} - ({self._product(self.lists[output], b, self._k, self._k)})) / {b}_0"
+
+    def _power(self, operands: Sequence[Atom], output: Variable) -> str:
+        x, q = operands
+        assert self._varies(x)
+        k, own, base, exponent = self._k, self.lists[output], self.lists[x], self.number(q)
+        first = f"{exponent} * ({self._product(own, self.slopes[x], k - 1, k)})"
+        second = self._product(self.slopes[output], base, k - 1, k - 1)
+        listed = self._listed(x, k + 1)
+        return f"({first} - ({second})) / ({k} * {base}_0) if {base}_0 else power_at_zero({listed}, {exponent})"
+
+    def _chain(self, operands: Sequence[Atom], _output: Variable) -> str:
+        terms, scaled = [], []
+        for v, x in zip(operands[::2], operands[1::2]):
+            if self._varies(v):
+                assert isinstance(x, Variable)
+                terms.append(self._product(self.lists[v], self.slopes[x], self._k - 1, self._k))
+            else:
+                scaled.append(f"{self.number(v)} * {self._last(x)}")
+        return " + ".join([*scaled, f"({' + '.join(terms)}) / {self._k}"] if terms else scaled)
 
 
 def power_at_zero(base: Sequence[float], exponent: float) -> float:

@@ -77,6 +77,8 @@ class _Expansion:
         self.varying = set(varying)
         self.renamed: dict[Variable, Atom] = {}
         self._known: dict[Hashable, Atom] = {}
+        # What is a constant multiple of another value: that value, and the constant.
+        self._scaled: dict[Variable, tuple[Atom, Atom]] = {}
         self._added = 0
 
     def add(self, equation: Equation) -> None:
@@ -86,7 +88,8 @@ class _Expansion:
         self.renamed[equation.output] = self._applied(equation.primitive, inputs, equation.params, equation.output)
 
     def _applied(self, primitive: Primitive, inputs: Sequence[Atom], params: Any, output: Variable) -> Atom:
-        key = (primitive, tuple(map(_key, inputs)), frozen(params))
+        keys = [*map(_key, inputs)]
+        key = (primitive, frozenset(keys) if primitive is arithmetic.multiply else tuple(keys), frozen(params))
         known = self._known.get(key)
         if known is not None:
             return known
@@ -94,6 +97,10 @@ class _Expansion:
         if self._added > _MOST_ADDED:
             raise NoRecurrenceError(primitive.called)
         varied = [i for i, a in enumerate(inputs) if isinstance(a, Variable) and a in self.varying]
+        if primitive is arithmetic.multiply and len(varied) == 2 and not self._scaled.keys().isdisjoint(inputs):
+            result = self._scaled_product(inputs, output)
+            self._known[key] = result
+            return result
         if primitive is powers.whole_power and varied:
             result = self._whole_power(inputs[0], params["n"])
             self._known[key] = result
@@ -122,7 +129,9 @@ class _Expansion:
             if len(varied) == 2:
                 self._put("multiply", inputs, output)
             else:
-                self._put("scale", (x, inputs[1 - varied[0]]), output)
+                factor = inputs[1 - varied[0]]
+                self._scaled[output] = x, factor
+                self._put("scale", (x, factor), output)
         elif primitive is arithmetic.divide:
             self._put("shrink" if varied == [0] else "divide", inputs, output)
         elif primitive is powers.general_power and varied == [0]:
@@ -135,6 +144,21 @@ class _Expansion:
             self.found[place] = Recurrence("chain", tuple(a for pair in pairs for a in pair), output)
         else:
             raise NoRecurrenceError(primitive.called)
+
+    def _scaled_product(self, inputs: Sequence[Atom], output: Variable) -> Atom:
+        """The product of multiples, as a multiple of a product that others may have in common."""
+        factors: list[Atom] = []
+        operands: list[Atom] = []
+        for x in inputs:
+            while isinstance(x, Variable) and x in self._scaled:
+                x, factor = self._scaled[x]
+                factors.append(factor)
+            operands.append(x)
+        factor = factors[0]
+        for other in factors[1:]:
+            factor = self._applied(arithmetic.multiply, [factor, other], {}, _number())
+        product = self._applied(arithmetic.multiply, operands, {}, _number())
+        return self._applied(arithmetic.multiply, [product, factor], {}, output)
 
     def _put(self, kind: str, operands: Sequence[Atom], output: Variable) -> None:
         self.found.append(Recurrence(kind, tuple(operands), output))

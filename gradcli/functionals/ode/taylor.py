@@ -65,14 +65,17 @@ class Stepper:
 
     def _settled(self, time: float, states: Sequence[float]) -> Step:
         """The step from a place where a piece may begin."""
-        length = self._step(self._series.at(self.order, time, states), states).length
-        lapse = math.copysign(length, self._progress.left)
-        return self._step(self._series.settled(self.order, time, states, lapse), states)
+        sizes = self._problem.sizes(states)
+        step = self._step(self._series.at(self.order, time, states), sizes)
+        if not step.expansion.margins:
+            return step
+        lapse = math.copysign(step.length, self._progress.left)
+        return self._step(self._series.settled(self.order, time, states, lapse), sizes)
 
-    def _step(self, expansion: Expansion, states: Sequence[float]) -> Step:
-        limits.charge_steps(len(states) * self.order)
-        sizes, groups = self._problem.sizes(states), self._problem.system.groups
-        return Step(expansion, min(self._longest, step_length(expansion.states, sizes, groups, self.order)))
+    def _step(self, expansion: Expansion, sizes: Sequence[float]) -> Step:
+        limits.charge_steps(len(sizes) * self.order)
+        length = step_length(expansion.states, sizes, self._problem.system.groups, self.order)
+        return Step(expansion, min(self._longest, length))
 
     def advance(self) -> None:
         """Make a step. Raises NoStepError."""
@@ -121,8 +124,8 @@ class Stepper:
                 self._check_length(end)
             # The time is rounded, and the step is as long as the time that it takes.
             lapse = end - progress.time
-            states = values_at(expansion.states, lapse)
-            after = self._verified(expansion, lapse, end, states)
+            states, slopes = values_and_slopes(expansion.states, lapse)
+            after = self._verified(lapse, end, states, slopes)
             if after is not None:
                 break
             end, crossing = progress.time + lapse / 2, None
@@ -149,24 +152,18 @@ class Stepper:
             self._examined += 1
         return abs(lapse)
 
-    def _verified(self, expansion: Expansion, lapse: float, end: float, states: Sequence[float]) -> Step | None:
-        """The step that follows in the same piece; None where the right side at the end belies the series."""
+    def _verified(self, lapse: float, end: float, states: Sequence[float], slopes: Sequence[float]) -> Step | None:
+        """The step that follows in the same piece; None where the right side at the end belies the slopes."""
         try:
-            after = self._step(self._series.at(self.order, end, states), states)
+            after = self._series.at(self.order, end, states)
         except NoStepError:
             return None
-        return after if self._is_consistent(expansion.states, lapse, after.expansion.states, states) else None
-
-    def _is_consistent(self, series: Series, lapse: float, after: Series, states: Sequence[float]) -> bool:
-        most = MOST_DEFECT * self.tolerance
-        sizes = self._problem.sizes(states)
-        for coefficients, further, size in zip(series, after, sizes):
-            slope = 0.0
-            for k in range(len(coefficients) - 1, 0, -1):
-                slope = slope * lapse + k * coefficients[k]
-            if not abs(lapse * (slope - further[1])) <= most * max(size, abs(lapse * slope)):
-                return False
-        return True
+        most, sizes = MOST_DEFECT * self.tolerance, self._problem.sizes(states)
+        for slope, further, size in zip(slopes, after.states, sizes):
+            moved = abs(lapse * slope)
+            if not abs(lapse * (slope - further[1])) <= most * (moved if moved > size else size):
+                return None
+        return self._step(after, sizes)
 
 
 def values_at(series: Series, lapse: float) -> list[float]:
@@ -180,10 +177,26 @@ def values_at(series: Series, lapse: float) -> list[float]:
     return found
 
 
+def values_and_slopes(series: Series, lapse: float) -> tuple[list[float], list[float]]:
+    """The sums of power series and of their derivatives."""
+    values, slopes = [], []
+    for coefficients in series:
+        total = slope = 0.0
+        for c in reversed(coefficients):
+            slope = slope * lapse + total
+            total = total * lapse + c
+        values.append(total)
+        slopes.append(slope)
+    return values, slopes
+
+
 def step_length(series: Series, sizes: Sequence[float], groups: Sequence[Sequence[int]], order: int) -> float:
     """The length of a step, infinite if the series end, 0 if they are not finite."""
-    shrink = shrinkage(order)
-    length = shrink * min(_radius(c, size, order) if size else math.inf for c, size in zip(series, sizes))
+    shrink, length = shrinkage(order), math.inf
+    for coefficients, size in zip(series, sizes):
+        if size:
+            length = min(length, _radius(coefficients, size, order))
+    length *= shrink
     for group in groups:
         if not any(sizes[i] for i in group):
             # States that begin with 0 have the size that they come to.
