@@ -59,9 +59,9 @@ def is_exact() -> bool:
 
 
 def working_precision() -> int:
-    """The working precision in bits of constants: that of balls if the chosen namespace is exact, else 53."""
+    """The working precision in bits of balls if the chosen namespace is exact, else 0."""
     if not is_exact():
-        return 53
+        return 0
     from gradcli.arrays.flint.balls import precision
 
     return precision()

@@ -15,7 +15,7 @@ import numpy as np
 from flint import arb, arb_mat, fmpq
 
 from gradcli import arrays, limits
-from gradcli.arrays.flint.balls import Balls, UndecidedError, exact, is_nan, precision
+from gradcli.arrays.flint.balls import Balls, Undecided, UndecidedError, exact, interval_evaluation, is_nan, precision
 from gradcli.functionals.body import Body
 from gradcli.loops.rolled_loop import BodyPath
 from gradcli.program.ir import Program
@@ -121,7 +121,8 @@ def _proved(
     for _ in range(_MOST_BOXES):
         limits.charge_steps()
         box = [p + arb(0, r) for p, r in zip(point, radii)]
-        rest = (_identity(n) - inverse * jacobian(box)) * arb_mat(n, 1, [b - p for b, p in zip(box, point)])
+        slopes = _smooth(box, values, jacobian)
+        rest = (_identity(n) - inverse * slopes) * arb_mat(n, 1, [b - p for b, p in zip(box, point)])
         mapped = [p - m + r for p, m, r in zip(point, newton.entries(), rest.entries())]
         if all(b.contains_interior(m) for b, m in zip(box, mapped)):
             return mapped
@@ -129,6 +130,18 @@ def _proved(
         if not all(r.is_finite() for r in radii):
             break
     raise UndecidedError("no root is proved: the Jacobian may be singular, or the equations not smooth, there")
+
+
+def _smooth(box: list[arb], values: Callable[..., Any], jacobian: Callable[..., arb_mat]) -> arb_mat:
+    """The derivatives on a box. Raises UndecidedError where the function may jump or bend there."""
+    doubts = Undecided()
+    doubts.most = 0
+    with interval_evaluation(doubts):
+        values(box)
+        found = jacobian(box)
+    if doubts.jumped:
+        raise UndecidedError("no root is proved: the equations jump or bend there")
+    return found
 
 
 def _identity(n: int) -> arb_mat:

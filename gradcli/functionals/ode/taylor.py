@@ -133,8 +133,8 @@ class Stepper:
         if crossing is not None:
             self._series.cross(crossing)
             before, after = after, self._settled(end, states)
-            slopes = [[series[1] for series in step.expansion.states] for step in (before, after)]
-            jumped = after_jump(self._problem, end, states, *slopes)
+            sides = [[series[1] for series in step.expansion.states] for step in (before, after)]
+            jumped = after_jump(self._problem, end, states, *sides)
             if jumped is not states:
                 progress.states = [*jumped]
                 after = self._settled(end, jumped)
