@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import math
 import os
 import re
 import signal
@@ -92,13 +93,27 @@ def test_a_request_gets_what_the_command_prints(server, run):
 
 @pytest.mark.parametrize("name", tools.NAMES)
 def test_every_tool_answers(server, name):
-    programs = {"fit": "y ~ a*x", "solve": "x**2 = 2"}
-    values = {"fit": {"x": [1, 2], "y": [2, 4.1]}, "solve": {}, "plot": {"x": "0..1"}, "propagate": {"x": "1.0±0.1"}}
+    programs = {"fit": "y ~ a*x", "solve": "x**2 = 2", "ode": "x' = -x"}
+    values = {
+        "fit": {"x": [1, 2], "y": [2, 4.1]}, "solve": {}, "plot": {"x": "0..1"}, "propagate": {"x": "1.0±0.1"},
+        "ode": {"x": 1, "t": "0..1"},
+    }  # fmt: skip
     request = {"program": programs.get(name, "x**2"), "values": values.get(name, {"x": 3})}
     if name == "solve":
         request["start"] = {"x": 1}
     status, found = server.ask({"command": name} if name == "ops" else {"command": name, **request})
     assert (status, found.get("schema")) == (200, "gradcli/1"), found
+
+
+def test_ode_and_explain_answer_as_the_commands_do(server, run):
+    asked = {"command": "ode", "program": "x'' = -w**2*x", "points": 3, "wrt": ["w"], "stop": "x = 0"}
+    status, found = server.ask({**asked, "values": {"x": 1, "x'": 0, "w": 2, "t": "0..10"}})
+    words = ["x'' = -w**2*x", "x=1", "x'=0", "w=2", "t=0..10", "--points", "3", "--wrt", "w", "--stop", "x = 0"]
+    assert (status, found) == (200, run("ode", *words, "--json").json)
+    status, found = server.ask({"command": "explain", "program": "x*sin(x)", "symbolic": True})
+    assert (status, found) == (200, run("explain", "x*sin(x)", "--symbolic", "--json").json)
+    status, found = server.ask({"command": "explain", "program": "log(x**q)", "values": {"x": 5, "q": 3}, "order": 2})
+    assert (status, found) == (200, run("explain", "log(x**q)", "x=5", "q=3", "--order", "2", "--json").json)
 
 
 def test_errors_say_what_and_where(server):
@@ -134,7 +149,7 @@ def test_errors_say_what_and_where(server):
         {"program": "x.__class__", "values": {"x": 1}},
     ],
 )
-@pytest.mark.parametrize("command", ["eval", "fit"])
+@pytest.mark.parametrize("command", ["eval", "fit", "ode", "explain"])
 def test_no_request_reads_a_file(server, command, request_):
     hostname = Path("/etc/hostname").read_text(encoding="utf-8").strip()
     status, found = server.ask({"command": command, **request_})
@@ -290,6 +305,9 @@ def test_a_client_of_mcp():
         ("eval", {"program": LIMITED[0][0], "values": {"x": 1}}),
         ("eval", {"program": "x", "values": {"x": "@/etc/hostname"}}),
         ("minimize", {"program": "(x - 1)**2", "values": {"x": 0}}),
+        ("ode", {"program": "dx/dt = -k*x", "values": {"x": 1, "k": 2, "t": [0, 1]}}),
+        ("explain", {"program": "log(x**q)", "values": {"x": 5, "q": 3}}),
+        ("ode", {"program": "dx/dt = -x + lgo(x)", "values": {"x": 1, "t": "0..1"}}),
     )
     assert [tool.name for tool in listed] == [*tools.NAMES]
     properties = {tool.name: tool.input_schema["properties"] for tool in listed}
@@ -300,6 +318,9 @@ def test_a_client_of_mcp():
     assert results[0].structured_content["grad"] == {"x": 0.6, "q": 1.6094379124341003}
     assert json.loads(results[0].content[0].text) == results[0].structured_content
     assert results[1].structured_content["derivatives"]["x"] == r"\frac{q}{x}"
-    assert [result.is_error for result in results] == [False, False, True, True, True, False]
+    assert [result.is_error for result in results] == [False, False, True, True, True, False, False, False, True]
     assert results[2].structured_content["error"]["hint"] == "did you mean 'log'?"
     assert results[5].structured_content["point"] == {"x": 1.0}
+    assert results[6].structured_content["columns"]["x"] == pytest.approx([1.0, math.exp(-2)])
+    assert results[7].structured_content["value"] == pytest.approx(3 * math.log(5))
+    assert results[8].structured_content["error"]["column"] == 14

@@ -19,6 +19,7 @@ _OPTIONS = {
     "diff": "wrt order to dialect simplify digits",
     "plot": "order log",
     "solve": "unknowns all wrt const order seed digits",
+    "ode": "points wrt order show stop method",
     "fit": "response fix bounds prior sigma absolute_sigma loss loss_scale family trials offset x_sigma level profile starts "
     "seed",
     "minimize": "wrt const method max bounds subject_to global_ starts seed sensitivity steps lr momentum batch epochs "
@@ -27,17 +28,21 @@ _OPTIONS = {
     "series": "wrt const order to over digits",
     "check": "wrt const order tolerance certify",
     "graph": "wrt const expand grad_output no_grad no_rewrite",
+    "explain": "wrt const order symbolic expand",
     "ops": "",
 }
 # What stands before the program of some commands, which would take the name of a file for one.
-BLANK = dict.fromkeys(_OPTIONS, "") | dict.fromkeys(("fit", "minimize", "solve"), " ")
+BLANK = dict.fromkeys(_OPTIONS, "") | dict.fromkeys(("ode", "fit", "minimize", "solve"), " ")
 NAMES = tuple(name for name in COMMANDS if name in _OPTIONS)
 _NAME = re.compile(r"[^\W\d]\w*")
+# A velocity at the start has a prime, as in x'.
+_NAME_OR_VELOCITY = re.compile(r"[^\W\d]\w*['’′]*")
 _PROGRAM = {"type": "string", "description": "The program, as in log(x**q)."}
 _VALUES = {
     "type": "object",
     "description": "Numbers, nested lists of numbers, or expressions as texts, by name: {\"x\": 5, \"w\": [1, 2]}. For plot "
-    "a range, \"0..10\"; for propagate \"5.0±0.1\"; for fit the columns as lists, and the starts of parameters.",
+    "a range, \"0..10\"; for propagate \"5.0±0.1\"; for fit the columns as lists, and the starts of parameters; for ode "
+    "the times, \"0..20\" or a list, and the starts of states and velocities, {\"x\": 1, \"x'\": 0}.",
     "additionalProperties": {"type": ["number", "boolean", "string", "array"]},
 }  # fmt: skip
 _START = {
@@ -138,19 +143,19 @@ def command_line(command: Any, arguments: Any, limits: Sequence[str]) -> list[st
     given = [w for name, value in arguments.items() if name in options for w in options[name].words(name, value)]
     words = [
         f"{BLANK[command]}{program}",
-        *_bindings(arguments.get("values"), "="),
-        *_bindings(arguments.get("start"), "~"),
+        *_bindings(arguments.get("values"), "=", _NAME_OR_VELOCITY if command == "ode" else _NAME),
+        *_bindings(arguments.get("start"), "~", _NAME),
     ]
     return [command, "--json", *given, *limits, "--", *words]
 
 
-def _bindings(values: Any, sign: str) -> Iterator[str]:
+def _bindings(values: Any, sign: str, names: re.Pattern[str]) -> Iterator[str]:
     if values is None:
         return
     if not isinstance(values, Mapping):
         raise _wrong("values" if sign == "=" else "start", "an object of names and their values")
     for name, value in values.items():
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
+        if not isinstance(name, str) or not names.fullmatch(name):
             raise UsageError(f"{name!r} is no name")
         yield f"{name}{sign}{_text(name, value)}"
 

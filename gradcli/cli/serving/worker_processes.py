@@ -250,10 +250,10 @@ def _load() -> None:
         import_module(f"gradcli.cli.commands.{name}")
     # A first request loads more than later ones do.
     for command in tools.NAMES:
-        program = {"fit": "y ~ a*x", "solve": "x**2 = 2"}.get(command, "log(x**2)")
-        values = {"fit": ["x=[1,2,3]", "y=[1,2,4]"], "solve": ["x~1"], "plot": ["x=1..2"], "diff": []}.get(
-            command, ["x=1.5"]
-        )
+        program = {"fit": "y ~ a*x", "solve": "x**2 = 2", "ode": "dx/dt = -x"}.get(command, "log(x**2)")
+        values = {
+            "fit": ["x=[1,2,3]", "y=[1,2,4]"], "solve": ["x~1"], "plot": ["x=1..2"], "diff": [], "ode": ["x=1", "t=0..1"]
+        }.get(command, ["x=1.5"])  # fmt: skip
         _run_here([command, "--json", *([] if command == "ops" else ["--", program, *values])])
     gc.collect()
     gc.freeze()
