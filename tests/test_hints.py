@@ -76,6 +76,11 @@ NOTATIONS = [
     ("square root of x", 2**0.5), ("d/dx(x^2)", 4), ("d(x^2)/dx", 4), ("10 choose x", 45), ("v(1:2)", [3, 4]), ("A(2,:)", [3, 5]), ("A(:,1)", [1, 3]), ("v(2:end)", [4]), ("A.^2", [[1, 4], [9, 25]]),
     ("x*v.^2", [18, 32]), ("1:3", [1, 2, 3]), ("0:0.5:1", [0, 0.5, 1]), ("x++", 3), ("x ∈ [1, 3]", 1), ("beta*x where beta = 3", 6), ("20°C", 20), (r"\\sum_{i=1}^{3} i x", 12),
     (r"2\\prod_{k=1}^3 \\frac{k}{2}", 1.5), ("sum(i, 1, 3, i^x)", 14), ("sum(i^x, i, 1, 3)", 14), ("prod(k + 1, k, 1, 2)", 6),
+    ("if(x > 1, log(x), 0)", np.log(2)), ("case when x > 1 then 2 else 3 end", 2), ("2 pi x", 4 * np.pi), ("1/2 x v^2", [9, 16]), ("4 pi x1 x", 40 * np.pi),
+    ("int(t^2, t=0..1)", 1 / 3), ("sum(k^2, k=1..3)", 14), ("lim(sin(t)/t, t->0)", 1), ("limit(t → 0, sin(t)/t)", 1), ("∫_0^x t^2 dt", 8 / 3), ("∫(t², t, 0, 1)", 1 / 3),
+    ("integral(t^2, t, 0, 1)", 1 / 3), ("int(t^2, t, 0, 1)", 1 / 3), ("integrate(t^2, 0, 1)", 1 / 3), ("limit(sin(t)/t, 0)", 1),
+    ("exp10(x)", 100), ("exp10(x + 1)", 1000), ("nthroot(8, x + 1)", 2), ("rms(v)", 12.5**0.5), ("step(x)", 1), ("coalesce(x, 3)", 2), ("C(5, x)", 10), ("W(x*e^x)", 2),
+    ("sumsq(v)", 25), ("geomean(v)", 12**0.5), ("lim(t^2, t, 3)", 9),
     ("Math.PI", np.pi), ("x >= 2 ? 5 : 6", 5), ("1 + (x > 2 ? 5 : 6)", 7),
     ("=-A1^2", 9), ("=2-A1^2", -7), ("=2*-(A1+1)^2", 32), ("=A1^2^2", 81), ("=2^-A1", 0.125), ("=sqrt(-A1^2)", 3), ("=x^-x^2", 0.0625), ("y = x <= 1 ? 5 : 6", 6), ("∣x - 5∣", 3), ("c(1,2)", [1, 2]),
 ]  # fmt: skip
@@ -127,6 +132,7 @@ CALLED = [
     ("lg(x)", np.log10(2)), ("nCr(5, x)", 10), ("ReLU(x)", 2), ("LeakyReLU(x)", 2), ("dexp(x)", np.exp(2)), ("expf(x)", np.exp(2)),
     ("avg(v)", 3.5), ("arctg(x)", np.arctan(2)), ("mse(x, 1)", 1), ("Γ(x)", 1), ("Φ(x)", 0.9772498680518208),
     ("PI()*x", 2 * np.pi), ("Pi*x", 2 * np.pi), ("E^x", np.exp(2)), ("TRUE*x", 2), ("Infinity > x", 1), ("lgo(x)", np.log(2)),
+    ("count(v)", 2), ("iif(x > 1, 5, 6)", 5), ("Σ(v)", 7),
 ]  # fmt: skip
 
 
@@ -270,8 +276,9 @@ def test_a_value_is_not_made_of_other_names(run):
     ("program", "hint"),
     [
         ("A'*A", "write A.T@A"), ("i^2", "write 1j for the imaginary unit"), ("fzero(x)", "gradcli solve"),
-        ("ode45(x)", "differential equations"), ("maximize(x)", "gradcli minimize --max"), ("help", "gradcli --help"),
-        ("A(1,2)", "write A[0, 1] for an element"),
+        ("ode45(x)", "gradcli ode"), ("plot(x)", "gradcli plot"), ("∫ x^2 dx", "integrate("), ("root(x, 3)", "write x**(1/n)"),
+        ("deg(x)", "rad2deg(x) to convert radians"), ("N(0, x)", "define it"), ("maximize(x)", "gradcli minimize --max"), ("help", "gradcli --help"),
+        ("A(1,2)", "write A[0, 1] for an element"), ("sqrt2 + x", "write sqrt(2)"), ("5 x m", "write 5*x*m"),
     ],
 )  # fmt: skip
 def test_what_is_elsewhere(run, program, hint):
@@ -406,6 +413,7 @@ PROPOSED = {
     "errors.did_you_mean": ["eval", "lgo(x)", "x=2"],
     "language/suggestions/unknown_names.hint_for_function": ["eval", "nCr(5, x)", "x=2"],
     "language/suggestions/unknown_names.hint_for_name": ["eval", "Math.sin(x)", "x=2"],
+    "language/suggestions/unknown_names._without_variable": ["eval", "limit(t^2, 3)"],
     "language/suggestions/unknown_names._indexed": ["eval", "sum(i, 1, n, i^2)", "n=3"],
     "language/suggestions/unknown_names._write": ["eval", "2*Pi*x", "x=2"],
     "language/names/scope.unknown_name": ["eval", "m + c + a/mc", "a=1", "m=2", "c=4"],
@@ -427,7 +435,7 @@ PROPOSED = {
     "language/syntax/syntax_errors._percent": ["eval", "y = x; y + 5%", "x=2"],
     "language/syntax/syntax_errors._bad_number": ["eval", f"{MANY} + 1.5F", "x=2"],
     "language/syntax/syntax_errors._bars": ["eval", f"{MANY} + |x|", "x=2"],
-    "language/syntax/syntax_errors._side_by_side": ["series", "x*y z", "x=1", "y=2", "z=3"],
+    "language/syntax/syntax_errors._side_by_side": ["series", "x*y zeta_", "x=1", "y=2", "zeta_=3"],
     "language/syntax/invalid_characters._hint": ["eval", "x ＋ 1", "x=2"],
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -57,7 +57,15 @@ def _runs(hint: Proposal, error: GradcliError, name: str, options: Any) -> bool:
     with arrays.using_namespace(None):
         values = dict(_values(options))
         proposed = list(hint.programs(error.source or "", error.span or Span(0, 0)))
-        return all(proposal_runs(text, new, values, _reader(name, values)) for text, new in proposed)
+        return all(
+            _reads_as_much(text, error.source or "", values) and proposal_runs(text, new, values, _reader(name, values))
+            for text, new in proposed
+        )
+
+
+def _reads_as_much(proposed: str, source: str, values: Iterable[str]) -> bool:
+    """Whether a proposal leaves out no name that has a value, as it does where `m` of `5 m` is taken for metres."""
+    return all(name in proposed or name not in source for name in values)
 
 
 def _reader(name: str, values: Mapping[str, Any]) -> Callable[[str], tree.Module]:

@@ -58,6 +58,9 @@ def _without_function(node: tree.Call) -> CallError:
         message, hint = "needs a function", "write odeint(lambda y, t: -y, 1, [0, 1, 2])"
     elif name == "solve_ivp":
         message, hint = "needs a function", "write solve_ivp(lambda t, y: -y, (0, 2), [1], t_eval=[0, 1, 2])"
+    elif name == "root":
+        message = "needs a function"
+        hint = "write x**(1/n) for the n-th root of x, and root(lambda t: t**2 - 2, 1) for where a function is 0"
     elif name in BINDING:
         limits = "0" if name == "limit" else "0, 1"
         message = "needs a function or a variable"

@@ -509,7 +509,7 @@ def _unknown_function(
     if meant is None and call.receiver is None and (run := split_function_name(call.name, bound)) is not None:
         product = as_operand(run + source[call.name_span.end : call.span.end], source, call.span)
         meant = Proposal(f"write {product}", product, span=call.span)
-    meant = meant or did_you_mean(
-        call.name, [*functions, *table.names(), *DERIVATIVES, *DETACH], "define it in the program, as in f(x) = x**2"
-    )
+    # A single letter is a function of the user's, and no misspelling.
+    known = [*functions, *table.names(), *DERIVATIVES, *DETACH] if len(call.name) > 1 else functions
+    meant = meant or did_you_mean(call.name, known, "define it in the program, as in f(x) = x**2")
     return UnknownNameError(f"unknown function '{call.name}'", hint=meant, span=call.name_span, source=source)

@@ -7,6 +7,7 @@ from functools import cache
 
 from gradcli.errors import Proposal, Span
 from gradcli.language.syntax.foreign_keywords import FOREIGN_COMMANDS, FOREIGN_WORDS
+from gradcli.language.syntax.foreign_notations import FUNCTIONS_WITHOUT_PARENTHESES
 from gradcli.language.syntax.layout import bracketed_text
 from gradcli.primitives import table
 
@@ -17,7 +18,7 @@ _FUNCTIONS = {
     "norm_pdf": "normpdf dnorm npdf",
     "ndtri": "norminv qnorm normsinv probit normppf invnorm",
     "factorial": "fact",
-    "len": "length",
+    "len": "length count",
     "log10": "lg",
     "log2": "lb ld",
     "tan": "tg",
@@ -36,8 +37,9 @@ _FUNCTIONS = {
     "var": "variance varp",
     "mean": "avg reducemean",
     "prod": "product",
-    "sum": "summation total reducesum",
+    "sum": "summation total reducesum Σ",
     "lgamma": "lngamma",
+    "lambertw": "productlog",
     "gamma": "Γ",
     "zeta": "ζ",
     "digamma": "ψ psi",
@@ -57,7 +59,7 @@ _FUNCTIONS = {
     "nll_loss": "nllloss",
     "smooth_l1_loss": "smoothl1loss",
     "huber_loss": "huberloss huber",
-    "where": "iff ifelse ite if",
+    "where": "iff iif ifelse ite if",
     "sign": "signum",
     "ceil": "ceiling",
     "fmod": "rem",
@@ -92,9 +94,10 @@ _HINTS = {
     "piecewise": "write a if condition else b, or where(condition, a, b)",
     "print": "leave it out: the value of a program is that of its last statement",
     "input": "give the name a value, as in x=5",
-    "ode45": "differential equations are not solved here: a step of Runge and Kutta's method can be written in a loop",
-    "odeint": "differential equations are not solved here: a step of Runge and Kutta's method can be written in a loop",
-    "solveivp": "differential equations are not solved here: a step of Runge and Kutta's method can be written in a loop",
+    **dict.fromkeys(
+        ("ode", "ode23", "ode45", "dsolve", "ndsolve"),
+        "odeint(f, start, times) solves differential equations in a program, and gradcli ode prints a table",
+    ),
     **dict.fromkeys(
         ("fzero", "findroot", "uniroot"), "root(f, start) is one in a program, and gradcli solve finds roots"
     ),
@@ -140,13 +143,29 @@ _HINTS = {
     "exec": "write the statements themselves",
     "dict": "write a name for each value",
     "isinstance": "leave it out: every value is a number, a tensor or a list",
-    "plot": "leave it out: gradcli gives numbers",
+    "plot": "leave it out: gradcli plot draws a program",
     "open": "give the name its values, as in x=@data.csv:column",
     "seed": "leave it out: randn(3, seed=0) has a seed of its own",
     "manualseed": "leave it out: randn(3, seed=0) has a seed of its own",
     "normal": "write randn(…, seed=0)",
     "uniform": "write rand(…, seed=0)",
     "random": "write rand(…, seed=0)",
+}
+
+
+# Calls of functions that the language lacks, each with an expression for it, by name and number of arguments.
+_EXPRESSIONS = {
+    ("exp10", 1): "10**({0})",
+    ("nthroot", 2): "({0})**(1/({1}))",
+    ("rms", 1): "sqrt(mean(({0})**2))",
+    ("sumsq", 1): "sum(({0})**2)",
+    ("geomean", 1): "exp(mean(log({0})))",
+    **dict.fromkeys((("step", 1), ("unitstep", 1), ("heavisidetheta", 1)), "heaviside({0}, 0.5)"),
+    **dict.fromkeys((("coalesce", 2), ("ifnull", 2), ("nvl", 2)), "where(isnan({0}), {1}, {0})"),
+    ("C", 2): "comb({0}, {1})",
+    ("W", 1): "lambertw({0})",
+    **dict.fromkeys((("integral", 4), ("nintegrate", 4)), "integrate({0}, {1}, {2}, {3})"),
+    ("lim", 3): "limit({0}, {1}, {2})",
 }
 
 
@@ -199,6 +218,12 @@ def hint_for_function(name: str, source: str, span: Span) -> str | None:
     if reason := table.why_missing(name):
         return reason
     within = bracketed_text(behind.lstrip()).strip()
+    if (written := _expression(name, within)) is not None:
+        return Proposal(f"write {written}", written, span=call)
+    if key in ("deg", "rad", "todeg", "torad", "todegrees", "toradians") and within:
+        told = f"write rad2deg({within}) to convert radians to degrees, deg2rad({within}) to convert degrees to radians"
+        first = ("rad2deg", "deg2rad")["rad" in key]
+        return Proposal(told, f"{first}({within})", span=call)
     dotted = _DOTTED.search(source, max(0, span.start - _CONTEXT_LENGTH), span.end)
     spreadsheet = _letters(dotted[0].replace(".", "")) if dotted is not None else key
     whole = Span(dotted.start() if dotted is not None else span.start, call.end)
@@ -243,6 +268,23 @@ def hint_for_function(name: str, source: str, span: Span) -> str | None:
     return Proposal(f"did you mean '{found}'?", found, otherwise=listed)
 
 
+_ARGUMENTS_END = re.compile(r"\s*,\s*(?![^()\[\]]*[)\]])")
+
+
+def _expression(name: str, within: str) -> str | None:
+    """The expression for a call, whose arguments are `within`, of a function that the language lacks, or None."""
+    parts = _ARGUMENTS_END.split(within) if within else []
+    form = _EXPRESSIONS.get((name, len(parts))) or _EXPRESSIONS.get((_letters(name), len(parts)))
+    if form is None:
+        return None
+    # A single name or number needs no parentheses.
+    for at, part in enumerate(parts):
+        if re.fullmatch(r"\w+(?:\.\d*)?", part):
+            form = form.replace(f"({{{at}}})**", f"{{{at}}}**").replace(f"**({{{at}}})", f"**{{{at}}}")
+            form = form.replace(f"/({{{at}}})", f"/{{{at}}}")
+    return form.format(*parts)
+
+
 def _indexed(name: str, before: str, behind: str, place: int) -> Proposal | None:
     """The hint for a name that is the index of `sum(i, 1, n, i^2)` or `sum(i^2, i, 1, n)`, or None.
 
@@ -264,6 +306,34 @@ def _indexed(name: str, before: str, behind: str, place: int) -> Proposal | None
     return Proposal(f"write {written}", written, span=Span(start_of_call, end_of_call))
 
 
+_OF_A_VARIABLE = re.compile(r"(?<![\w.])(integral|int|nintegrate|integrate|quad|limit|lim)\(", re.IGNORECASE)
+
+
+def _without_variable(name: str, before: str, behind: str, place: int) -> Proposal | None:
+    """The hint for the variable of `integral(x^2, x, 0, 1)`, or of `integrate(x^2, 0, 1)` and `limit(x^2, 1)`, in which it
+    is missing, or None.
+
+    `behind` begins with the name, which is at offset `place`.
+    """
+    text = before + behind
+    inner = {c: bracketed_text(text[c.end() - 1 :]) for c in _OF_A_VARIABLE.finditer(before)}
+    call = next((c for c in reversed(inner) if c.end() + len(inner[c]) > len(before)), None)
+    if call is None:
+        return None
+    within = inner[call]
+    function = "limit" if call[1].casefold().startswith("lim") else "integrate"
+    parts = _ARGUMENTS_END.split(within[:_CONTEXT_LENGTH].strip())
+    ends = 1 if function == "limit" else 2
+    reads = [name in re.findall(r"\w+", part) for part in parts]
+    if len(parts) == ends + 1 and reads[0] and not any(reads[1:]):
+        parts.insert(1, name)
+    if len(parts) != ends + 2 or parts[1] != name:
+        return None
+    written = f"{function}({', '.join(parts)})"
+    start = place - len(before) + call.start()
+    return Proposal(f"write {written}", written, span=Span(start, start + len(call[0]) + len(within) + 1))
+
+
 def hint_for_name(name: str, source: str, span: Span) -> str | None:
     """The hint for a name without a value, which is at `span` in the source."""
     before, behind = (
@@ -272,6 +342,10 @@ def hint_for_name(name: str, source: str, span: Span) -> str | None:
     )
     if (summed := _indexed(name, before, source[span.start :], span.start)) is not None:
         return summed
+    if (bound := _without_variable(name, before, source[span.start :], span.start)) is not None:
+        return bound
+    if (root := re.fullmatch(rf"({'|'.join(FUNCTIONS_WITHOUT_PARENTHESES)})(\d+)", name)) is not None:
+        return _write(f"{root[1]}({root[2]})", span)
     if source[span.end - 1] == "ᵀ":
         return _write(f"{source[span.start : span.end - 1]}.T", span)
     if name in ("i", "j", "I"):

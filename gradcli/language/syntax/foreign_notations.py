@@ -94,6 +94,10 @@ _NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 _BARE = rf"(?:{_NUMBER})?(?:[^\W\d_]\w*(?:\([^()]*\))?)?(?:\^\w+|[⁰¹²³⁴-⁹]+)?"
 _BRACKETED = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
 _OPERAND = rf"({_NUMBER}|[^\W\d]\w*|{_BRACKETED})"
+# An argument of a call.
+_ARGUMENT = rf"((?:[^(),]|{_BRACKETED})+)"
+# Names of books: a letter with at most one more, or a few with a digit.
+_SHORT = r"(?:[^\W\d_]\w?|[^\W\d_]{1,3}_?\d)(?!\w)(?!(?<=if|or|in|is|of|to|by|at|do|be|we|no))"
 # A part of a call in Mathematica.
 _PART = r"((?:[^][{},]|\[[^][]*\])+)"
 
@@ -327,6 +331,10 @@ def _sum_of_mathematica(m: re.Match[str]) -> str:
     return f"{name}({items})" if name else f"[{items}]"
 
 
+def _sum_of_maple(m: re.Match[str]) -> str:
+    return f"{m[1]}({m[2]} for {m[3]} in range({m[4].strip()}, {_next(m[5])}))"
+
+
 def _separated_arguments(text: str) -> str:
     """`MAX(1,5;2)`: where semicolons separate arguments, commas are decimal commas."""
     within = re.search(r"\w\([^()]*;", text)
@@ -404,6 +412,13 @@ _RULES: tuple[Notation | Callable[[str], str], ...] = (
     Notation(rf"\b(?:square root|sqrt) of {_OPERAND}", r"sqrt(\1)", "square root of x"),
     Notation(rf"{_OPERAND} squared\b", r"\1^2", "x squared"),
     Notation(rf"{_OPERAND} cubed\b", r"\1^3", "x cubed"),
+    # Maple, and integrals and limits as books write them.
+    Notation(rf"\b(sum|prod)\({_ARGUMENT},\s*(\w+)\s*=\s*([^.,()]+)\.\.\s*([^.,()]+)\)", _sum_of_maple, "sum(k^2, k=1..3)"),
+    Notation(rf"\b(?:int|integral|integrate)\({_ARGUMENT},\s*(\w+)\s*=\s*([^,()]+?)\.\.\s*([^,()]+)\)", r"integrate(\1, \2, \3, \4)", "int(t^2, t=0..1)"),
+    Notation(rf"\blim(?:it)?\({_ARGUMENT},\s*(\w+)\s*(?:->|→)\s*([^,()]+)\)", r"limit(\1, \2, \3)", "lim(sin(t)/t, t->0)"),
+    Notation(rf"\blim(?:it)?\(\s*(\w+)\s*(?:->|→)\s*([^,()]+),\s*{_ARGUMENT}\)", r"limit(\3, \1, \2)", "limit(t → 0, sin(t)/t)"),
+    Notation(r"∫\s*_?\{?([^\s{}^_]+)\}?\s*\^\s*\{?([^\s{}^_]+)\}?\s+(.+?)\s*\bd([^\W\d_])$", r"integrate(\3, \4, \1, \2)", "∫_0^1 t^2 dt"),
+    Notation(r"∫\s*(?=\()", "integrate", "∫(t², t, 0, 1)"),
     # Typographic characters.
     _characters,
     Notation(r"\^(?=[⁺⁻⁰¹²³⁴-⁹])", "", "x^²"),
@@ -431,7 +446,7 @@ _RULES: tuple[Notation | Callable[[str], str], ...] = (
     _thousands,
     Notation(r"\$?\b([A-Z]{1,2})\$(\d+)\b", r"\1\2", "$A$1*2"),
     Notation(rf"[$€£]\s*({_NUMBER})|({_NUMBER})\s*[€£]", r"\1\2", "$5"),
-    Notation(rf"(?<![\w.])({_NUMBER})\s+{_UNIT}(?:\s*[/*·]\s*{_UNIT})*(?![\w(])", r"\1", "9.81 m/s^2"),
+    Notation(rf"(?<![\w.])({_NUMBER})\s+{_UNIT}(?:\s*[/*·]\s*{_UNIT})*(?!\s*[\w(])", r"\1", "9.81 m/s^2"),
     _separated_arguments, _commas, _derivatives,
     # Spreadsheets, MATLAB, R, C and Fortran.
     _formula_of_spreadsheet,
@@ -460,7 +475,8 @@ _RULES: tuple[Notation | Callable[[str], str], ...] = (
     Notation(r"\(([^()?:]+?)\s*\?\s*([^()?:]+?)\s*:\s*([^()?:]+)\)", r"(\2 if \1 else \3)", "1 + (x > 2 ? 5 : 6)"),
     Notation(r"^(.*?(?<![<>!=~])=(?!=)\s*)?([^?]+?)\s*\?\s*([^?:]+?)\s*:\s*([^?:]+)$", r"\1\3 if \2 else \4", "x >= 2 ? 5 : 6"),
     Notation(r"\bif\s+(.+?)\s+then\s+(.+?)\s+else\s+(.+)$", r"\2 if \1 else \3", "if x > 1 then 2 else 3"),
-    Notation(r"\b(?:IF|if)\(([^(),]+),([^(),]+),([^(),]+)\)", r"where(\1,\2,\3)", "if(x > 1, 2, 3)"),
+    Notation(rf"\b(?:IF|if)\({_ARGUMENT},{_ARGUMENT},{_ARGUMENT}\)", r"where(\1,\2,\3)", "if(x > 1, 2, 3)"),
+    Notation(r"(?i:\bcase\s+when)\s+(.+?)\s+(?i:then)\s+(.+?)\s+(?i:else)\s+(.+?)\s+(?i:end)\b", r"(\2 if \1 else \3)", "case when x > 1 then 2 else 3 end"),
     Notation(r"^(.+?)\s+where\s+([^\W\d]\w*\s*=(?!=).+)$", r"\2; \1", "beta*x where beta = 3"),
     Notation(r"^([^\W\d]\w*)\s*<-\s*function\s*\(([\w, ]*)\)\s*(?=[^\s{])", r"\1(\2) = ", "f <- function(u) u^2"),
     Notation(r"(?:@|\bfunction)\s*\(([\w, ]*)\)\s*", r"lambda \1: ", "f = @(u) u^2"),
@@ -478,4 +494,5 @@ _RULES: tuple[Notation | Callable[[str], str], ...] = (
     Notation(r"(?<=[)⁰¹²³⁴-⁹])\s*(?=\d|[^\W\d_])(?!(?:if|for|in|is|or|and|not|else|where|then)\b|[⁰¹²³⁴-⁹])", "*", "(x+1)x"),
     Notation(r"(?<=[\w)\]⁰¹²³⁴-⁹])\s*(?=√)", "*", "2π√(x)"),
     Notation(rf"(?<![\w.])({_NUMBER}|[^\W\d_])\s+(?={_FUNCTION}\()", r"\1*", "2 sin(x)"),
+    Notation(rf"((?<![\w.])(?:{_NUMBER}(?:{_SHORT})?|{_SHORT}))\s+(?=\(|{_SHORT})", r"\1*", "2 pi x"),
 )  # fmt: skip

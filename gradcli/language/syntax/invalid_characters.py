@@ -11,7 +11,7 @@ _INSTEAD = {
     "!": "write 'not'; '!=' compares",
     "?": "write a if condition else b",
     "\\": "a line goes on inside brackets, or behind a '\\' at its end; \\frac{a}{b} is (a)/(b)",
-    "∫": "there are derivatives alone, and trapezoid(y, x) of values",
+    "∫": "write integrate(exp(-t), t, 0, 1) for the integral by t from 0 to 1",
     "∂": "write diff(y, x)",
     "∇": "write diff(y, x), or grad(f) of a function",
     "±": "write the number alone, without its uncertainty",

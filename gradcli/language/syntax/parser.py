@@ -252,6 +252,7 @@ def _propose(error: GradcliError, source: str, read: Read) -> None:
     if isinstance(error, ProgramSyntaxError) and error.span is not None:
         proposed = propose_correction(source, error.span.start, is_read)
         if proposed is not None:
+            proposed.otherwise = proposed.otherwise or error.hint
             error.hint = proposed
 
 
