@@ -334,6 +334,17 @@ def test_a_name_that_may_be_a_function_is_told(run, program, call):
     assert f"a function is written {call}" in run("diff", program).err
 
 
+def test_a_product_without_a_sign_is_told_where_its_factor_is_differentiated_by(run):
+    outcome = run("diff", "sin(kx) + x", "--wrt", "x")
+    assert outcome.out == "1\n"
+    assert "warning: 'kx' is one name, which does not depend on 'x': the product is written k*x" in outcome.err
+    assert "'λkT' is one name" in run("diff", "exp(1/λkT)/λ", "--wrt", "λ").err
+    assert "hint: 'kx' is one name: write k*x" in run("diff", "sin(kx)", "--wrt", "x").err
+    for program in ("tau*t", "t*dt", "t*rate", "t + x0t"):
+        assert run("diff", program, "--wrt", "t").err == ""
+    assert run("diff", "vx*t + x", "vx=3", "--wrt", "x").err == ""
+
+
 def test_a_derivative_as_books_write_it_is_a_quotient_of_names(run):
     assert "'dy/dx' is the quotient of two names" in run("diff", "dy/dx").err
     assert run("diff", "dy/dx", "dx=2", "--wrt", "dy").err == ""

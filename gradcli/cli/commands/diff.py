@@ -22,7 +22,7 @@ from gradcli.formulas.symbolic import compared_for_equality, derivatives_as_form
 from gradcli.io.text_tables import number_text
 from gradcli.language.formula_lists import LabelledFormula, formulas_of
 from gradcli.language.names import scope
-from gradcli.language.suggestions.joined_names import call_of_last_function, function_of_a_letter
+from gradcli.language.suggestions.joined_names import call_of_last_function, function_of_a_letter, product_of_letters
 from gradcli.language.syntax import tree
 from gradcli.limits import MAX_PRECISION
 from gradcli.program.ir import Variable, owner_name
@@ -145,6 +145,7 @@ def _derived(options: DiffOptions, every: inputs.Sources, formula: LabelledFormu
         *unused_parts(program),
         *_constants(program, {*bindings, *wrt}),
         *_names_of_functions(program, {*bindings, *inputs.names_of(options.wrt)}),
+        *_products_of_letters(program, bindings, inputs.names_of(options.wrt)),
     ]
     language = languages.find(options.to, options.dialect)
     formulas = derivatives_as_formulas(program, bindings, wrt, options.order, language=language)
@@ -299,7 +300,9 @@ def names_to_differentiate(program: tree.Module, bound: Collection[str], wrt: Se
         )
     for name in names:
         if name not in reads:
-            hint = did_you_mean(name, reads, f"it reads {', '.join(reads)}")
+            products = {n: p for n in reads if n not in bound and (p := product_of_letters(n, name)) is not None}
+            joined = next((f"'{n}' is one name: write {p}" for n, p in products.items()), None)
+            hint = joined or did_you_mean(name, reads, f"it reads {', '.join(reads)}")
             raise UnknownNameError(f"the program does not read '{name}', which --wrt asks for", hint=hint)
     return names
 
@@ -378,6 +381,16 @@ def _names_of_functions(program: tree.Module, bound: Collection[str]) -> Iterato
         call = function_of_a_letter(name, reads) if name not in bound else None
         if call is not None:
             yield Warning("name", "parse", name, read.span, f"'{name}' is one name: a function is written {call}")
+
+
+def _products_of_letters(program: tree.Module, bound: Collection[str], wrt: Sequence[str]) -> Iterator[Warning]:
+    """Warnings for names such as `kx` beside --wrt x, which may have been meant as products."""
+    for name, read in scope.free_names(program).items():
+        products = [(by, product_of_letters(name, by)) for by in wrt if name not in bound and name not in wrt]
+        for by, product in products:
+            if product is not None:
+                message = f"'{name}' is one name, which does not depend on '{by}': the product is written {product}"
+                yield Warning("name", "parse", name, read.span, message)
 
 
 COMMAND = Command(DiffOptions, run, _HELP)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 from gradcli.errors import Proposal, Span, did_you_mean, with_word_replaced
 from gradcli.language.syntax import tree
-from gradcli.language.syntax.foreign_notations import FUNCTIONS_WITHOUT_PARENTHESES
+from gradcli.language.syntax.foreign_notations import FUNCTIONS_WITHOUT_PARENTHESES, GREEK
 from gradcli.primitives import table
 
 # Longer names are not split: the time is proportional to their length times the number of names.
@@ -67,6 +67,18 @@ def function_of_a_letter(name: str, reads: Collection[str]) -> str | None:
         if name.startswith(function) and letter and (letter in _VARIABLES or letter in reads):
             return f"{function}({number}*{letter})" if number else f"{function}({letter})"
     return None
+
+
+# The most letters of a name that is taken for a product of letters.
+_MOST_LETTERS = 3
+
+
+def product_of_letters(name: str, factor: str) -> str | None:
+    """A short name as the product of its letters where the letter `factor` is one of them, as k*x for `kx`; else None."""
+    # A name such as `dt` is a difference.
+    is_other = name in GREEK or name.startswith(("d", "Δ", "δ"))
+    may_be = 1 < len(name) <= _MOST_LETTERS and name.isalpha() and len(factor) == 1 and factor in name
+    return "*".join(name) if may_be and not is_other else None
 
 
 def _factors(text: str, given: Collection[str]) -> tuple[str, ...]:

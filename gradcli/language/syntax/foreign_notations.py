@@ -103,7 +103,7 @@ _PART = r"((?:[^][{},]|\[[^][]*\])+)"
 
 # --- LaTeX
 
-_GREEK = [
+GREEK = [
     "alpha", "beta", "gamma", "delta", "epsilon", "varepsilon", "zeta", "eta", "theta", "vartheta", "iota", "kappa",
     "mu", "nu", "xi", "pi", "rho", "sigma", "tau", "upsilon", "phi", "varphi", "chi", "psi", "omega", "Gamma",
     "Delta", "Theta", "Lambda", "Xi", "Pi", "Sigma", "Phi", "Psi", "Omega",
@@ -147,7 +147,7 @@ def _from_latex(text: str) -> str:
         text = re.sub(r"\{([^{}]*)\}", r"(\1)", text)
     text = re.sub(rf"\\({'|'.join(_SIGNS)})(?![a-zA-Z])", lambda m: f" {_SIGNS[m[1]]} ", text)
     text = re.sub(rf"\\({'|'.join([*FUNCTIONS_WITHOUT_PARENTHESES, 'max', 'min'])})(?![a-zA-Z])\s*", r" \1 ", text)
-    text = re.sub(rf"\\({'|'.join(_GREEK)})(?![a-zA-Z])", r" \1 ", text)
+    text = re.sub(rf"\\({'|'.join(GREEK)})(?![a-zA-Z])", r" \1 ", text)
     text = re.sub(rf"({_FUNCTION})\s+(?=\()", r"\1", text)
     # Factors side by side are multiplied.
     words = rf"(?!(?:{'|'.join(FUNCTIONS_WITHOUT_PARENTHESES)})\b)"
