@@ -329,6 +329,10 @@ class BindingError(GradcliError, ValueError):
     exit_status = ExitStatus.USAGE
 
 
+class WordError(BindingError):
+    """A word of a command line behind the program that is no NAME=VALUE."""
+
+
 def expect(value: object, kinds: type | tuple[type, ...], what: str) -> None:
     """Raise CallError, with `what` as the expectation, unless `value` is an instance of `kinds`."""
     if not isinstance(value, kinds):

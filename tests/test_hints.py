@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import shlex
 import sys
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.cli import command, hints
+from gradcli.cli import command, hints, usage_errors
 from gradcli.cli.main import COMMANDS
 from gradcli.errors import Proposal, Span
 from gradcli.language.suggestions import unknown_names
@@ -222,7 +223,7 @@ def test_a_sign_and_a_fraction_that_are_no_part_of_a_formula(run):
     assert "call it T_half" in run("eval", "2^(-t/T½)", "t=1", "T=1").err
 
 
-VALUES = [("5 kg", "write 5"), ("3 m/s", "write 3"), ("5kg", "write 5: a value has no unit"), ("1,5", "write 1.5"), ("5%", "write 5/100"), ("90°", "write deg2rad(90)"),
+VALUES = [("5 kg", "write 5"), ("3 m/s", "write 3"), ("5kg", "write 5: a value has no unit"), ("1,5", "write 1.5"), ("45°30", "write deg2rad(45)"),
           ("1d3", "write 1e3"), ("[1 2 3]", "write [1, 2, 3]"), ("1.234,5", "write 1234.5"), ("1±0.1", "without its uncertainty")]  # fmt: skip
 
 
@@ -251,6 +252,27 @@ def test_prefixes_are_read_in_lists_and_uncertain_values(run):
     outcome = run("propagate", "R*C", "R=10k±1%", "C=100n±5n", "--json")
     assert (outcome.json["value"], outcome.json["budget"][1]["u"]) == pytest.approx((1e-3, 5e-9))
     assert run("eval", "x", "x=[1k, k]").status == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "read", "number"),
+    [("45°", "deg2rad(45)", np.pi / 4), ("-22.5 °", "-deg2rad(22.5)", -np.pi / 8), ("[90°,.5°]", "[deg2rad(90),deg2rad(.5)]", np.pi * 90.5 / 180), ("5%", "5/100", 0.05)],
+)  # fmt: skip
+def test_degrees_and_a_percentage_are_read_and_told(run, given, read, number):
+    outcome = run("eval", "sum(x)", f"x={given}", "--json")
+    assert outcome.json["value"] == pytest.approx(number)
+    assert outcome.err == f"note: x={given} is read as {read}\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "u"), [("45±1°", 1.0), ("45°±1°", 1.0), ("(45±1)°", 1.0), ("45°±2%", 0.9), ("45.5±0.5°", 0.5)]
+)
+def test_an_uncertain_angle_shares_its_sign(run, given, u):
+    assert run("propagate", "x", f"x={given}", "--json").json["u"] == pytest.approx(np.deg2rad(u))
+
+
+def test_a_range_of_angles_shares_its_sign(run):
+    assert run("plot", "sin(x)", "x=0..90°", "--json").json["ranges"]["x"] == pytest.approx([0, np.pi / 2])
 
 
 def test_metres_are_no_thousandths(run):
@@ -288,11 +310,49 @@ def test_what_is_elsewhere(run, program, hint):
 
 @pytest.mark.parametrize(
     ("command", "hint"),
-    [("maximize", "gradcli minimize --max"), ("repl", "gradcli map -"), ("calc", "did you mean 'eval'?")],
+    [
+        ("maximize", "gradcli minimize --max"), ("repl", "gradcli map -"), ("calc", "did you mean 'eval'?"),
+        ("tangent", "gradcli series"), ("min", "did you mean 'minimize'?"), ("max", "gradcli minimize --max"),
+        ("limit", "limit(sin(x)/x, x, 0)"), ("integrate", "integrate(exp(-t), t, 0, 1)"), ("latex", "--to latex"),
+        ("2*x", "gradcli eval '2*x' x evaluates a program"), ("simulate", "did you mean 'ode'?"),
+    ],
 )  # fmt: skip
 def test_a_command_that_is_called_otherwise(run, command, hint):
     outcome = run(command, "x")
     assert (outcome.status, hint in outcome.err) == (2, True)
+
+
+def test_command_lines_in_hints_of_commands_run(run):
+    said = {hint for hint in usage_errors._COMMAND_HINTS.values() if re.match("gradcli .*'.*' prints", hint)}
+    assert said
+    for hint in said:
+        words = shlex.split(hint.partition(" prints")[0])[1:]
+        assert run(*words).status == 0, hint
+
+
+STRAY = [
+    (["eval", "a*b", "d.csv"], "gradcli map 'a*b' d.csv computes it for each row, a=@d.csv:a reads a column"),
+    (["eval", "a*b", "a=1", "3"], "write b=3"), (["eval", "x^2", "x"], "write x=1 for its value, --wrt x to"),
+    (["diff", "x^2*y", "x"], "write --wrt x to differentiate by it"), (["diff", "x^2", "2x"], "write 'x^2; 2x' for several"),
+    (["plot", "x^2", "2x+3", "x=0..1"], "write 'x^2; 2x+3' for several"), (["plot", "x^2", "-10", "10"], "write x=-10..10 for the range"),
+    (["plot", "x^2", "x", "0", "1"], "write x=0..1 for its range"), (["series", "exp(t)", "t", "6"], "write t=0 --order 6 for"),
+    (["series", "exp(t)", "6"], "write t=0 --order 6 for"), (["solve", "tan(x)=x", "4.5"], "write x~4.5"),
+    (["eval", "x^2", "y+"], "write NAME=VALUE"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "hint"), STRAY, ids=[" ".join(words) for words, _ in STRAY])
+def test_a_word_that_gives_no_value(run, words, hint):
+    outcome = run(*words)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert f"hint: {hint}" in outcome.err
+
+
+def test_a_table_in_the_place_of_a_command_or_an_option(run, tmp_path):
+    (tmp_path / "d.csv").write_text("a,b\n1,2\n")
+    assert "gradcli map 'price*qty'" in run(str(tmp_path / "d.csv")).err
+    assert "a table stands behind the program" in run("eval", "a*b", "--csv", "d.csv").err
+    assert "did you mean --http?" in run("serve", "--port", "8080").err
 
 
 def test_a_function_that_is_called_otherwise(run):
@@ -385,7 +445,7 @@ def test_a_name_that_begins_as_a_function_does_is_not(run, words):
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (["integrate", "x^2"], "trapezoid(y, x)"), (["simplify", "x"], "gradcli diff --simplify"), (["foo", "x"], "gradcli --help"),
+        (["integrate", "x^2"], "integrate(exp(-t), t, 0, 1)"), (["simplify", "x"], "gradcli diff --simplify"), (["foo", "x"], "gradcli --help"),
         (["foo(x)", "x=1"], "gradcli eval 'foo(x)'"), (["regression", "x"], "did you mean 'fit'?"),
         (["solve", "x^2 = 2", "x=1"], "write x~1 to start there"), (["diff", "f(x) = x^2"], "write f(x) = x^2; f(x)"),
         (["eval", "rnorm(10)"], "write randn(…, seed=0)"), (["eval", "seq(1, 10)"], "write arange("), (["eval", "is.na(1)"], "write isnan"),

@@ -71,7 +71,7 @@ def call(
         # Imported here because only an incorrect command line needs it.
         from gradcli.cli.usage_errors import unknown_command
 
-        raise unknown_command(name, commands)
+        raise unknown_command(name, commands, arguments[named + 1 :])
     command = command_named(name)
     given = _parsed(command.options, arguments[named + 1 :], f"gradcli {name}", elsewhere)
     if given is None:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from gradcli.errors import BindingError, GradcliError, Proposal, Span
+from gradcli.errors import BindingError, GradcliError, Proposal, Span, WordError
+from gradcli.io.variables import WORD_HINT
 from gradcli.language.syntax import parse, tree
 
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
@@ -21,6 +22,8 @@ def check(error: GradcliError, name: str, options: Any, options_of: Callable[[st
 
     `options_of` gives the options of a command by its name.
     """
+    if isinstance(error, WordError) and error.hint == WORD_HINT:
+        error.hint = _of_word(error, name, options, options_of(name)) or error.hint
     hint = error.hint
     if name == "diff" and isinstance(hint, Proposal):
         hint = _differentiated(hint)
@@ -31,6 +34,17 @@ def check(error: GradcliError, name: str, options: Any, options_of: Callable[[st
         if not known.issuperset(_OPTION.findall(hint)):
             hint = "; ".join(p for p in hint.split("; ") if known.issuperset(_OPTION.findall(p))) or None
     error.hint = hint
+
+
+def _of_word(error: GradcliError, name: str, options: Any, known: Collection[str]) -> str | None:
+    """The hint for a word that is no NAME=VALUE behind a program that is the first word; else None."""
+    words = getattr(options, "words", None) or ()
+    if error.source not in words[1:] or words[0] == "-" or options.file is not None:
+        return None
+    # Imported here because few errors need it.
+    from gradcli.cli import stray_words
+
+    return stray_words.hint(error.source, name, words, known)
 
 
 _DERIVATIVE = re.compile(r"diff\((.+), ?(\w+)\)")

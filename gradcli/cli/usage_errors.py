@@ -20,33 +20,44 @@ _OPTION_SYNONYMS = {
     **dict.fromkeys(("--maximize", "--maximise"), "--max"),
     **dict.fromkeys(("--out", "--save"), "--output"),
     **dict.fromkeys(("--silent",), "--quiet"),
+    "--port": "--http",
 }
 # The command, with an option, that a hint proposes.
 _PROPOSED = re.compile(r"did you mean '(\w+)'\?|^gradcli (\w+ --\w+) ")
 # Names that other tools use for the option with the start of a search.
 _STARTS = ("--start", "--init", "--initial", "--guess", "--p0", "--x0")
+# Names that other tools use for the option with a table.
+_TABLES = ("--input", "--in", "--data", "--csv", "--table", "--infile", "--input-file", "--parquet")
 # Command names that other tools use, and the hints for them.
 _COMMAND_HINTS = {
-    "maximize": "gradcli minimize --max finds a maximum",
-    "maximise": "gradcli minimize --max finds a maximum",
-    "minimise": "did you mean 'minimize'?",
-    "optimize": "did you mean 'minimize'?",
-    "grad": "gradcli eval prints the gradient, gradcli diff derivatives as formulas",
-    "gradient": "gradcli eval prints the gradient, gradcli diff derivatives as formulas",
-    "derivative": "gradcli diff prints derivatives as formulas, gradcli eval their values",
-    "differentiate": "gradcli diff prints derivatives as formulas, gradcli eval their values",
-    "calc": "did you mean 'eval'?",
-    "run": "did you mean 'eval'?",
-    "functions": "did you mean 'ops'?",
-    "taylor": "did you mean 'series'?",
-    "root": "did you mean 'solve'?",
-    "roots": "did you mean 'solve'?",
+    **dict.fromkeys(("maximize", "maximise", "max", "maximum"), "gradcli minimize --max finds a maximum"),
+    **dict.fromkeys(("minimise", "min", "minimum", "optimize", "optimise"), "did you mean 'minimize'?"),
+    **dict.fromkeys(("grad", "gradient"), "gradcli eval prints the gradient, gradcli diff derivatives as formulas"),
+    **dict.fromkeys(
+        ("derivative", "differentiate", "derive", "deriv", "d"),
+        "gradcli diff prints derivatives as formulas, gradcli eval their values",
+    ),
+    **dict.fromkeys(("calc", "calculate", "compute", "evaluate", "value", "run"), "did you mean 'eval'?"),
+    **dict.fromkeys(("functions", "list", "search"), "did you mean 'ops'?"),
+    **dict.fromkeys(("taylor", "maclaurin", "expansion"), "did you mean 'series'?"),
+    **dict.fromkeys(("tangent", "linearize", "linearise"), "gradcli series 'x^3 - 2x' x=1 --order 1 prints a tangent"),
+    **dict.fromkeys(("root", "roots", "zero", "zeros", "equation", "intersect"), "did you mean 'solve'?"),
+    **dict.fromkeys(("odeint", "simulate", "ivp", "dsolve"), "did you mean 'ode'?"),
+    **dict.fromkeys(("uncertainty", "error", "errors", "uncertainties"), "did you mean 'propagate'?"),
+    **dict.fromkeys(
+        ("table", "rows", "apply", "csv"), "gradcli map 'price*qty' data.csv computes a program for each row"
+    ),
+    **dict.fromkeys(("verify", "gradcheck"), "did you mean 'check'?"),
+    **dict.fromkeys(("steps", "chain", "chainrule"), "did you mean 'explain'?"),
+    **dict.fromkeys(("latex", "tex", "sql", "python"), "gradcli diff 'x^2' --to {name} writes derivatives in it"),
+    **dict.fromkeys(("mcp", "http", "server"), "did you mean 'serve'?"),
     "version": "gradcli --version shows it",
     "simplify": "gradcli diff --simplify simplifies derivatives",
     **dict.fromkeys(
-        ("integrate", "integral", "int"), "trapezoid(y, x) in a program adds values up; there are no formulas"
+        ("integrate", "integral", "int"), "gradcli eval 'integrate(exp(-t), t, 0, 1)' prints an integral from 0 to 1"
     ),
-    "limit": "gradcli eval has the limit of a quotient such as sin(x)/x at x=0",
+    **dict.fromkeys(("limit", "lim"), "gradcli eval 'limit(sin(x)/x, x, 0)' prints a limit"),
+    **dict.fromkeys(("sum", "nsum"), "gradcli eval 'nsum(1/n^2, n, 1, inf)' prints a sum"),
     **dict.fromkeys(("factor", "expand"), "the formulas here are derivatives alone: gradcli diff prints them"),
     **dict.fromkeys(("graph2d", "draw", "chart"), "did you mean 'plot'?"),
     **dict.fromkeys(("jacobian", "hessian"), "gradcli eval has --jacobian, and --order 2 for second derivatives"),
@@ -67,10 +78,21 @@ class UnknownWordError(UsageError):
         self.word, self.proposed, self.otherwise = word, proposed, otherwise
 
 
-def unknown_command(name: str, commands: Collection[str]) -> UsageError:
+def unknown_command(name: str, commands: Collection[str], words: Sequence[str]) -> UsageError:
+    """The error of a command that there is not, with the `words` behind it."""
+    # Imported here because only an incorrect command line needs it.
+    from shlex import join, quote
+
+    from gradcli.io import system
+
     a_word = name.isidentifier() and "_" not in name
-    general = "gradcli --help lists the commands" if a_word else f"gradcli eval {name!r} evaluates a program"
-    otherwise = _COMMAND_HINTS.get(name.casefold(), general)
+    if a_word:
+        general = "gradcli --help lists the commands"
+    elif system.exists(name):
+        general = f"gradcli map 'price*qty' {quote(name)} computes a program for each row of a table"
+    else:
+        general = f"gradcli eval {join([name, *words])} evaluates a program"
+    otherwise = _COMMAND_HINTS.get(name.casefold(), general).replace("{name}", name.casefold())
     hint = otherwise if name.casefold() in _COMMAND_HINTS else did_you_mean(name, commands, otherwise)
     message = f"there is no command {name!r}"
     proposed = _PROPOSED.search(hint or "")
@@ -93,6 +115,8 @@ def unknown_option(
     if word in _STARTS and path != "gradcli":
         hint = "a start is a value behind the program: x=1 in gradcli fit and minimize, x~1 in gradcli solve"
         return UsageError(message, hint=hint)
+    if word in _TABLES and path != "gradcli":
+        return UsageError(message, hint="a table stands behind the program: gradcli map 'price*qty' data.csv")
     if path != "gradcli" and (others := elsewhere(word)):
         return UsageError(message, hint=f"{word} is an option of gradcli {', gradcli '.join(others)}")
     meant = [name for name in known if name.startswith(f"-{word}")]

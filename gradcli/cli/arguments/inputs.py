@@ -153,7 +153,9 @@ def _check_input(options: BindingOptions, environment: Environment) -> None:
             "the program on standard input is not read", hint=f"'-' reads it: gradcli eval {' '.join(['-', *words])}"
         )
     if not getattr(options, "quiet", False):
-        environment.write_error("warning: standard input is not read: the program is given already")
+        environment.write_error(
+            "warning: standard input is not read: the program is given already; gradcli map computes it for each row"
+        )
 
 
 _BINDING = re.compile(r"\s*[^\W\d]\w*\s*=[^=]")
@@ -330,7 +332,7 @@ def bindings_of(
     read_word = read_word or (_interval if getattr(options, "enclose", False) else constant)
     for word in words:
         name, text, offset = variables.split_binding(word)
-        text = _without_prefix(name, text, options, environment)
+        text = _without_signs(name, text, options, environment)
         check_unbound(name, values, word)
         if text.startswith("@"):
             files[name] = (text[1:], word, offset)
@@ -350,11 +352,25 @@ _PREFIXED = rf"(?<![\w.])(\d[\d_]*\.?\d*|\.\d+) ?([{_LETTERS}])(?![\w.])"
 _NUMBERS = rf"[-+±/%\[\],.\s\d_eE{_LETTERS}]*"
 
 
-def _without_prefix(name: str, text: str, options: BindingOptions, environment: Environment) -> str:
-    """Numbers with SI prefixes, as in 10k, 2.2u±5% and [1k, 2k], rewritten with powers of ten; a note is printed."""
+# Angles in degrees: numbers of which the last has the sign may share it, as in 45±1° and 0..90°.
+_DECIMAL = r"(?:\d+(?:\.(?!\.)\d*)?|(?<!\.)\.\d+)"
+_ANGLES = r"(?:[-+±\[\],.\s\d%]|°(?!\s*\d))*"
+_ANGLE = rf"(?<![\d])({_DECIMAL})\s*°"
+_SHARED = rf"(?<![\d])({_DECIMAL})\s*(±|\.\.)\s*([-+]?{_DECIMAL})\s*°"
+_IN_BRACKETS = r"\s*\(([^()]*)\)\s*(?=°\s*$)"
+_PERCENTAGE = rf"\s*([-+]?{_DECIMAL})\s*%\s*"
+
+
+def _without_signs(name: str, text: str, options: BindingOptions, environment: Environment) -> str:
+    """Numbers with SI prefixes, as in 10k, 2.2u±5% and [1k, 2k], with degrees, as in 45±1°, and a percentage as numbers
+    of the language; a note is printed."""
     written = text
     if not _PREFIXES.keys().isdisjoint(text) and re.fullmatch(_NUMBERS, text):
         written = re.sub(_PREFIXED, lambda found: f"{found[1]}e{_PREFIXES[found[2]]}", text).strip()
+    elif "°" in text and re.fullmatch(_ANGLES, bare := re.sub(_IN_BRACKETS, r"\1", text)):
+        written = re.sub(_ANGLE, r"deg2rad(\1)", re.sub(_SHARED, r"\1°\2\3°", bare)).strip()
+    elif "%" in text and (share := re.fullmatch(_PERCENTAGE, text)):
+        written = f"{share[1]}/100"
     if written == text.strip():
         return text
     if not getattr(options, "quiet", False):
