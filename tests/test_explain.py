@@ -326,7 +326,7 @@ class TestFormats:
             (("x", "x=1", "--to", "txt"), "there is no format 'txt'"),
             (("x", "x=1", "--json", "--to", "latex"), "--json and --to latex contradict each other"),
             (("x", "x=1", "--order", "3"), "--order is 1 or 2 here"),
-            (("x",), "unknown name 'x'"),
+            (("x*q", "x=1"), "unknown name 'q'"),
             (("x*2", "x=[1,2]"), "the value has shape [2]"),
         ):
             done = run("explain", *words)
@@ -342,3 +342,13 @@ def test_compositions_add_up(run):
         words = (program, "x=0.7", *(["y=1.1"] if "y" in program else []), "--json")
         found, expected = (run(command, *words).json["grad"] for command in ("explain", "eval"))
         assert all(near(found[name], value) for name, value in expected.items()), program
+
+
+def test_without_values_the_rules_are_explained(run):
+    outcome = run("explain", "x^2*sin(x)")
+    assert outcome.out == run("explain", "x^2*sin(x)", "--symbolic").out
+    assert outcome.err == "note: these are the rules; values, as in x=1, explain the steps of a run\n"
+    assert run("explain", "x^2*sin(x)", "--quiet").err == ""
+    assert "unknown name 'q'" in run("explain", "log(x**q)", "x=5").err
+    assert "unknown name 'x'" in run("explain", "y = x; for i in range(3) { y = y*x }; y").err
+    assert run("explain", "x^2", "--json").error["message"] == "unknown name 'x'"

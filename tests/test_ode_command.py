@@ -187,6 +187,11 @@ def test_json_and_pictures(run: Run, tmp_path: Path) -> None:
         (["x' = -x; at t: x += 1", "x=1", "t=0..1"], "'at' says at which times", "at t: x += 1"),
         (["x' = -x; x = 3", "x=1", "t=0..1"], "'x' has an equation, and is given a value", "x = 3"),
         (["x = 3", "x=1", "t=0..1"], "there is no differential equation", None),
+        (["x'' + 0.1x' + x = 0", "x=1", "x'=0", "t=0..1"], "write x'' = -(0.1x' + x)", "x'' + 0.1x' + x = 0"),
+        (["dx/dt - k*x = sin(t)", "x=1", "k=2", "t=0..1"], "write dx/dt = sin(t) - (-k*x)", "dx/dt - k*x = sin(t)"),
+        (["d2x/dt2 + x = a", "x=1", "t=0..1"], "write d2x/dt2 = a - x", "d2x/dt2 + x = a"),
+        (["2x'' + x = 0", "x=1", "t=0..1"], "an equation is dx/dt = …", "2x'' + x = 0"),
+        (["(x') + x = 0", "x=1", "t=0..1"], "an equation is dx/dt = …", None),
         (["x' = -x", "x=1", "t=0..1", "z=1"], "the equations do not read 'z'", None),
         (["x' = -x", "x=1", "t=0..1", "--stop", "x = 2"], "x = 2 is not met up to t = 1", None),
         (["x' = -x", "x=1", "t=0..1", "--method", "bdf"], "there is no method 'bdf'", None),
@@ -353,3 +358,8 @@ def test_digits_that_cannot_be_proved(run: Run, words: list[str], message: str) 
     done = run("ode", *words, "--digits", "12")
     assert done.status
     assert message in done.err
+
+
+def test_a_number_before_a_derivative_multiplies_it(run):
+    words = ["x=1", "x'=0", "t=0..10", "--points", "3"]
+    assert run("ode", "x'' = -0.1x' - 2e-1x", *words).out == run("ode", "x'' = -0.1*x' - 0.2*x", *words).out

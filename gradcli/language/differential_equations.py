@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -174,10 +175,24 @@ class _Reader:
         elif said.statements is None:
             assert said.sides is not None
             span = Span(said.sides[0].span.start, said.sides[1].span.end)
-            raise self._error("this is no differential equation", span, _HINT)
+            raise self._error("this is no differential equation", span, self._solved(said.sides) or _HINT)
         else:
             for statement in said.statements:
                 self._define(statement)
+
+    def _solved(self, sides: tuple[tree.Expression, tree.Expression]) -> str | None:
+        """The hint that solves for the derivative that an equation begins with, as in x'' + x = 0; None for others."""
+        first = sides[0]
+        while isinstance(first, tree.Binary) and first.operator in "+-":
+            first = first.left
+        left, right = (self.source[side.span.start : side.span.end].strip() for side in sides)
+        name = self.source[first.span.start : first.span.end]
+        rest = re.fullmatch(r"([-+])\s*(.*)", left.removeprefix(name).strip(), re.DOTALL)
+        if rest is None or not derivative_marks.is_derivative(name):
+            return None
+        moved = rest[2] if rest[1] == "+" else f"-{rest[2]}"
+        moved = moved if re.fullmatch(r"[\w.*/'’′]+", moved) else f"({moved})"
+        return f"write {name} = {'' if right == '0' else f'{right} '}-{' ' * (right != '0')}{moved}"
 
     def _equation(self, name: str, span: Span, value: tree.Expression) -> None:
         base = name.rstrip(PRIME)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated
 
 from gradcli import limits
@@ -12,15 +13,16 @@ from gradcli.cli.commands.diff import names_to_differentiate
 from gradcli.cli.process.environment import Environment
 from gradcli.cli.rendering import explanation as rendering
 from gradcli.cli.rendering.warning_output import warning_text
-from gradcli.errors import ExitStatus, UsageError, did_you_mean
+from gradcli.errors import DifferentiationError, ExitStatus, UsageError, did_you_mean
 from gradcli.evaluation.explanation.chain_rule import Explanation, ExplanationRequest, explain
 from gradcli.evaluation.explanation.rules import RulesExplanation, explain_rules
+from gradcli.language.names import scope
 
 _HELP = """\
 Each step that PROGRAM takes has its value and its local derivatives, as formulas and as numbers; then
 follow, from the value back to the inputs, the products that add up to each gradient, and which branch
-was taken. A long program is folded: calls, loops and statements are one step each. With --symbolic
-the rules are shown by which a formula is differentiated, and no values are needed.
+was taken. A long program is folded: calls, loops and statements are one step each. With --symbolic,
+or without any values, the rules are shown by which a formula is differentiated.
 
 Examples:
 
@@ -55,15 +57,33 @@ def run(options: ExplainOptions, environment: Environment) -> ExitStatus:
     """Run a program and explain its derivatives; see `gradcli explain --help`."""
     form = _format(options)
     with limits.within(options.max_steps, options.max_elements):
-        found = _show_rules(options, form, environment) if options.symbolic else _show_steps(options, form, environment)
+        sources = inputs.sources(options, environment, "float64")
+        found = _show(sources, options, form, environment)
     if form != "json" and not options.quiet:
         for warning in found.warnings:
             environment.write_error(warning_text(warning, found.program.source))
     return ExitStatus.SUCCESS
 
 
-def _show_steps(options: ExplainOptions, form: str, environment: Environment) -> Explanation:
-    sources = inputs.sources(options, environment, "float64")
+def _show(
+    sources: inputs.Sources, options: ExplainOptions, form: str, environment: Environment
+) -> Explanation | RulesExplanation:
+    if options.symbolic:
+        return _show_rules(sources, options, form, environment)
+    reads = scope.free_names(sources.program).keys() - scope.CONSTANTS.keys()
+    if reads and not sources.values and form != "json":
+        # Without values there is no run, but there may be rules.
+        with suppress(DifferentiationError):
+            found = _show_rules(sources, options, form, environment)
+            if not options.quiet:
+                environment.write_error(
+                    f"note: these are the rules; values, as in {min(reads)}=1, explain the steps of a run"
+                )
+            return found
+    return _show_steps(sources, options, form, environment)
+
+
+def _show_steps(sources: inputs.Sources, options: ExplainOptions, form: str, environment: Environment) -> Explanation:
     program, bindings = sources.program, sources.bindings()
     wrt = inputs.leaves(bindings, options)
     language = rendering.LANGUAGES[form]
@@ -72,8 +92,9 @@ def _show_steps(options: ExplainOptions, form: str, environment: Environment) ->
     return found
 
 
-def _show_rules(options: ExplainOptions, form: str, environment: Environment) -> RulesExplanation:
-    sources = inputs.sources(options, environment, "float64")
+def _show_rules(
+    sources: inputs.Sources, options: ExplainOptions, form: str, environment: Environment
+) -> RulesExplanation:
     constants = frozenset(inputs.names_of(options.const))
     wrt = [n for n in names_to_differentiate(sources.program, sources.values, options.wrt) if n not in constants]
     found = explain_rules(sources.program, sources.bindings(), wrt, options.order, rendering.LANGUAGES[form])

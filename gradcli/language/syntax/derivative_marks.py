@@ -19,7 +19,9 @@ _BEGINNING = r"(?:^|[;\n])[ \t]*"
 _LEFT_QUOTIENT = re.compile(rf"{_BEGINNING}(?P<side>{_LEIBNIZ})\s*=(?!=)")
 _LEFT_PRIMED = re.compile(rf"{_BEGINNING}([^\W\d]\w*?)({PRIME}+)\s*=(?!=)")
 # Texts and comments, in which an apostrophe is no prime; and names with primes, which may be typographic ones.
-_PRIMED = re.compile(r"\"[^\"\n]*\"|#[^\n]*|(?P<name>[^\W\d]\w*)(?P<primes>['’′]+)|'[^'\n]*'|\w+")
+_PRIMED = re.compile(
+    r"\"[^\"\n]*\"|#[^\n]*|(?P<name>[^\W\d]\w*)(?P<primes>['’′]+)|'[^'\n]*'|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\w+"
+)
 
 
 class MarkedText(NamedTuple):
@@ -100,6 +102,11 @@ def _quotient(match: re.Match[str], source: str) -> _Quotient:
             source=source,
         )
     return _Quotient(state, time, order, span)
+
+
+def is_derivative(text: str) -> bool:
+    """Whether a text is a name with primes, or a quotient such as dx/dt."""
+    return _QUOTIENT.fullmatch(text) is not None or re.fullmatch(r"[^\W\d]\w*['’′]+", text) is not None
 
 
 def readable(text: str) -> str:
