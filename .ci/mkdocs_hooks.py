@@ -1,5 +1,5 @@
-"""Prepares the pages for the site: the README is the first page, and links to files beside docs/ lead to the first page
-or stand as text."""
+"""Prepares the pages for the site: the README is the first page, links to files beside docs/ lead to the first page or
+stand as text, and a style sheet lets tables fit the width."""
 
 from __future__ import annotations
 
@@ -10,17 +10,24 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parent.parent
+STYLE = "css/site.css"
 _LINK = re.compile(r"\[([^\]]*)\]\((?!https?:|#)([^)#\s]*)(#[^)\s]*)?\)")
 
 
 def on_files(files: Files, config: Any) -> Files:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     files.append(File.generated(config, "index.md", content=_relinked(text, "docs/")))
+    files.append(File.generated(config, STYLE, content=(ROOT / ".ci" / "site.css").read_text(encoding="utf-8")))
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     return markdown if page.file.src_uri == "index.md" else _relinked(markdown, "")
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """The page with its options marked, which are not to be broken at the end of a line."""
+    return re.sub(r"<code>(--?[\w-]+)</code>", r'<code class="option">\1</code>', html)
 
 
 def _relinked(text: str, prefix: str) -> str:
