@@ -590,3 +590,11 @@ def test_the_variable_of_a_loop_is_no_column_after_it(run):
     outcome = run("map", "s = 0; for k in range(3) { s = s + x }; s + k", "-", stdin="x\n1\n2\n")
     assert outcome.out.splitlines() == ["x,value,d_x", "1,5.0,3.0", "2,8.0,3.0"]
     assert gradcli.compile("s = 0; for k in range(3) { s = s + x }; s + k").inputs == ("x",)
+
+
+def test_a_name_that_is_also_a_file_is_the_program(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x").mkdir()
+    (tmp_path / "d.csv").write_text("x\n2\n")
+    assert run("map", "x", "d.csv").out == "x,value,d_x\n2,2.0,1.0\n"
+    assert "the file 'd.csv' stands where the program should" in run("map", "d.csv", "x").err
