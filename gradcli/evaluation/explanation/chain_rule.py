@@ -122,17 +122,36 @@ def explain(request: ExplanationRequest) -> Explanation:
     Raises what `evaluate` raises, and DifferentiationError for a value that is no number or depends on no input.
     """
     program = request.program
-    result = session.run(
-        session.EvaluationRequest(program, request.bindings, (), gradient=False, rewrite=False, executor="eager")
-    )
+    # A program that does not end within the limits is found out here, before each of its steps is kept.
+    compared = _differentiated(request)
     with locating(program.source, program.body[-1].span):
-        if arrays.shape(result.value):
-            raise DifferentiationError(
-                f"the chain rule explains the gradient of a number, and the value has shape "
-                f"{list(arrays.shape(result.value))}",
-                hint="sum(…) of it is a number, and so is an element, as in (…)[0]",
-            )
-        return _ChainRule(request).explanation()
+        return _ChainRule(request).explanation(compared)
+
+
+def _differentiated(request: ExplanationRequest) -> session.Result:
+    """The derivatives that `gradcli eval` prints, beside which the products are checked.
+
+    Raises DifferentiationError for a value that is no number.
+    """
+    program, bindings = request.program, request.bindings
+    order = 2 if request.order == 2 else None
+    try:
+        return session.run(session.EvaluationRequest(program, bindings, _wanted(request), order=order))
+    except DifferentiationError:
+        value = session.run(session.EvaluationRequest(program, bindings, gradient=False)).value
+        if not arrays.shape(value):
+            raise
+        raise DifferentiationError(
+            f"the chain rule explains the gradient of a number, and the value has shape {list(arrays.shape(value))}",
+            hint="sum(…) of it is a number, and so is an element, as in (…)[0]",
+            span=program.body[-1].span,
+            source=program.source,
+        ) from None
+
+
+def _wanted(request: ExplanationRequest) -> list[str]:
+    """The names to differentiate by that have a value."""
+    return [name for name in request.wrt if name in request.bindings]
 
 
 class _ChainRule:
@@ -189,19 +208,13 @@ class _ChainRule:
         last = self.value.grad_fn
         return [node for node in self.nodes if node in used or node is last]
 
-    def explanation(self) -> Explanation:
+    def explanation(self, compared: session.Result) -> Explanation:
         request = self.request
         limits.charge_steps(_STEP * len(self.shown))
         course: list[tuple[float, Step | Note]] = [(node.sequence, self._step(node)) for node in self.shown]
         course = sorted([*course, *self._notes()], key=lambda item: item[0])
-        wanted = [n for n in request.wrt if n in self.leaves]
+        wanted = _wanted(request)
         leaves = [self._leaf(name, self.leaves[name]) for name in wanted]
-        # The derivatives that `gradcli eval` prints, beside which the products are checked.
-        compared = session.run(
-            session.EvaluationRequest(
-                request.program, request.bindings, wanted, order=2 if request.order == 2 else None
-            )
-        )
         last = self.value.grad_fn or self.value
         second = second_derivatives(self, wanted) if request.order == 2 else []
         return Explanation(
