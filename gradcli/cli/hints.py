@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -38,8 +38,8 @@ def check(error: GradcliError, name: str, options: Any, options_of: Callable[[st
 
 def _of_word(error: GradcliError, name: str, options: Any, known: Collection[str]) -> str | None:
     """The hint for a word that is no NAME=VALUE behind a program that is the first word; else None."""
-    words = getattr(options, "words", None) or ()
-    if error.source not in words[1:] or words[0] == "-" or options.file is not None:
+    words: Sequence[str] = getattr(options, "words", None) or ()
+    if error.source is None or error.source not in words[1:] or words[0] == "-" or options.file is not None:
         return None
     # Imported here because few errors need it.
     from gradcli.cli import stray_words

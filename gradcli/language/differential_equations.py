@@ -81,8 +81,12 @@ class DifferentialEquations:
 
         Raises ProgramSyntaxError, located in the text.
         """
-        self.expression(text)
-        value = self.expression(" " * (len(self.source) + 1) + text)
+        try:
+            value = self.expression(" " * (len(self.source) + 1) + text)
+        except GradcliError:
+            # The error, in the text alone.
+            self.expression(text)
+            raise
         whole = f"{self.source}\n{text}"
         return tree.Module(Span(0, len(whole)), whole, (*self.statements, tree.Evaluate(value.span, value)))
 

@@ -174,17 +174,10 @@ class _SeriesCode(NumberCode):
     def __init__(self, system: Recurrences) -> None:
         super().__init__()
         self.system = system
-        count = len(system.rates)
-        self.time, self.states = system.program.inputs[0], system.program.inputs[1 : 1 + count]
-        varying = [self.time, *self.states, *(r.output for r in system.recurrences)]
-        self.places = {v: i for i, v in enumerate(varying)}
-        self.slopes: dict[Variable, int] = {}
-        for kind, operands, output in system.recurrences:
-            pairs = zip(operands[::2], operands[1::2])
-            sloped = [x for v, x in pairs if v in self.places] if kind == "chain" else [operands[0], output]
-            for x in sloped if kind in ("chain", "power") else ():
-                self.slopes.setdefault(x, len(varying) + len(self.slopes))
-        self.rows = len(varying) + len(self.slopes)
+        self.time, self.states = system.time, system.states
+        self.places = {v: i for i, v in enumerate(system.varying())}
+        self.slopes = {x: len(self.places) + i for i, x in enumerate(system.sloped())}
+        self.rows = len(self.places) + len(self.slopes)
         # The coefficients of the order that is computed.
         self.now: dict[Variable, str] = {}
         self._declared_before: set[str] = set()

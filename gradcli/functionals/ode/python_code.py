@@ -55,20 +55,16 @@ class SeriesWriter(ScalarWriter):
         super().__init__(system.program)
         self.system = system
         self.known |= {"mul": mul, "power_at_zero": power_at_zero}
-        count = len(system.rates)
-        self.time, self.states = system.program.inputs[0], system.program.inputs[1 : 1 + count]
-        varying = [self.time, *self.states, *(r.output for r in system.recurrences)]
+        self.time, self.states = system.time, system.states
+        varying = system.varying()
         self.last = {v: f"w{i}" for i, v in enumerate(varying)}
         self.lists = {v: f"c{i}" for i, v in enumerate(varying)}
         # The lists of the coefficients of derivatives.
-        self.slopes: dict[Variable, str] = {}
+        self.slopes = {x: f"d{self.lists[x]}" for x in system.sloped()}
         # The values whose lists are read.
         self.listed: set[Variable] = {*self.states, *filter(self._varies, system.others)}
         for kind, operands, output in system.recurrences:
-            pairs = [(v, x) for v, x in zip(operands[::2], operands[1::2]) if self._varies(v)]
-            sloped = [x for _, x in pairs] if kind == "chain" else [operands[0], output]
-            self.slopes |= {x: f"d{self.lists[x]}" for x in sloped if kind in ("chain", "power")}
-            read = [v for v, _ in pairs] if kind == "chain" else [*operands, output]
+            read = operands[::2] if kind == "chain" else [*operands, output]
             self.listed.update(filter(self._varies, read if kind in _LISTED else ()))
 
     def function(self) -> Coefficients:

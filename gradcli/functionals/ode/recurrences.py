@@ -55,6 +55,28 @@ class Recurrences(NamedTuple):
     rates: Sequence[Atom]
     others: Sequence[Atom]
 
+    @property
+    def time(self) -> Variable:
+        return self.program.inputs[0]
+
+    @property
+    def states(self) -> Sequence[Variable]:
+        return self.program.inputs[1 : 1 + len(self.rates)]
+
+    def varying(self) -> list[Variable]:
+        """The values that have coefficients: the time, the states and the outputs of the recurrences."""
+        return [self.time, *self.states, *(r.output for r in self.recurrences)]
+
+    def sloped(self) -> list[Variable]:
+        """Those of them whose derivatives have coefficients too, which powers and the chain rule need."""
+        varying, found = {*self.varying()}, dict[Any, None]()
+        for kind, operands, output in self.recurrences:
+            if kind == "chain":
+                found |= {x: None for v, x in zip(operands[::2], operands[1::2]) if v in varying}
+            elif kind == "power":
+                found |= {operands[0]: None, output: None}
+        return [*found]
+
 
 def recurrences(program: Program, states: int) -> Recurrences:
     """The recurrences of a program whose inputs are the time, the states and constants, and whose first outputs are the
