@@ -45,6 +45,10 @@ class Interrupts:
     def stop_listening(self) -> None:
         """Ignore interrupts while the interpreter exits."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if self.seen:
+            # After an interrupt within `exec`, as libraries call it, the interpreter would end by the signal, and not
+            # with the exit status: until `exec` is called again.
+            exec("")
 
     def _raise(self, *_signal: object) -> None:
         if not self.over:
