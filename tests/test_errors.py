@@ -55,7 +55,7 @@ CASES = {
     "a missing file": (["x", "x=@nothing.npy"], 2, "binding", (1, 3), "nothing.npy", ""),
     "a name that is not read": (["x", "x=1", "y=2"], 2, "binding", (1, 1), "'y'", "'x'"),
     "a name twice": (["x", "x=1", "x=2"], 2, "binding", (1, 1), "twice", "one value"),
-    "a word that binds nothing": (["x", "x"], 2, "binding", (1, 1), "'x'", "x=5"),
+    "a word that gives no value": (["x", "x"], 2, "binding", (1, 1), "'x'", "x=1"),
     "a value with a name": (["x", "x=y+1"], 2, "name", (1, 3), "'y'", ""),
     "a value that is none": (["x", "x=1+"], 2, "syntax", (1, 5), "ends", ""),
     "two statements as a value": (["x", "x=1;2"], 2, "syntax", (1, 4), "';'", ""),

@@ -606,8 +606,8 @@ class TestSplitBinding:
     @pytest.mark.parametrize(
         ("text", "span", "words"),
         [
-            ("x", (0, 1), "binds no value"),
-            ("", (0, 0), "binds no value"),
+            ("x", (0, 1), "gives no name a value"),
+            ("", (0, 0), "gives no name a value"),
             ("=5", (0, 1), "no name"),
             (" =5", (1, 2), "no name"),
             ("2x=3", (0, 2), "'2x' is not a name"),

@@ -34,9 +34,9 @@ def split_binding(text: str) -> Binding:
         hint = (
             f"write {name}={tilde if rest[:1].isalpha() else ''}{rest}" if tilde and name.isidentifier() else WORD_HINT
         )
-        raise WordError(f"{text!r} binds no value", hint=hint, source=text, span=Span(0, len(text)))
+        raise WordError(f"{text!r} gives no name a value", hint=hint, source=text, span=Span(0, len(text)))
     if after.startswith("="):
-        raise _bad_word(text, at, at + 2, "'==' compares and binds nothing", WORD_HINT)
+        raise _bad_word(text, at, at + 2, "'==' compares and gives no name a value", WORD_HINT)
     if not before.strip():
         raise _bad_word(text, at, at + 1, "there is no name before '='", WORD_HINT)
     if not after.strip():

@@ -225,7 +225,7 @@ def _anywhere(question: RootProblem, system: System, start: Any, watch: Progress
         found = _of_search(question, system, search(system, start, question.seed, watch))
         if found.converged:
             return replace(found, message=f"{found.message}; signs do not change there, and there may be others")
-        parts = [found.message, f"and no change of sign at {seen.points:,} points of all sizes shows a root"]
+        parts = [found.message, f"and the sign does not change among {seen.points:,} points of all sizes"]
         roots = found
     return replace(roots, message=", ".join(parts))
 
@@ -272,7 +272,7 @@ def _check(question: RootProblem) -> None:
 def _of_search(question: RootProblem, system: System, found: Candidate) -> Roots:
     if not found.is_root:
         small = "at this point left - right rounds to 0, which shows no root"
-        reason = f"the smallest residual that was, {found.residual:.6g}, is at this point"
+        reason = f"the smallest residual, {found.residual:.6g}, is at this point"
         point = Root(system.packing.named(found.point), found.residual, None)
         ended = f", as far as the limits went: {found.limit}" if found.limit else ""
         return Roots([point], False, f"no root was found: {small if found.is_rounded else reason}{ended}")
