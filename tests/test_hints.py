@@ -351,6 +351,10 @@ def test_a_word_that_gives_no_value(run, words, hint):
 def test_a_table_in_the_place_of_a_command_or_an_option(run, tmp_path):
     (tmp_path / "d.csv").write_text("a,b\n1,2\n")
     assert "gradcli map 'price*qty'" in run(str(tmp_path / "d.csv")).err
+    assert (
+        f"hint: gradcli map 'a*b' {tmp_path}/d.csv computes a program for each row"
+        in run("a*b", f"{tmp_path}/d.csv").err
+    )
     assert "a table stands behind the program" in run("eval", "a*b", "--csv", "d.csv").err
     assert "did you mean --http?" in run("serve", "--port", "8080").err
 

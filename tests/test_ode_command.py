@@ -363,3 +363,8 @@ def test_digits_that_cannot_be_proved(run: Run, words: list[str], message: str) 
 def test_a_number_before_a_derivative_multiplies_it(run):
     words = ["x=1", "x'=0", "t=0..10", "--points", "3"]
     assert run("ode", "x'' = -0.1x' - 2e-1x", *words).out == run("ode", "x'' = -0.1*x' - 0.2*x", *words).out
+
+
+def test_missing_times_are_told_with_another_mistake(run):
+    outcome = run("ode", "x'' + x = 0", "x=1", "x'=0")
+    assert "hint: write x'' = -x; the times are missing too, as in t=0..20" in outcome.err

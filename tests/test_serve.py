@@ -7,6 +7,7 @@ import json
 import math
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -175,6 +176,8 @@ def test_strangers_are_refused(server):
     assert server.ask(asked, Origin="http://localhost")[0] == 403
     assert server.ask(asked, Content_Type="text/plain")[0] == 415
     assert server.ask(asked, path="/etc")[0] == 404
+    assert "GET / lists the tools" in server.ask(asked, path="/eval")[1]["error"]["hint"]
+    assert "Authorization: Bearer" in server.ask(asked, Authorization=None)[1]["error"]["hint"]
     assert server.ask(asked, method="PUT")[0] == 405
 
 
@@ -260,8 +263,18 @@ def test_the_forking_process_is_started_anew(server):
 def test_the_token_of_the_environment_is_not_printed():
     server = started(GRADCLI_TOKEN="a" * 32)
     assert server.eval("x", x=1)[0] == 200
+    assert server.process.stderr.readline().startswith('for example: curl -H "Authorization: Bearer $GRADCLI_TOKEN"')
     stopped(server)
     assert server.process.returncode in (0, 130)
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")
+def test_the_line_of_curl_that_is_printed_asks_the_server():
+    server = started()
+    line = server.process.stderr.readline().removeprefix("for example: ")
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["value"] == 9
+    stopped(server)
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,8 @@ def unknown_command(name: str, commands: Collection[str], words: Sequence[str]) 
         general = "gradcli --help lists the commands"
     elif system.exists(name):
         general = f"gradcli map 'price*qty' {quote(name)} computes a program for each row of a table"
+    elif any(map(system.exists, words)):
+        general = f"gradcli map {join([name, *words])} computes a program for each row of a table"
     else:
         general = f"gradcli eval {join([name, *words])} evaluates a program"
     otherwise = _COMMAND_HINTS.get(name.casefold(), general).replace("{name}", name.casefold())

@@ -13,7 +13,7 @@ from gradcli.cli.arguments import inputs, map_arguments
 from gradcli.cli.command import Command
 from gradcli.cli.process.environment import Environment
 from gradcli.cli.rendering import model_report, number_table
-from gradcli.errors import BindingError, ExitStatus, UsageError
+from gradcli.errors import BindingError, ExitStatus, ProgramSyntaxError, UsageError
 from gradcli.evaluation.constant_expressions import constant
 from gradcli.io import variables
 
@@ -156,7 +156,12 @@ def _request(options: OdeOptions, environment: Environment) -> Callable[[], Any]
     from gradcli.language.differential_equations import read_differential_equations, unmarked
 
     text, words = map_arguments.program_of(options, environment, _EXAMPLE)
-    equations = read_differential_equations(text)
+    try:
+        equations = read_differential_equations(text)
+    except ProgramSyntaxError as error:
+        if error.hint is not None and not any(re.match(r"\s*\w+\s*=.*(?:\.\.|\[|@)", word) for word in words):
+            error.hint = f"{error.hint}; the times are missing too, as in t=0..20"
+        raise
     time = equations.time
     bindings, said = _bindings(options, environment, words, time)
     if time not in bindings:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import secrets
+from functools import partial
 from typing import Annotated
 
 from gradcli import install_command
@@ -96,13 +97,21 @@ def run(options: ServeOptions, environment: Environment) -> ExitStatus:
             mcp_server.serve(workers)
         else:
             token = _token(environment)
-            told = "" if environment.variables.get(_TOKEN) else f", token {token}"
-            http_server.serve(
-                workers, options.http or 0, token, lambda url: environment.write_error(f"serving on {url}{told}")
-            )
+            http_server.serve(workers, options.http or 0, token, partial(_tell, environment, token))
     finally:
         workers.close()
     return ExitStatus.SUCCESS
+
+
+def _tell(environment: Environment, token: str, url: str) -> None:
+    """Say where the server listens, and how to ask it."""
+    is_given = bool(environment.variables.get(_TOKEN))
+    shown = f"${_TOKEN}" if is_given else token
+    environment.write_error(f"serving on {url}" + ("" if is_given else f", token {token}"))
+    environment.write_error(
+        f'for example: curl -H "Authorization: Bearer {shown}" -H "Content-Type: application/json" '
+        f"""-d '{{"command": "eval", "program": "x**2", "values": {{"x": 3}}}}' {url}"""
+    )
 
 
 def _token(environment: Environment) -> str:

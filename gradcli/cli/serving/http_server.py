@@ -64,8 +64,13 @@ def _application(workers: Workers, token: str) -> Starlette:
             Route("/", partial(_answer, workers, token, limiter), methods=["POST"]),
             Route("/", partial(_tools, token), methods=["GET"]),
         ],
+        exception_handlers={404: _nowhere},
         middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=_HOSTS, www_redirect=False)],
     )
+
+
+async def _nowhere(_request: Request, _error_of_starlette: Exception) -> Response:
+    return _error(404, "there is nothing at this path", "POST / takes a request, GET / lists the tools")
 
 
 async def _tools(token: str, request: Request) -> Response:
@@ -118,13 +123,15 @@ def _refused(request: Request, token: str) -> Response | None:
     """The answer to a request without the token, or from a web page."""
     scheme, _, given = request.headers.get("authorization", "").partition(" ")
     if scheme.casefold() != "bearer" or not secrets.compare_digest(given.strip().encode(), token.encode()):
-        return _error(401, "the token is missing or wrong", {"WWW-Authenticate": "Bearer"})
+        hint = "send the header Authorization: Bearer TOKEN, with the token that gradcli serve prints"
+        return _error(401, "the token is missing or wrong", hint, {"WWW-Authenticate": "Bearer"})
     if "origin" in request.headers:
         return _error(403, "pages of a browser are not answered")
     if request.method == "POST" and request.headers.get("content-type", "").partition(";")[0] != "application/json":
-        return _error(415, "the body is application/json")
+        return _error(415, "the body is application/json", "send the header Content-Type: application/json")
     return None
 
 
-def _error(status: int, message: str, headers: dict[str, Any] | None = None) -> Response:
-    return JSONResponse({"error": {"kind": "request", "message": message}}, status, headers)
+def _error(status: int, message: str, hint: str | None = None, headers: dict[str, Any] | None = None) -> Response:
+    told = {} if hint is None else {"hint": hint}
+    return JSONResponse({"error": {"kind": "request", "message": message, **told}}, status, headers)
