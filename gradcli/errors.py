@@ -330,7 +330,7 @@ class BindingError(GradcliError, ValueError):
 
 
 class WordError(BindingError):
-    """A word of a command line behind the program that is no NAME=VALUE."""
+    """A word of a command line behind the program that is no NAME=VALUE, or whose NAME is none."""
 
 
 def expect(value: object, kinds: type | tuple[type, ...], what: str) -> None:

@@ -337,7 +337,11 @@ STRAY = [
     (["plot", "x^2", "2x+3", "x=0..1"], "write 'x^2; 2x+3' for several"), (["plot", "x^2", "-10", "10"], "write x=-10..10 for the range"),
     (["plot", "x^2", "x", "0", "1"], "write x=0..1 for its range"), (["series", "exp(t)", "t", "6"], "write t=0 --order 6 for"),
     (["series", "exp(t)", "6"], "write t=0 --order 6 for"), (["solve", "tan(x)=x", "4.5"], "write x~4.5"),
-    (["eval", "x^2", "y+"], "write NAME=VALUE"),
+    (["eval", "x^2", "y+"], "write NAME=VALUE"), (["eval", "x^2", "x", "3"], "write x=3 for its value"), (["eval", "x^2", "x:3"], "write x=3"),
+    (["eval", "sum(x)", "x=[1", "2", "3]"], "quote a value that has spaces"), (["diff", "x^2", "dx"], "write --wrt x to"),
+    (["solve", "x+y=3", "x-y=1"], "write 'x+y=3; x-y=1' for several equations"), (["solve", "x+y=a", "x-y=1", "a=3", "x~1"], "write 'x+y=a; x-y=1' for"),
+    (["plot", "x", "d.csv"], "write --data d.csv for the points"), (["eval", "x^2", "x y=3"], "a name is letters"),
+    (["eval", "x^2", "x=3", "--latex"], "gradcli diff --to latex writes"),
 ]  # fmt: skip
 
 

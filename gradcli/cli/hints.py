@@ -8,7 +8,6 @@ from contextlib import suppress
 from typing import Any
 
 from gradcli.errors import BindingError, GradcliError, Proposal, Span, WordError
-from gradcli.io.variables import WORD_HINT
 from gradcli.language.syntax import parse, tree
 
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
@@ -22,7 +21,7 @@ def check(error: GradcliError, name: str, options: Any, options_of: Callable[[st
 
     `options_of` gives the options of a command by its name.
     """
-    if isinstance(error, WordError) and error.hint == WORD_HINT:
+    if isinstance(error, WordError):
         error.hint = _of_word(error, name, options, options_of(name)) or error.hint
     hint = error.hint
     if name == "diff" and isinstance(hint, Proposal):

@@ -114,6 +114,8 @@ def unknown_option(
     if _OPTION_SYNONYMS.get(word, "").partition(" ")[0] in known:
         proposed = _OPTION_SYNONYMS[word]
         return UnknownWordError(message, f"did you mean {proposed}?", word, proposed, otherwise)
+    if (meant_to := _OPTION_SYNONYMS.get(word, "")).startswith("--to ") and path != "gradcli":
+        return UsageError(message, hint=f"gradcli diff {meant_to} writes derivatives in it")
     if word in _STARTS and path != "gradcli":
         hint = "a start is a value behind the program: x=1 in gradcli fit and minimize, x~1 in gradcli solve"
         return UsageError(message, hint=hint)

@@ -10,7 +10,7 @@ from gradcli.named_tuples import NamedTuple
 _RESERVED = frozenset(("if", "else", "for", "in", "while", "and", "or", "not", "True", "False", "None", "backward"))
 # Upper bound of the length of a name, as in programs: normalisation takes time quadratic in the combining marks.
 MAX_NAME = 1_000
-WORD_HINT = "write NAME=VALUE, such as x=5"
+_WORD_HINT = "write NAME=VALUE, such as x=5"
 
 
 class Binding(NamedTuple):
@@ -32,15 +32,15 @@ def split_binding(text: str) -> Binding:
         name, tilde, rest = text.partition("~")
         # `~` is written before a distribution in statistics, and before a start in `gradcli solve`.
         hint = (
-            f"write {name}={tilde if rest[:1].isalpha() else ''}{rest}" if tilde and name.isidentifier() else WORD_HINT
+            f"write {name}={tilde if rest[:1].isalpha() else ''}{rest}" if tilde and name.isidentifier() else _WORD_HINT
         )
         raise WordError(f"{text!r} gives no name a value", hint=hint, source=text, span=Span(0, len(text)))
     if after.startswith("="):
-        raise _bad_word(text, at, at + 2, "'==' compares and gives no name a value", WORD_HINT)
+        raise _bad_word(text, at, at + 2, "'==' compares and gives no name a value", _WORD_HINT)
     if not before.strip():
-        raise _bad_word(text, at, at + 1, "there is no name before '='", WORD_HINT)
+        raise _bad_word(text, at, at + 1, "there is no name before '='", _WORD_HINT)
     if not after.strip():
-        raise _bad_word(text, at, at + 1, "there is no value after '='", WORD_HINT)
+        raise _bad_word(text, at, at + 1, "there is no value after '='", _WORD_HINT)
     start = at - len(before.lstrip())
     name = checked_name(before.strip(), text, Span(start, start + len(before.strip())))
     value = after.lstrip()
@@ -63,7 +63,7 @@ def checked_name(written: str, source: str, span: Span) -> str:
             f"{name!r} is a reserved word, not a name", hint="choose another name", source=source, span=span
         )
     if not name.isidentifier():
-        raise BindingError(
+        raise WordError(
             f"{written!r} is not a name",
             hint="a name is letters, digits and '_', and does not start with a digit",
             source=source,
