@@ -360,6 +360,9 @@ def test_a_table_in_the_place_of_a_command_or_an_option(run, tmp_path):
         in run("a*b", f"{tmp_path}/d.csv").err
     )
     assert "a table stands behind the program" in run("eval", "a*b", "--csv", "d.csv").err
+    assert "the program comes first: gradcli map 'price*qty' d.csv computes" in run("eval", "d.csv").err
+    assert "--data ./d.csv draws the points of a table" in run("plot", "./d.csv").err
+    assert "attributes are" in run("eval", "x.csw", "x=1").err
     assert "did you mean --http?" in run("serve", "--port", "8080").err
 
 

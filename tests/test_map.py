@@ -598,3 +598,18 @@ def test_a_name_that_is_also_a_file_is_the_program(run, tmp_path, monkeypatch):
     (tmp_path / "d.csv").write_text("x\n2\n")
     assert run("map", "x", "d.csv").out == "x,value,d_x\n2,2.0,1.0\n"
     assert "the file 'd.csv' stands where the program should" in run("map", "d.csv", "x").err
+
+
+def test_a_reduction_of_a_column_is_told_to_be_that_of_a_row(run):
+    outcome = run("map", "mean(x)", stdin="x,y\n1,2\n3,4\n")
+    assert outcome.out == "x,y,value,d_x\n1,2,1.0,1.0\n3,4,3.0,1.0\n"
+    assert "note: mean(x) is that of each row alone" in outcome.err
+    assert "gradcli eval 'mean(x)' x=@FILE:x" in outcome.err
+    for program, words in (
+        ("mean(x)", ["--quiet"]),
+        ("sum(w)*x", ["w=[1,2]"]),
+        ("max(x, y)", []),
+        ("mean([x, y])", []),
+    ):
+        assert run("map", program, *words, stdin="x,y\n1,2\n3,4\n").err == ""
+    assert run("map", "mean(x)", stdin='{"x": [1, 2]}\n').err == ""

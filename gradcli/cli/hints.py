@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from typing import Any
 
-from gradcli.errors import BindingError, GradcliError, Proposal, Span, WordError
+from gradcli.errors import BindingError, GradcliError, ProgramSyntaxError, Proposal, Span, UnknownNameError, WordError
 from gradcli.language.syntax import parse, tree
 
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
@@ -23,6 +23,8 @@ def check(error: GradcliError, name: str, options: Any, options_of: Callable[[st
     """
     if isinstance(error, WordError):
         error.hint = _of_word(error, name, options, options_of(name)) or error.hint
+    elif isinstance(error, (ProgramSyntaxError, UnknownNameError)):
+        error.hint = _of_file(error, options, options_of(name)) or error.hint
     hint = error.hint
     if name == "diff" and isinstance(hint, Proposal):
         hint = _differentiated(hint)
@@ -44,6 +46,22 @@ def _of_word(error: GradcliError, name: str, options: Any, known: Collection[str
     from gradcli.cli import stray_words
 
     return stray_words.hint(error.source, name, words, known)
+
+
+_TABLE = re.compile(r"[\w./\\-]+\.(?:csv|tsv|jsonl|ndjson|parquet|arrow|feather)", re.IGNORECASE)
+
+
+def _of_file(error: GradcliError, options: Any, known: Collection[str]) -> str | None:
+    """The hint where the name of a table stands in the place of the program; else None.
+
+    Whether there is the file is not asked, which a request of `gradcli serve` must not find out.
+    """
+    words: Sequence[str] = getattr(options, "words", None) or ()
+    if not words or words[0] != error.source or not _TABLE.fullmatch(words[0]):
+        return None
+    if "--data" in known:
+        return f"the program comes first, and --data {words[0]} draws the points of a table"
+    return f"the program comes first: gradcli map 'price*qty' {words[0]} computes it for each row of a table"
 
 
 _DERIVATIVE = re.compile(r"diff\((.+), ?(\w+)\)")

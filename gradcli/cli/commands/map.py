@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
@@ -219,6 +220,7 @@ def run(options: MapOptions, environment: Environment) -> ExitStatus:
     tables = [ConcatenatedTables(output.sources, reading, stream) for output in outputs]
     plans = [make_plan(given.asked, each.columns) for each in tables]
     _tell_header(given.asked, reading, tables, options, environment)
+    _tell_reduction(given.asked, tables, options, environment)
     report = Report()
     try:
         for each, plan, output in zip(tables, plans, outputs):
@@ -249,6 +251,25 @@ def _tell_header(
                 "hint: --no-header reads it as a row"
             )
             return
+
+
+# A reduction of one name.
+_REDUCTION = re.compile(r"(?<![\w.])(?:mean|average|median|std|var|sum|max|min)\(\s*([^\W\d]\w*)\s*\)")
+
+
+def _tell_reduction(
+    asked: RowRequest, tables: Sequence[ConcatenatedTables], options: MapOptions, environment: Environment
+) -> None:
+    """Tell where a program has the mean, say, of a column of numbers: that of one row is its number."""
+    reductions = [] if options.quiet else [r for r in _REDUCTION.finditer(asked.program) if r[1] not in asked.shared]
+    for table in tables if reductions else ():
+        for call in reductions:
+            if table.format in ("csv", "tsv") and call[1] in (table.columns or ()):
+                environment.write_error(
+                    f"note: {call[0]} is that of each row alone, which has one number; "
+                    f"gradcli eval '{call[0]}' {call[1]}=@FILE:{call[1]} has that of the column"
+                )
+                return
 
 
 def _policy(options: MapOptions) -> FailurePolicy:
