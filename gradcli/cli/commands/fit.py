@@ -165,6 +165,15 @@ class FitOptions(opt.PictureRun):
             help="Doses of differential equations: a table with columns time, state, amount, and the group of --by.",
         ),
     ] = None
+    derive: Annotated[
+        list[str] | None,
+        opt.Option(
+            "--derive",
+            brief="Compute a quantity from the estimates.",
+            metavar="NAME=EXPR",
+            help="Compute a quantity from the estimates, with its standard error and interval: 'half=log(2)/k'.",
+        ),
+    ] = None
     level: Annotated[float, opt.Option("--level", metavar="P", help="The level of the confidence intervals.")] = 0.95
     profile: Annotated[bool, opt.Option("--profile", help="Take the intervals from the profile of the likelihood.")] = (
         False
@@ -249,6 +258,7 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
         None if options.trials is None else _sigma(options.trials, table, "--trials"),
         options.offset,
         None if options.events is None else table_of(options.events),
+        {name: text for name, (text, _, _) in _parts(options.derive or (), "--derive", "'half=log(2)/k'").items()},
     )
     files = FitFiles(options.residuals, options.predict, options.plot, environment.save, *_looks(options))
     of_cluster = {"--output": options.output is not None, "--resume": options.resume}

@@ -13,6 +13,7 @@ from gradcli import limits
 from gradcli.errors import UsageError
 from gradcli.language.differential_equations import has_differential_equations
 from gradcli.models.data import Data
+from gradcli.models.fitting.derived_quantities import read_within
 from gradcli.models.fitting.estimation import SearchOptions
 from gradcli.models.fitting.fit_files import FitFiles, write
 from gradcli.models.fitting.fit_problems import classify_names, posed_fit
@@ -70,7 +71,8 @@ def prepare(request: FitRequest, search: SearchOptions, predicts: bool = False) 
     check_predictors(question.problem, deviations)
     every: dict[str | None, Any] = {None: np.arange(len(data.rows))}
     groups = every if request.by is None else data.grouped(request.by)
-    return Prepared(FitJob(question, deviations, request.profile, search), everything, data, groups)
+    derived = read_within(request.derived, question.names, request.limits)
+    return Prepared(FitJob(question, deviations, request.profile, search, derived), everything, data, groups)
 
 
 def _prepared_trajectories(request: FitRequest, search: SearchOptions) -> Prepared:
@@ -79,7 +81,8 @@ def _prepared_trajectories(request: FitRequest, search: SearchOptions) -> Prepar
 
     with limits.within(*request.limits):
         question, everything, data, groups = posed_trajectories(request)
-    return Prepared(FitJob(question, {}, request.profile, search), everything, data, groups)
+    derived = read_within(request.derived, question.names, request.limits)
+    return Prepared(FitJob(question, {}, request.profile, search, derived), everything, data, groups)
 
 
 def execute(request: FitRequest, search: SearchOptions, files: FitFiles) -> FitResults:

@@ -23,7 +23,7 @@ class FitRequest(NamedTuple):
     """A request to fit a model to the data of a table, with settings of the parameters and assumptions about the rows.
 
     `sigma`, `trials` and the values of `x_sigma`, which are by predictor, are names of columns or numbers. `by` is the
-    column of groups, `offset` an expression of columns, `events` the doses of differential equations, which may have a
+    column of groups, `offset` an expression of columns, `derived` are expressions of parameters by name, `events` the doses of differential equations, which may have a
     `sigma` for each response. With `profile` intervals come from the profile likelihood. `limits` are the largest numbers
     of steps and of array elements for a row.
     """
@@ -41,6 +41,7 @@ class FitRequest(NamedTuple):
     trials: str | float | None = None
     offset: str | None = None
     events: DataTable | None = None
+    derived: Mapping[str, str] = {}
 
 
 class Solution(NamedTuple):

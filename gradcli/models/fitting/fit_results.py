@@ -41,6 +41,18 @@ class ParameterEstimate(NamedTuple):
         return self._asdict()
 
 
+class DerivedEstimate(NamedTuple):
+    """A quantity derived from the estimates: its value, standard error, and confidence interval."""
+
+    value: float
+    error: float
+    low: float
+    high: float
+
+    def as_json(self) -> dict[str, Any]:
+        return self._asdict()
+
+
 @dataclass(frozen=True)
 class Starts:
     """From how many points a search began, and how many of these searches came to the same minimum."""
@@ -64,7 +76,8 @@ class Fit(Reported):
 
     `group` is None where there are no groups. `estimates` are by name, and `covariance` and `correlation` are matrices
     in their order. `loglik`, `aic`, `bic` and `deviance` are nan for a robust loss, `loss_scale` is nan for any other,
-    and `curvature` is None for all but least squares. `left_out` is the number of rows that lack a number.
+    and `curvature` is None for all but least squares. `left_out` is the number of rows that lack a number. `derived`
+    are the derived quantities by name, None where none were asked for.
     """
 
     group: Any = None
@@ -73,6 +86,7 @@ class Fit(Reported):
     converged: bool
     message: str
     estimates: Mapping[str, ParameterEstimate]
+    derived: Mapping[str, DerivedEstimate] | None = None
     covariance: Any
     correlation: Any
     rss: float
@@ -99,6 +113,13 @@ class Fit(Reported):
         there may be many fits of which few attributes are used."""
         fit = object.__new__(cls)
         fit.__dict__.update(group=group, _told=told, _place=place)
+        return fit
+
+    def with_derived(self, derived: Mapping[str, DerivedEstimate], warnings: Sequence[str] = ()) -> Fit:
+        """The same fit with derived quantities, and with warnings about them."""
+        fit = object.__new__(Fit)
+        more = {"warnings": [*self.warnings, *warnings]} if warnings else {}
+        fit.__dict__.update(self.__dict__, derived=derived, **more)
         return fit
 
     if not TYPE_CHECKING:
@@ -338,6 +359,7 @@ def failed(names: Sequence[str], fixed: Mapping[str, float], n: int, message: st
             name: ParameterEstimate(fixed.get(name, nothing), nothing, nothing, nothing, nothing, name in fixed)
             for name in names
         },
+        derived=None,
         covariance=matrix,
         correlation=matrix,
         condition=nothing,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import compress, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from gradcli.errors import EvaluationError, GradcliError
 from gradcli.models.fitting.convergence import message_of
+from gradcli.models.fitting.derived_quantities import DerivedQuantity, derived_of, profiled_ends
 from gradcli.models.fitting.estimation import SearchOptions, estimate
 from gradcli.models.fitting.fit_problems import PosedFit
 from gradcli.models.fitting.fit_requests import FitOutcome, Solution, Solutions
@@ -41,13 +42,15 @@ class FitJob(NamedTuple):
     """A posed fit with all else that determines its result.
 
     `deviations` are the standard deviations of predictors, `[n]` or one number, by name; `profile` says whether
-    intervals come from the profile likelihood; `search` are the options of the search.
+    intervals come from the profile likelihood; `search` are the options of the search; `derived` are the quantities to
+    derive from the estimates.
     """
 
     question: PosedFit
     deviations: Mapping[str, Any]
     profile: bool
     search: SearchOptions
+    derived: Sequence[DerivedQuantity] = ()
 
     def with_rows(self, rows: Any) -> FitJob:
         """The same fit restricted to some rows, given as an index array or a slice."""
@@ -109,7 +112,7 @@ def _fit_outcome(fitting: FitJob, problem: Problem, solved: Solution, group: str
     in the result is that of this fit alone."""
     question = fitting.question
     fixed = problem.fixed
-    intervals = None
+    intervals = of_derived = None
     if fitting.profile:
         ends, is_lower = _profiled(problem, solved, fitting.search.watch)
         if is_lower:
@@ -120,11 +123,35 @@ def _fit_outcome(fitting: FitJob, problem: Problem, solved: Solution, group: str
         intervals = every[None].copy(), every[None].copy()
         for interval, end in zip(intervals, ends):
             interval[0, varied] = end if question.units is None else end * question.units.parameters
+        of_derived = [_derived_ends(fitting, problem, solved)]
     one = solved.statistics
     groups = None if group is None else [group]
     endings = SearchEnds.of_one(solved.ending)
     fits = fitted(question.names, fixed, endings, one, intervals=intervals, groups=groups, units=question.units)
+    fits = derived_of(fitting.derived, fits, one.quantile.tolist(), of_derived)
     return FitOutcome(fits[0], Solutions(endings, solved.rows, one))
+
+
+def _derived_ends(fitting: FitJob, problem: Problem, solved: Solution) -> dict[str, tuple[float, float]]:
+    """The profile likelihood intervals of the derived quantities."""
+    question, found, free = fitting.question, solved.statistics, solved.ending.free
+    p = len(free)
+    covariance = np.full((p, p), np.nan)
+    covariance[np.ix_(free, free)] = found.covariance[solved.place]
+    return profiled_ends(
+        fitting.derived,
+        problem,
+        solved.ending.point,
+        covariance,
+        _scale(problem, solved),
+        float(found.quantile[solved.place]),
+        np.ones(p) if question.units is None else question.units.parameters,
+    )
+
+
+def _scale(problem: Problem, solved: Solution) -> float:
+    """The factor of the standard deviations of the rows, where it is estimated."""
+    return float(solved.statistics.s[solved.place]) if problem.known.is_scaled else 1.0
 
 
 def _profiled(problem: Problem, solved: Solution, watch: ProgressCallback | None) -> tuple[tuple[Any, Any], bool]:
@@ -133,8 +160,7 @@ def _profiled(problem: Problem, solved: Solution, watch: ProgressCallback | None
     ending, found, index = solved.ending, solved.statistics, solved.place
     errors = np.full(len(ending.point), np.nan)
     errors[ending.free] = np.sqrt(np.diagonal(found.covariance[index]))
-    scale = float(found.s[index]) if problem.known.is_scaled else 1.0
-    ends = profile(problem, ending.point, errors, scale, float(found.quantile[index]), watch)
+    ends = profile(problem, ending.point, errors, _scale(problem, solved), float(found.quantile[index]), watch)
     return (ends.low, ends.high), ends.lower_found
 
 
@@ -257,7 +283,8 @@ def _of_group(fitting: FitJob, rows: Any, group: str | None) -> FitOutcome:
     else:
         count = len(question.start)
         reason = f"too few rows, {len(rows)} for {count} parameter{'s' * (count != 1)}"
-    return FitOutcome(failed(question.names, question.problem.fixed, len(rows), reason, group))
+    fit = failed(question.names, question.problem.fixed, len(rows), reason, group)
+    return FitOutcome(derived_of(fitting.derived, [fit], [np.nan])[0])
 
 
 def _joint_fits(fitting: FitJob, groups: Mapping[str | None, Any], plan: GroupSearch) -> dict[str | None, FitOutcome]:
@@ -276,6 +303,8 @@ def _joint_fits(fitting: FitJob, groups: Mapping[str | None, Any], plan: GroupSe
         endings = SearchEnds(fits.points, free, True, message_of(None), *taken)
         of_these = [names[place] for place in own]
         told = fitted(question.names, problem.fixed, endings, fits.statistics, groups=of_these, units=question.units)
+        if not fitting.profile:
+            told = derived_of(fitting.derived, told, fits.statistics.quantile.tolist())
         all_of_them = map(FitOutcome, told, repeat(Solutions(endings, fits.rows, fits.statistics)), range(len(own)))
         found.update(compress(zip(of_these, all_of_them), fits.converged.tolist()))
     if fitting.profile:

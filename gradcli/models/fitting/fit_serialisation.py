@@ -10,6 +10,7 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.errors import UsageError
+from gradcli.models.fitting.derived_quantities import read_within
 from gradcli.models.fitting.estimation import SearchOptions
 from gradcli.models.fitting.fit_problems import PosedFit
 from gradcli.models.fitting.fit_requests import FitRequest
@@ -41,6 +42,7 @@ def serialised_fit(request: FitRequest, fitting: FitJob, plan: GroupSearch | Non
         "priors": [*map(encoded_array, problem.priors)],
         "bounds": [*map(encoded_array, (problem.low, problem.high))],
         "profile": fitting.profile,
+        "derived": dict(request.derived),
         "starts": fitting.search.starts,
         "seed": fitting.search.seed,
         "plan": plan
@@ -87,7 +89,8 @@ def fitting_of(question: Mapping[str, Any], rows: Mapping[str, Any]) -> FitJob:
     )
     deviations = {name: decoded_array(deviation) for name, deviation in rows["deviations"].items()}
     search = SearchOptions(question["starts"], question["seed"])
-    return FitJob(posed, deviations, question["profile"], search)
+    derived = read_within(question["derived"], posed.names, tuple(question["limits"]))
+    return FitJob(posed, deviations, question["profile"], search, derived)
 
 
 def plan_of_data(question: Mapping[str, Any]) -> GroupSearch | None:

@@ -12,8 +12,9 @@ _MOST_CORRELATED, _MOST_ESTIMATES = 5, 12
 
 def tables(fit: Any, level: float) -> list[Table]:
     """Tables of the estimates, of their correlations where there are several, and of the fit as a whole."""
-    found = [_estimates(fit, f"{100 * level:.15g} % from"), _correlations(fit), _whole(fit)]
-    return found if len(fit.estimates) > 1 else [found[0], found[2]]
+    ends = f"{100 * level:.15g} % from"
+    found = [_estimates(fit, ends), _derived(fit, ends), _correlations(fit), _whole(fit)]
+    return found if len(fit.estimates) > 1 else [*found[:2], found[3]]
 
 
 def brief(fit: Any) -> list[Table]:
@@ -32,7 +33,13 @@ def brief(fit: Any) -> list[Table]:
         "ended": fit.message,
         "warning": "; ".join(fit.warnings) or None,
     }
-    return [estimates, *correlations, members(whole)]
+    return [estimates, _derived(fit, "from"), *correlations, members(whole)]
+
+
+def _derived(fit: Any, level: str) -> Table:
+    """The derived quantities; a table without rows where there are none."""
+    rows = [(name, _ten(e.value), *map(_six, (e.error, e.low, e.high))) for name, e in (fit.derived or {}).items()]
+    return Table(("derived", "value", "error", level, "to"), rows)
 
 
 def _estimates(fit: Any, level: str) -> Table:

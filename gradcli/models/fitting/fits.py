@@ -43,6 +43,7 @@ def fit(
     offset: str | float | Sequence[float] | None = None,
     x_sigma: Mapping[str, str | float | Sequence[float]] | None = None,
     by: str | None = None,
+    derive: Mapping[str, str] | None = None,
     level: float = 0.95,
     profile: bool = False,
     residuals: str | os.PathLike[str] | None = None,
@@ -79,6 +80,9 @@ def fit(
     which have the forms of `sigma`, or it is written as events/trials. An `offset` is a known term on the scale of the
     link, added to a measurement, to the logarithm of a count, or to the log-odds of an event: an expression of columns,
     a number, or an array.
+
+    `derive` are quantities to derive from the estimates, expressions of parameters by name, with standard errors by the
+    delta method.
 
     `level` is that of the confidence intervals, which with `profile` come from the profile likelihood. `watch` is
     called with each iteration.
@@ -129,6 +133,7 @@ def fit(
         (max_steps, max_elements),
         of_trials,
         term,
+        derived=_texts(derive, "'derive'"),
     )
     files = FitFiles(
         checked_arguments.path(residuals, "'residuals'"),
@@ -148,6 +153,13 @@ def _of_rows(said: Any, title: str, columns: dict[str, Any]) -> Any:
         return checked_arguments.number(said, f"a number for each row, as in {title},")
     columns[title] = said
     return title
+
+
+def _texts(given: Any, what: str) -> dict[str, str]:
+    found = checked_arguments.mapping_by_name(given, what)
+    for name, text in found.items():
+        expect(text, str, f"the formula of '{name}' is a text")
+    return found
 
 
 def _priors(given: Any) -> dict[str, tuple[float, float]]:

@@ -47,7 +47,10 @@ class GroupWork:
     def described(self, _earlier: Mapping[str, Any] | None) -> Mapping[str, Any]:
         """The request, and a digest of the rows that does not depend on the files they were read from."""
         request, question = self._request, self._question
-        options = {name: getattr(request, name) for name in ("response", "sigma", "x_sigma", "trials", "offset", "by")}
+        options = {
+            name: getattr(request, name)
+            for name in ("response", "sigma", "x_sigma", "trials", "offset", "by", "derived")
+        }
         asked = {name: question[name] for name in ("known", "profile", "starts", "seed", "limits")}
         return {
             "model": request.model,

@@ -15,8 +15,8 @@ _MEMBERS = ("n", "rss", "s", "r2", "converged")
 
 
 def columns_of(fits: Sequence[Fit], by: str) -> Mapping[str, list[Any]]:
-    """The columns of a table of at least one fit: the group, the number of rows, the estimates with their errors, and
-    the goodness of fit."""
+    """The columns of a table of at least one fit: the group, the number of rows, the estimates and what is derived
+    from them with their errors, and the goodness of fit."""
     columns: Mapping[str, list[Any]] = {by: [fit.group for fit in fits]}
     numbers = table_numbers(fits, _MEMBERS)
     columns = new_tables.beside(columns, {"n": numbers.members["n"]})
@@ -24,6 +24,10 @@ def columns_of(fits: Sequence[Fit], by: str) -> Mapping[str, list[Any]]:
         of_one = {name: numbers.values[:, place].tolist()}
         if not estimate.fixed:
             of_one[f"{name}_error"] = numbers.errors[:, place].tolist()
+        columns = new_tables.beside(columns, of_one)
+    for name in fits[0].derived or ():
+        quantities = [(fit.derived or {})[name] for fit in fits]
+        of_one = {name: [each.value for each in quantities], f"{name}_error": [each.error for each in quantities]}
         columns = new_tables.beside(columns, of_one)
     return new_tables.beside(columns, {name: numbers.members[name] for name in _MEMBERS[1:]})
 
