@@ -95,6 +95,11 @@ class TestProfiles:
         found = gradcli.fit("y ~ a + k*x", data, bounds={"k": (0.01, None)}, derive={"h": "1/k"}, profile=True)
         assert found.derived["h"].high == pytest.approx(100)
 
+    def test_exact_data(self):
+        data = {"x": [0, 1, 2, 3], "y": [1, 3, 5, 7]}
+        found = gradcli.fit("y ~ a + b*x", data, derive={"r": "b/a"}, profile=True)
+        assert found.derived["r"][2:] == pytest.approx((2, 2))
+
     def test_counts(self):
         data = {"x": [0, 1, 2, 3, 4], "y": [2, 3, 6, 7, 8]}
         found = gradcli.fit("y ~ exp(a + b*x)", data, family="poisson", derive={"ratio": "exp(b)"}, profile=True)

@@ -17,16 +17,18 @@ from gradcli.evaluation.constant_expressions import constant
 from gradcli.evaluation.nested_lists import items, unreadable
 from gradcli.io import variables
 from gradcli.language.differential_equations import has_differential_equations
+from gradcli.models import checked_arguments
 from gradcli.models.data import DataTable, table_of
 from gradcli.models.fitting import fit_tables
 from gradcli.models.fitting.estimation import SearchOptions
 from gradcli.models.fitting.fit_execution import execute
 from gradcli.models.fitting.fit_files import FitFiles
 from gradcli.models.fitting.fit_problems import Parameters
-from gradcli.models.fitting.fit_requests import FitRequest, prior_of
+from gradcli.models.fitting.fit_requests import FitRequest, errors_of, prior_of
 from gradcli.models.fitting.fit_summaries import summary_of
 from gradcli.models.fitting.inference import Assumptions
-from gradcli.models.fitting.likelihoods import FAMILIES, LOSSES, MEDIAN
+from gradcli.models.fitting.likelihoods import FAMILIES, LOG_DENSITY, LOSSES, MEDIAN
+from gradcli.models.fitting.robust_errors import INFORMATION
 from gradcli.models.optima.bounds import bounds_of
 from gradcli.models.plotting.charts import axes_of
 from gradcli.models.uncertainty import uncertain_values
@@ -123,6 +125,15 @@ class FitOptions(opt.PictureRun):
     family: Annotated[
         str, opt.Option("--family", metavar="|".join(FAMILIES), help="The distribution of the response.")
     ] = "gaussian"
+    likelihood: Annotated[
+        str | None,
+        opt.Option(
+            "--likelihood",
+            metavar="LOGDENSITY",
+            help="Instead of a model: the log density of a row, an expression of columns and parameters, whose sum over the "
+            "rows is maximised.",
+        ),
+    ] = None
     trials: Annotated[
         str | None,
         opt.Option(
@@ -140,6 +151,22 @@ class FitOptions(opt.PictureRun):
             "for counts, as log(t) for exposures t, and to the log-odds for events.",
         ),
     ] = None
+    weights: Annotated[
+        str | None,
+        opt.Option(
+            "--weights",
+            metavar="COLUMN|NUMBER",
+            help="The weights of the rows: factors of their log densities, and for measurements 1/sigma².",
+        ),
+    ] = None
+    errors: Annotated[
+        str,
+        opt.Option(
+            "--errors",
+            metavar="information|robust|cluster:COLUMN",
+            help="What standard errors are from: the information, or the sandwich of rows or of clusters of them.",
+        ),
+    ] = INFORMATION
     x_sigma: Annotated[
         list[str] | None,
         opt.Option(
@@ -230,8 +257,14 @@ class FitOptions(opt.PictureRun):
 
 def run(options: FitOptions, environment: Environment) -> ExitStatus:
     """Fit and print; see `gradcli fit --help`."""
+    errors, clusters = errors_of(options.errors)
     known = Assumptions(
-        options.family, options.loss, options.absolute_sigma, options.level, _loss_scale(options.loss_scale)
+        _family(options),
+        options.loss,
+        options.absolute_sigma,
+        options.level,
+        _loss_scale(options.loss_scale),
+        errors,
     )
     initial = _initial_values(options)
     given = model_arguments.read_words(options, environment, _EXAMPLE, table_reading.reading_of(options))
@@ -259,6 +292,8 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
         options.offset,
         None if options.events is None else table_of(options.events),
         {name: text for name, (text, _, _) in _parts(options.derive or (), "--derive", "'half=log(2)/k'").items()},
+        None if options.weights is None else _sigma(options.weights, table, "--weights"),
+        clusters,
     )
     files = FitFiles(options.residuals, options.predict, options.plot, environment.save, *_looks(options))
     of_cluster = {"--output": options.output is not None, "--resume": options.resume}
@@ -284,6 +319,18 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
     if not options.quiet:
         fit_report.report_problems(account, found.left_out, options.by, environment)
     return ExitStatus.FAILURE if account.open else ExitStatus.SUCCESS
+
+
+def _family(options: FitOptions) -> str:
+    """The family; a likelihood becomes the program, the first of the words."""
+    if options.likelihood is None:
+        return checked_arguments.one_of(options.family, FAMILIES, "family")
+    if options.family != "gaussian":
+        raise UsageError("a likelihood stands instead of a family", hint="leave out one of them")
+    if options.file is not None:
+        raise UsageError("a likelihood stands instead of a program in a file", hint="leave out --file")
+    options.words = [options.likelihood, *(options.words or ())]
+    return LOG_DENSITY
 
 
 def _looks(options: FitOptions) -> tuple[Any, ...]:

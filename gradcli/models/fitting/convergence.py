@@ -76,8 +76,9 @@ def of_one_minimum(costs: Any, cost: Any, size: Any) -> Any:
     responses divided by their standard deviations."""
     np = arrays.numpy_namespace()
     with np.errstate(invalid="ignore"):
-        root = np.sqrt(np.abs(cost))
-        return np.abs(np.sqrt(np.abs(costs)) - root) <= _SAME * root + _NO_RESIDUALS * size
+        # Costs below 0 are those of log densities.
+        root, roots = (np.copysign(np.sqrt(np.abs(each)), each) for each in (cost, costs))
+        return np.abs(roots - root) <= _SAME * np.abs(root) + _NO_RESIDUALS * size
 
 
 def message_of(reason: str | None) -> str:

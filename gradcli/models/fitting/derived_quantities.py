@@ -122,7 +122,7 @@ def derived_of(
             elif not np.isfinite(value):
                 doubts[i].append(f"{quantity.name} has no finite value at the estimates")
             derived[i][quantity.name] = DerivedEstimate(value, error, low, high)
-    return [fit.with_derived(own, more) for fit, own, more in zip(fits, derived, doubts)]
+    return [fit.including(more, derived=own) for fit, own, more in zip(fits, derived, doubts)]
 
 
 def _check_shape(quantity: DerivedQuantity, point: Mapping[str, float]) -> None:
@@ -192,6 +192,8 @@ def profiled_ends(
     `covariance` `[p, p]` is that of the point, nan for parameters at a bound. The rise of the cost at an end is the one of `profile`, scale² quantile² / 2. Source: D. J. Venzon and S. H. Moolgavkar, Applied
     Statistics 37 (1988) 87.
     """
+    if not quantities:
+        return {}
     inside = _InsideRegion(problem, point, covariance, scale, quantile)
     return {quantity.name: inside.ends(_at_points(quantity, problem, units)) for quantity in quantities}
 
@@ -210,6 +212,14 @@ def _at_points(quantity: DerivedQuantity, problem: Problem, units: Any) -> _Func
     return function
 
 
+def _root(covariance: Any) -> Any:
+    """A matrix A with AAᵀ equal to a covariance matrix, which is singular for exact data."""
+    scales = np.sqrt(np.diagonal(covariance))
+    scales = np.where(scales > 0, scales, 1.0)
+    values, vectors = np.linalg.eigh(covariance / scales / scales[:, None])
+    return scales[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
+
+
 class _InsideRegion:
     """The points whose cost is at most the one at the ends of a profile. Their coordinates z `[p]` are such that this
     region is nearly a ball with the radius `quantile`."""
@@ -220,7 +230,7 @@ class _InsideRegion:
         held = np.isnan(np.diagonal(covariance))
         sizes = np.where(point == 0, 1.0, np.abs(point))
         spread = np.where(held[:, None] | held, np.diag(sizes**2), covariance)
-        self._axes: Any = np.linalg.cholesky((spread + spread.T) / 2) if np.isfinite(spread).all() else None
+        self._axes: Any = _root(spread) if np.isfinite(spread).all() else None
 
     def ends(self, function: _Function) -> tuple[float, float]:
         """The least and the greatest value of a quantity."""

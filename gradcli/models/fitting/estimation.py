@@ -33,6 +33,8 @@ from gradcli.models.results import ProgressCallback
 _SAMPLE_OF_ONE_START, _SAMPLE_OF_MANY_STARTS = 2**14, 2**11
 # A search from k points takes at most _MOST_STEPS // k + _LEAST_STEPS steps.
 _MOST_STEPS, _LEAST_STEPS = 400, 100
+# The most of these steps for a log density, where Newton's method with exact Hessians is faster from a rough minimum on.
+_DENSITY_STEPS = 30
 # Length of the first step relative to the point, in searches from generated points.
 INITIAL_STEP = 1.0
 # A minimum from a given start that leaves more than this fraction of the squares about the mean is poor. It is replaced
@@ -41,6 +43,9 @@ POOR_FRACTION = 0.5
 # Limit of the change of a fitted mean by a further step, relative to its distance from the end of its range: a larger
 # change shows that there is no minimum; see `_has_no_maximum`.
 _MAX_MEAN_CHANGE = 1e-5
+# Number of steps, each twice as long as the one before, after which a log density that still rises has no maximum; and
+# the share of the longest relative step from which on a parameter takes part in that.
+_FURTHER, _MIN_SHARE = 8, 0.01
 # Largest number of end points of a search from several starts that are refined to full precision.
 _POLISHED = 4
 
@@ -218,7 +223,7 @@ def _descended(problem: Problem, points: Any, linear: Sequence[int], reach: floa
         low=problem.low,
         high=problem.high,
         reach=reach,
-        most=_MOST_STEPS // len(points) + _LEAST_STEPS,
+        most=_DENSITY_STEPS if problem.known.is_density else _MOST_STEPS // len(points) + _LEAST_STEPS,
         watch=search.watch,
     )
 
@@ -300,15 +305,31 @@ def _convergence_failure(problem: Problem, found: Refined) -> str | None:
         return "the data do not determine all parameters there"
     if not found.least_eigenvalue > 0:
         return "the Hessian is not positive definite there"
-    if problem.known.family != "gaussian" and _has_no_maximum(value[0], derivatives, found.step, problem.known.family):
+    known = problem.known
+    if known.family in ("poisson", "binomial") and _has_no_maximum(value[0], derivatives, found.step, known.family):
         return "the likelihood rises without end as some of the fitted means go to the ends of their range"
     if found.offset <= CONVERGED:
         return None
     first = np.stack(derivatives, axis=-1)[0]
     size = root_mean_squares(terms(value[0], first, found.point), problem.sigma, problem.count)
-    if not found.offset <= largest_offset(size, np.sqrt(2 * found.cost), problem.dof):
+    rising = _rising_parameters(problem, found) if known.is_density else []
+    if rising:
+        return f"the likelihood rises without end with {' and '.join(rising)}"
+    rest = np.sqrt(problem.count) if known.is_density else np.sqrt(2 * found.cost)
+    if not found.offset <= largest_offset(size, rest, problem.dof):
         return f"the relative offset is {found.offset:.1e}, which is not below {CONVERGED:.0e}"
     return None
+
+
+def _rising_parameters(problem: Problem, found: Refined) -> list[str]:
+    """The parameters that go on where a log density rises with every further step; none where it falls at last."""
+    np = arrays.numpy_namespace()
+    further = found.point + 2.0 ** np.arange(_FURTHER)[:, None] * found.step
+    costs = linearised(problem, np.clip(further, problem.low, problem.high)).cost
+    if not found.step.any() or (np.diff([found.cost, *costs]) > 0).any() or not np.isfinite(costs).all():
+        return []
+    share = np.abs(found.step) / np.maximum(np.abs(found.point), 1)
+    return [name for name, part in zip(problem.parameters, share) if part > _MIN_SHARE * share.max()]
 
 
 def _has_no_maximum(value: Any, derivatives: Sequence[Any], step: Any, family: str) -> bool:
@@ -365,7 +386,7 @@ class _Newton(NamedTuple):
     determined: bool
 
 
-def newton_refined(problem: Problem, point: Any, dof: int, most: int = 50) -> Refined:
+def newton_refined(problem: Problem, point: Any, dof: int, most: int = 100) -> Refined:
     """The minimum near a point `[p]` at which the cost is finite."""
     here = linearised(problem, point[None])
     newton = _newton(problem, point, here, dof)
@@ -408,7 +429,7 @@ def _line_search(problem: Problem, point: Any, here: Linearised, step: Any) -> t
         if (moved == point).all():
             return point, None, halved
         there = linearised(problem, moved[None])
-        if there.cost[0] <= here.cost[0] * (1 + _HIDDEN):
+        if there.cost[0] <= here.cost[0] + _HIDDEN * abs(here.cost[0]):
             return moved, there, halved + 1
     return point, None, _HALVINGS
 

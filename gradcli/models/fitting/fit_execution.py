@@ -10,17 +10,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradcli import limits
-from gradcli.errors import UsageError
+from gradcli.errors import BindingError, UsageError
 from gradcli.language.differential_equations import has_differential_equations
 from gradcli.models.data import Data
+from gradcli.models.fitting.density_problems import posed_density
 from gradcli.models.fitting.derived_quantities import read_within
 from gradcli.models.fitting.estimation import SearchOptions
 from gradcli.models.fitting.fit_files import FitFiles, write
 from gradcli.models.fitting.fit_problems import classify_names, posed_fit
 from gradcli.models.fitting.fit_requests import FitRequest, FitResults, check, check_used
 from gradcli.models.fitting.fit_runs import FitJob, plan_of, run_fit, run_group_fits
-from gradcli.models.fitting.model_texts import read_model
-from gradcli.models.fitting.offsets import with_offset
+from gradcli.models.fitting.fit_texts import texts_of
+from gradcli.models.fitting.likelihoods import LOG_DENSITY
 from gradcli.models.fitting.orthogonal_distance import check_predictors
 
 
@@ -51,22 +52,26 @@ def prepare(request: FitRequest, search: SearchOptions, predicts: bool = False) 
     if isinstance(request.sigma, Mapping):
         raise UsageError("a model of one response has one standard deviation in a row", hint="--sigma COLUMN")
     with limits.within(*request.limits):
-        text = read_model(request.model, request.response, request.table.columns)
-        if request.offset is not None:
-            text = with_offset(text, request.offset, request.known.family, request.table.columns)
-        said = (request.sigma, request.trials, *request.x_sigma.values())
+        text, density = texts_of(request.model, request.response, request.offset, request.known, request.table.columns)
+        said = (request.sigma, request.trials, request.weights, *request.x_sigma.values())
         columns = [column for column in said if isinstance(column, str)]
         names = classify_names(text, request.table, request.parameters, columns)
         check_used(request, names.needed)
     # A row without a response cannot be fitted, but the model has a value there.
-    optional = [n for n in names.needed if n not in names.predictors] if predicts else []
-    everything = request.table.taken(names.needed, [request.by] if request.by else [], optional)
+    predictors = names.predictors if density is None else density.predictors(request.table.columns)
+    optional = [n for n in names.needed if n not in predictors] if predicts else []
+    texts = [name for name in dict.fromkeys((request.by, request.clusters)) if name is not None]
+    everything = request.table.taken(names.needed, texts, optional)
     data = everything.complete()
-    sigma = 1.0 if request.sigma is None else _numbers(request.sigma, data)
-    trials = None if request.trials is None else _numbers(request.trials, data)
-    question = posed_fit(
-        text, names, data, request.parameters, request.known, sigma, trials, request.limits, bool(request.x_sigma)
-    )
+    sigma = _sigma(request, data)
+    about = request.parameters, request.known, sigma
+    if request.known.is_density:
+        question = posed_density(text, density, names, data, *about, request.limits)
+    else:
+        trials = None if request.trials is None else _numbers(request.trials, data)
+        question = posed_fit(text, names, data, *about, trials, request.limits, bool(request.x_sigma))
+    if request.clusters is not None:
+        question.problem.clusters = data.texts[request.clusters].codes
     deviations = {name: _numbers(said, data) for name, said in request.x_sigma.items()}
     check_predictors(question.problem, deviations)
     every: dict[str | None, Any] = {None: np.arange(len(data.rows))}
@@ -96,6 +101,12 @@ def execute(request: FitRequest, search: SearchOptions, files: FitFiles) -> FitR
     fitting, data = ready.fitting, ready.data
     if has_differential_equations(request.model) and any(files[:3]):
         raise UsageError("no files are written for differential equations", hint="gradcli ode writes their solution")
+    if request.known.is_density and (files.residuals is not None or files.plot is not None):
+        raise UsageError(
+            "the rows of a likelihood have no residuals", hint="--predict writes the fitted means of a family"
+        )
+    if request.known.family == LOG_DENSITY and files.predict is not None:
+        raise UsageError("a likelihood predicts nothing", hint="leave out --predict")
     if fitting.question.units is not None and any(files[:3]):
         raise UsageError(
             "no files are written for numbers as large or small as these", hint="give the data in other units"
@@ -107,6 +118,25 @@ def execute(request: FitRequest, search: SearchOptions, files: FitFiles) -> FitR
         left_out = ready.left_out(request.by)
         fits = [replace(fit, left_out=left_out[fit.group]) if fit.group in left_out else fit for fit in fits]
     return FitResults(fits, data.left_out)
+
+
+def _sigma(request: FitRequest, data: Data) -> Any:
+    """The standard deviations of the rows: those that are given, the inverse roots of the weights, or 1.
+
+    Raises BindingError for weights that are not above 0.
+    """
+    if request.weights is None:
+        sigma = request.sigma
+        return 1.0 if sigma is None or isinstance(sigma, Mapping) else _numbers(sigma, data)
+    weights = np.asarray(_numbers(request.weights, data))
+    bad = ~((weights > 0) & np.isfinite(weights))
+    if bad.any():
+        where = f" in row {int(data.rows[bad.argmax()]) + 1}" if weights.ndim else ""
+        raise BindingError(
+            f"the weight is {np.atleast_1d(weights)[bad.argmax()]:g}{where}, and weights are above 0",
+            hint="leave such rows out, or give a number for all of them",
+        )
+    return weights**-0.5
 
 
 def _numbers(said: str | float, data: Data) -> Any:

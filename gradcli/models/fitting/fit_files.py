@@ -119,7 +119,7 @@ def _predicted(
     found: FitOutcome, rows: Any, question: PosedFit, request: FitRequest, everything: Data
 ) -> dict[str, Any]:
     """The table of predictions of one fit for those of its `rows` that have all predictors."""
-    columns = {name: everything.columns[name][rows] for name in question.problem.columns}
+    columns = {name: everything.columns[name][rows] for name in question.problem.predictors}
     sigma: Any = everything.columns[request.sigma] if isinstance(request.sigma, str) else question.problem.sigma
     sigma = sigma[rows] if np.ndim(sigma) else sigma
     count = len(everything.rows[rows])

@@ -218,7 +218,7 @@ def posed_fit(
         places=data.rows,
         is_typed=text.response.source.strip() in data.columns,
     )
-    _check_shape(problem, start)
+    check_shape(problem, start)
     units = units_of(problem, start, known.absolute or has_distances)
     if units is not None:
         problem, start = in_units(problem, units), start / units.parameters
@@ -274,7 +274,7 @@ def point_of(given: Parameters, free: Sequence[str]) -> StartPoint:
     return StartPoint(start, (low, high), (mean, u))
 
 
-def _check_shape(problem: Problem, start: Any) -> None:
+def check_shape(problem: Problem, start: Any) -> None:
     """Raise ShapeError where the model's value in a row is not a single number."""
     np = arrays.numpy_namespace()
     shape = problem.shape(np.where(np.isnan(start), 1.0, start))

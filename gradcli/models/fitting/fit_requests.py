@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from gradcli import arrays, limits
-from gradcli.errors import BindingError, UsageError, did_you_mean, expect_callable
+from gradcli.errors import BindingError, UsageError, did_you_mean, expect, expect_callable
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models import checked_arguments
 from gradcli.models.data import DataTable
@@ -15,15 +15,16 @@ from gradcli.models.fitting.estimation import SearchOptions
 from gradcli.models.fitting.fit_problems import Parameters
 from gradcli.models.fitting.fit_results import Fit, SearchEnd, SearchEnds
 from gradcli.models.fitting.inference import Assumptions, Rows, Statistics
-from gradcli.models.fitting.likelihoods import FAMILIES, LOSSES, likelihood
+from gradcli.models.fitting.likelihoods import FAMILIES, LOG_DENSITY, LOSSES, likelihood
+from gradcli.models.fitting.robust_errors import CLUSTER, ERRORS, INFORMATION, cluster_column
 from gradcli.models.uncertainty.uncertain_values import Uncertain
 
 
 class FitRequest(NamedTuple):
     """A request to fit a model to the data of a table, with settings of the parameters and assumptions about the rows.
 
-    `sigma`, `trials` and the values of `x_sigma`, which are by predictor, are names of columns or numbers. `by` is the
-    column of groups, `offset` an expression of columns, `derived` are expressions of parameters by name, `events` the doses of differential equations, which may have a
+    `sigma`, `trials`, `weights` and the values of `x_sigma`, which are by predictor, are names of columns or numbers. `by` is the
+    column of groups, `clusters` that of clusters of rows for their errors, `offset` an expression of columns, `derived` are expressions of parameters by name, `events` the doses of differential equations, which may have a
     `sigma` for each response. With `profile` intervals come from the profile likelihood. `limits` are the largest numbers
     of steps and of array elements for a row.
     """
@@ -42,6 +43,8 @@ class FitRequest(NamedTuple):
     offset: str | None = None
     events: DataTable | None = None
     derived: Mapping[str, str] = {}
+    weights: str | float | None = None
+    clusters: str | None = None
 
 
 class Solution(NamedTuple):
@@ -92,7 +95,8 @@ def check(request: FitRequest, search: SearchOptions) -> None:
     type, and BindingError for a column of groups that the data do not have.
     """
     known = request.known
-    checked_arguments.one_of(known.family, FAMILIES, "family")
+    if known.family != LOG_DENSITY:
+        checked_arguments.one_of(known.family, FAMILIES, "family")
     checked_arguments.one_of(known.loss, LOSSES, "loss")
     likelihood(known.family, known.loss)
     if not 0 < known.level < 1:
@@ -117,8 +121,13 @@ def check(request: FitRequest, search: SearchOptions) -> None:
         raise UsageError("errors of the predictors cannot stand beside a prior", hint="leave out one of them")
     if request.x_sigma and request.profile:
         raise UsageError("there is no profile with errors of the predictors", hint="leave out one of them")
+    _check_errors(request)
+    _check_weights(request)
+    _check_density(request)
     if known.family != "gaussian" and (request.sigma is not None or known.absolute):
         instead = "--trials gives the weights of binomial rows" if known.family == "binomial" else "leave out --sigma"
+        if known.family == LOG_DENSITY:
+            raise UsageError("a likelihood has no standard deviation", hint="it reads the column itself")
         raise UsageError(f"the family {known.family} has no standard deviation", hint=instead)
     if known.family != "binomial" and request.trials is not None:
         raise UsageError(f"the family {known.family} has no trials", hint="--family binomial has them")
@@ -128,6 +137,53 @@ def check(request: FitRequest, search: SearchOptions) -> None:
         columns = request.table.columns
         hint = did_you_mean(request.by, columns, f"they have {', '.join(columns) or 'none'}")
         raise BindingError(f"the data have no column '{request.by}' of groups", hint=hint)
+
+
+def _check_errors(request: FitRequest) -> None:
+    known = request.known
+    if known.errors == INFORMATION:
+        return
+    if known.is_robust:
+        raise UsageError("a robust loss has errors of its own", hint="leave out --errors, or --loss")
+    if request.profile:
+        raise UsageError("a profile of the likelihood has no robust errors", hint="leave out one of them")
+    if request.x_sigma:
+        raise UsageError("errors of the predictors have no robust errors", hint="leave out one of them")
+    columns = request.table.columns
+    if known.errors == CLUSTER and request.clusters not in columns:
+        hint = did_you_mean(str(request.clusters), columns, f"they have {', '.join(columns) or 'none'}")
+        raise BindingError(f"the data have no column '{request.clusters}' of clusters", hint=hint)
+
+
+def _check_weights(request: FitRequest) -> None:
+    if request.weights is None:
+        return
+    if request.sigma is not None:
+        raise UsageError(
+            "--weights and --sigma both weight the rows", hint="the weight is 1/sigma²: leave out one of them"
+        )
+    if request.known.family == "binomial":
+        raise UsageError("the weights of binomial rows are their trials", hint="--trials gives them")
+
+
+def _check_density(request: FitRequest) -> None:
+    """Raise UsageError for a response and an offset of a likelihood."""
+    if request.known.family != LOG_DENSITY:
+        return
+    if request.response is not None:
+        raise UsageError("a likelihood reads its response itself", hint="leave out --response")
+    if request.offset is not None:
+        raise UsageError("a likelihood has no link, and so no offset", hint="write it into the likelihood")
+
+
+def errors_of(said: str) -> tuple[str, str | None]:
+    """The kind of standard errors, and the column of clusters, from what is `said`. Raises UsageError for others, and
+    CallError for what is no text."""
+    expect(said, str, "a kind of standard error is a text")
+    column = cluster_column(said)
+    if column is not None:
+        return CLUSTER, column
+    return checked_arguments.one_of(said, ERRORS, "kind of standard error, beside cluster:COLUMN,"), None
 
 
 def check_used(request: FitRequest, needed: Sequence[str]) -> None:

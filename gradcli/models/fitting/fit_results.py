@@ -77,7 +77,8 @@ class Fit(Reported):
     `group` is None where there are no groups. `estimates` are by name, and `covariance` and `correlation` are matrices
     in their order. `loglik`, `aic`, `bic` and `deviance` are nan for a robust loss, `loss_scale` is nan for any other,
     and `curvature` is None for all but least squares. `left_out` is the number of rows that lack a number. `derived`
-    are the derived quantities by name, None where none were asked for.
+    are the derived quantities by name, None where none were asked for. `errors` says what standard errors are from, None
+    where it is the information, and `clusters` is the number of clusters of rows.
     """
 
     group: Any = None
@@ -87,6 +88,8 @@ class Fit(Reported):
     message: str
     estimates: Mapping[str, ParameterEstimate]
     derived: Mapping[str, DerivedEstimate] | None = None
+    errors: str | None = None
+    clusters: int | None = None
     covariance: Any
     correlation: Any
     rss: float
@@ -115,11 +118,11 @@ class Fit(Reported):
         fit.__dict__.update(group=group, _told=told, _place=place)
         return fit
 
-    def with_derived(self, derived: Mapping[str, DerivedEstimate], warnings: Sequence[str] = ()) -> Fit:
-        """The same fit with derived quantities, and with warnings about them."""
+    def including(self, warnings: Sequence[str] = (), **members: Any) -> Fit:
+        """The same fit with other members, and with further warnings."""
         fit = object.__new__(Fit)
         more = {"warnings": [*self.warnings, *warnings]} if warnings else {}
-        fit.__dict__.update(self.__dict__, derived=derived, **more)
+        fit.__dict__.update(self.__dict__, **members, **more)
         return fit
 
     if not TYPE_CHECKING:
@@ -360,6 +363,8 @@ def failed(names: Sequence[str], fixed: Mapping[str, float], n: int, message: st
             for name in names
         },
         derived=None,
+        errors=None,
+        clusters=None,
         covariance=matrix,
         correlation=matrix,
         condition=nothing,

@@ -10,6 +10,7 @@ import numpy as np
 
 from gradcli.errors import EvaluationError, GradcliError
 from gradcli.models.fitting.convergence import message_of
+from gradcli.models.fitting.density_problems import DensityProblem
 from gradcli.models.fitting.derived_quantities import DerivedQuantity, derived_of, profiled_ends
 from gradcli.models.fitting.estimation import SearchOptions, estimate
 from gradcli.models.fitting.fit_problems import PosedFit
@@ -22,6 +23,7 @@ from gradcli.models.fitting.linearisations import Linearised, linearised
 from gradcli.models.fitting.orthogonal_distance import DistanceFit, distance_fit
 from gradcli.models.fitting.packed_hessians import pairs
 from gradcli.models.fitting.problems import Problem
+from gradcli.models.fitting.robust_errors import INFORMATION, cluster_warnings, with_robust_errors
 from gradcli.models.fitting.robust_fits import robust_fit
 from gradcli.models.fitting.stacked_problems import Stacked, by_size, portions
 from gradcli.models.results import ProgressCallback
@@ -83,6 +85,8 @@ def _solve(problem: Problem, start: Any, search: SearchOptions) -> tuple[Problem
     Priors are weighted against the estimated standard deviation of the rows where that is unknown: the fit is repeated
     until the estimate no longer changes.
     """
+    if isinstance(problem, DensityProblem):
+        start = problem.begun(start, search)
     if problem.known.is_robust:
         robust = robust_fit(problem, start, search)
         return robust.problem, _solution(*robust)
@@ -128,6 +132,9 @@ def _fit_outcome(fitting: FitJob, problem: Problem, solved: Solution, group: str
     groups = None if group is None else [group]
     endings = SearchEnds.of_one(solved.ending)
     fits = fitted(question.names, fixed, endings, one, intervals=intervals, groups=groups, units=question.units)
+    if problem.known.errors != INFORMATION:
+        count = None if problem.clusters is None else len(np.unique(problem.clusters))
+        fits = [fits[0].including(errors=problem.known.errors, clusters=count)]
     fits = derived_of(fitting.derived, fits, one.quantile.tolist(), of_derived)
     return FitOutcome(fits[0], Solutions(endings, solved.rows, one))
 
@@ -187,7 +194,13 @@ def _solution(problem: Problem, ending: SearchEnd) -> Solution:
         None if proved is None else proved.residuals[None],
         problem.loss_scale if problem.known.is_robust else np.nan,
     )
-    return Solution(ending, rows._replace(second=None), statistics(rows, problem.known))
+    found = with_robust_errors(statistics(rows, problem.known), rows, problem.known, problem.clusters)
+    doubts = cluster_warnings(problem.known, problem.clusters, int(free.sum()))
+    if isinstance(problem, DensityProblem):
+        found = problem.with_deviance(found, ending.point)
+        doubts += problem.doubts(ending.point)
+    ending = ending._replace(warnings=[*ending.warnings, *doubts]) if doubts else ending
+    return Solution(ending, rows._replace(second=None), found)
 
 
 def _proved(problem: Problem, ending: SearchEnd, value: Any, first: Any) -> ProvedResiduals | None:
@@ -244,6 +257,7 @@ def plan_of(fitting: FitJob) -> GroupSearch | None:
         not question.problem.is_stackable
         or fitting.deviations
         or question.problem.known.is_robust
+        or question.problem.known.errors != INFORMATION
         or _has_unscaled_priors(question.problem)
     ):
         return None

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gradcli import limits
 from gradcli.errors import UsageError
+from gradcli.models.fitting.density_problems import density_problem
 from gradcli.models.fitting.derived_quantities import read_within
 from gradcli.models.fitting.estimation import SearchOptions
 from gradcli.models.fitting.fit_problems import PosedFit
 from gradcli.models.fitting.fit_requests import FitRequest
 from gradcli.models.fitting.fit_runs import FitJob
+from gradcli.models.fitting.fit_texts import texts_of
 from gradcli.models.fitting.group_fits import GroupSearch
 from gradcli.models.fitting.inference import Assumptions
-from gradcli.models.fitting.model_texts import read_model
-from gradcli.models.fitting.offsets import with_offset
 from gradcli.models.fitting.problems import Problem
 
 
@@ -58,6 +59,7 @@ def serialised_rows(fitting: FitJob) -> dict[str, Any]:
         "values": encoded_array(problem.response),
         "sigma": encoded_array(problem.sigma),
         "places": encoded_array(problem.places),
+        "clusters": None if problem.clusters is None else encoded_array(problem.clusters),
         "deviations": {name: encoded_array(deviation) for name, deviation in fitting.deviations.items()},
     }
 
@@ -65,17 +67,17 @@ def serialised_rows(fitting: FitJob) -> dict[str, Any]:
 def fitting_of(question: Mapping[str, Any], rows: Mapping[str, Any]) -> FitJob:
     """The posed fit from which `serialised_fit` and `serialised_rows` were made."""
     with limits.within(*question["limits"]):
-        text = read_model(question["model"], question["response"])
-        if question["offset"] is not None:
-            text = with_offset(text, question["offset"], question["known"]["family"], rows["columns"])
+        known = Assumptions(**question["known"])
+        text, density = texts_of(question["model"], question["response"], question["offset"], known, rows["columns"])
     mean, u = map(decoded_array, question["priors"])
     low, high = map(decoded_array, question["bounds"])
-    problem = Problem(
+    kind: Callable[..., Problem] = Problem if not known.is_density else partial(density_problem, density=density)
+    problem = kind(
         text.model,
         {name: decoded_array(column) for name, column in rows["columns"].items()},
         decoded_array(rows["values"]),
         question["parameters"],
-        Assumptions(**question["known"]),
+        known,
         sigma=decoded_array(rows["sigma"]),
         fixed=question["fixed"],
         priors=(mean, u),
@@ -84,6 +86,8 @@ def fitting_of(question: Mapping[str, Any], rows: Mapping[str, Any]) -> FitJob:
         places=decoded_array(rows["places"]),
         is_typed=question["is_typed"],
     )
+    if rows["clusters"] is not None:
+        problem.clusters = decoded_array(rows["clusters"])
     posed = PosedFit(
         problem, question["names"], decoded_array(question["start"]), text.response_name, question["warnings"]
     )

@@ -84,7 +84,7 @@ def _whole(fit: Any) -> Table:
         "curvature, by parameters": None if curvature is None else curvature.parameter,
     }
     return members(
-        {"rows": fit.n, "degrees of freedom": fit.dof}
+        {"rows": fit.n, "clusters of them": fit.clusters, "standard errors": fit.errors, "degrees of freedom": fit.dof}
         # Undefined quantities are nan.
         | {name: _six(number) for name, number in numbers.items() if number is not None and number == number}
         | {

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gradcli.errors import BindingError, as_bool, expect
+from gradcli.errors import BindingError, UsageError, as_bool, expect
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models import checked_arguments
 from gradcli.models.data import table_of
@@ -15,9 +15,10 @@ from gradcli.models.fitting.estimation import SearchOptions
 from gradcli.models.fitting.fit_execution import execute
 from gradcli.models.fitting.fit_files import FitFiles
 from gradcli.models.fitting.fit_problems import Parameters
-from gradcli.models.fitting.fit_requests import FitRequest, prior_of
+from gradcli.models.fitting.fit_requests import FitRequest, errors_of, prior_of
 from gradcli.models.fitting.inference import Assumptions
-from gradcli.models.fitting.likelihoods import MEDIAN
+from gradcli.models.fitting.likelihoods import FAMILIES, LOG_DENSITY, MEDIAN
+from gradcli.models.fitting.robust_errors import INFORMATION
 from gradcli.models.optima.bounds import bounds_of
 from gradcli.models.packing import Bounds
 from gradcli.models.results import ProgressCallback
@@ -26,10 +27,11 @@ from gradcli.rows.new_tables import unused_name
 
 
 def fit(
-    model: str,
+    model: str | None = None,
     data: Any = None,
     values: Mapping[str, Any] | None = None,
     *,
+    likelihood: str | None = None,
     response: str | None = None,
     fix: Sequence[str] | str = (),
     bounds: Mapping[str, Bounds] | Sequence[str] | str | None = None,
@@ -43,6 +45,8 @@ def fit(
     offset: str | float | Sequence[float] | None = None,
     x_sigma: Mapping[str, str | float | Sequence[float]] | None = None,
     by: str | None = None,
+    weights: str | float | Sequence[float] | None = None,
+    errors: str = INFORMATION,
     derive: Mapping[str, str] | None = None,
     level: float = 0.95,
     profile: bool = False,
@@ -74,9 +78,16 @@ def fit(
     common factor, or with `absolute_sigma` as they stand. `x_sigma` are those of predictors by name, of the same forms,
     for orthogonal distance regression.
 
+    Instead of a model, a `likelihood` is the log density of a row, an expression of columns and parameters; the sum over
+    the rows is maximised. `weights` of rows, of the forms of `sigma`, are factors of their log densities, and for
+    measurements 1/sigma².
+
+    `errors` says what standard errors are from: the `information`, or as `robust` or `cluster:COLUMN` the sandwich of
+    rows or of clusters of them.
+
     A `loss` is one of `linear soft_l1 huber cauchy`; `loss_scale` is the residual, in units of `sigma`, from which on a
     robust one is no longer quadratic; without it, this follows from the median of the residuals. A `family` is one of
-    `gaussian poisson binomial`. The response of a binomial family is 0 or 1, or the share of events among `trials`,
+    `gaussian poisson binomial gamma negbinomial beta weibull lognormal student`. The response of a binomial family is 0 or 1, or the share of events among `trials`,
     which have the forms of `sigma`, or it is written as events/trials. An `offset` is a known term on the scale of the
     link, added to a measurement, to the logarithm of a count, or to the log-odds of an event: an expression of columns,
     a number, or an array.
@@ -94,7 +105,15 @@ def fit(
     Raises BindingError for names and data that do not fit together, CallError and UsageError for invalid or
     contradicting arguments, and EvaluationError where the model has no finite value at the start.
     """
+    if likelihood is not None:
+        if model is not None or family != "gaussian":
+            raise UsageError("a likelihood stands instead of a model and a family", hint="leave out one of them")
+        model, family = likelihood, LOG_DENSITY
+    elif isinstance(family, str):
+        checked_arguments.one_of(family, FAMILIES, "family")
     expect(model, str, "a model is a text")
+    assert model is not None
+    kind, clusters = errors_of(errors)
     for text, what in ((response, "'response' is a text"), (by, "'by' is the name of a column")):
         if text is not None:
             expect(text, str, what)
@@ -109,6 +128,7 @@ def fit(
     term_title = unused_name("offset_of_rows", {*table.columns, *given, *re.findall(r"\w+", f"{model} {response}")})
     deviations = None if sigma is None else _of_rows(sigma, "sigma=[…]", columns)
     term = None if offset is None else str(_of_rows(offset, term_title, columns))
+    weight = None if weights is None else _of_rows(weights, "weights=[…]", columns)
     of_trials = None if trials is None else _of_rows(trials, "trials=[…]", columns)
     of_predictors = {
         name: _of_rows(said, f"x_sigma={{'{name}': […]}}", columns)
@@ -125,6 +145,7 @@ def fit(
             as_bool(absolute_sigma, "absolute_sigma"),
             checked_arguments.number(level, "'level'"),
             _loss_scale(loss_scale),
+            kind,
         ),
         deviations,
         of_predictors,
@@ -134,6 +155,8 @@ def fit(
         of_trials,
         term,
         derived=_texts(derive, "'derive'"),
+        weights=weight,
+        clusters=clusters,
     )
     files = FitFiles(
         checked_arguments.path(residuals, "'residuals'"),

@@ -49,7 +49,7 @@ class GroupWork:
         request, question = self._request, self._question
         options = {
             name: getattr(request, name)
-            for name in ("response", "sigma", "x_sigma", "trials", "offset", "by", "derived")
+            for name in ("response", "sigma", "x_sigma", "trials", "offset", "by", "derived", "weights", "clusters")
         }
         asked = {name: question[name] for name in ("known", "profile", "starts", "seed", "limits")}
         return {

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradcli.models.fitting.information import Information, factor_of_matrix, factor_of_rows, information
-from gradcli.models.fitting.likelihoods import Likelihood, likelihood, median_deviation
+from gradcli.models.fitting.likelihoods import DENSITIES, LOG_DENSITY, Likelihood, likelihood, median_deviation
 from gradcli.models.fitting.packed_hessians import pairs, unpacked
 
 # Unit roundoff of a float: the largest relative rounding error.
@@ -24,7 +24,8 @@ class Assumptions(NamedTuple):
     as it stands (`absolute`) or up to a factor that is estimated, and the `level` of confidence intervals.
 
     `loss_scale` is the residual, divided by `sigma`, from which on a robust loss is no longer quadratic; None where it
-    follows from the median of the residuals.
+    follows from the median of the residuals. `errors` says what standard errors are from: the `information`, or the
+    sandwich of rows (`robust`) or of clusters of them (`cluster`).
     """
 
     family: str = "gaussian"
@@ -32,6 +33,7 @@ class Assumptions(NamedTuple):
     absolute: bool = False
     level: float = 0.95
     loss_scale: float | None = None
+    errors: str = "information"
 
     @property
     def likelihood(self) -> Likelihood:
@@ -45,6 +47,11 @@ class Assumptions(NamedTuple):
     @property
     def is_least_squares(self) -> bool:
         return self.family == "gaussian" and self.loss == "linear"
+
+    @property
+    def is_density(self) -> bool:
+        """Whether the program of a row is its log density."""
+        return self.family in (*DENSITIES, LOG_DENSITY)
 
     @property
     def is_robust(self) -> bool:
@@ -173,6 +180,9 @@ def statistics(rows: Rows, known: Assumptions) -> Statistics:
     with np.errstate(all="ignore"):
         dof = n - p + (0 if rows.priors is None else np.isfinite(rows.priors[1]).sum(axis=1))
         rss = sum(np.vecdot(part.residual, part.residual) for part in parts)
+        if known.is_density:
+            # There are no residuals.
+            rss = np.full(len(n), np.nan)
         beyond = 0.0 if rows.priors is None else (np.square(rows.priors[0] / rows.priors[1])).sum(axis=1)
         variance = np.where(dof > 0, (rss + beyond) / dof, np.nan)
         deviation = _deviation(parts, rows.real) if known.is_robust else np.sqrt(variance)
@@ -303,13 +313,16 @@ def _goodness(rows: Rows, known: Assumptions, rss: Any) -> tuple[Any, Any, Any]:
     """Three goodness measures, `[g]` each: the ratio of squares (of deviances for other families than gaussian) that
     the model and the mean response leave; the deviance, nan for a robust loss; and the root mean square of the weighted
     responses."""
+    nothing = np.full(len(rss), np.nan)
     weights = rows.real * np.square(1 / rows.sigma)
     total = weights.sum(axis=1, keepdims=True)
     mean = (weights * rows.response).sum(axis=1, keepdims=True) / total
+    if known.is_density:
+        return nothing, nothing, np.nan
     if known.family == "gaussian":
         about_mean = (weights * (rows.response - mean) ** 2).sum(axis=1)
         size = np.sqrt((about_mean + (total * mean**2)[:, 0]) / rows.real.sum(axis=1))
-        return rss / about_mean, np.full(len(rss), np.nan) if known.is_robust else rss, size
+        return rss / about_mean, nothing if known.is_robust else rss, size
     of_model, of_mean, least = (
         (rows.real * known.likelihood(value, rows.response, rows.sigma).value).sum(axis=1)
         for value in (rows.value, mean + 0 * rows.response, rows.response)
@@ -320,6 +333,8 @@ def _goodness(rows: Rows, known: Assumptions, rss: Any) -> tuple[Any, Any, Any]:
 def _dispersion(rows: Rows, known: Assumptions, dof: Any) -> Any:
     """Pearson's estimate of the dispersion: squared residuals over the variances of the family, summed and divided by
     the degrees of freedom."""
+    if known.is_density:
+        return np.full(len(dof), np.nan)
     variances = rows.value if known.family == "poisson" else rows.value * (1 - rows.value)
     squared = ((rows.response - rows.value) / rows.sigma) ** 2
     # A row without a residual contributes 0, also where its variance is 0.

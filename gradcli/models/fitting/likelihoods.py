@@ -18,7 +18,10 @@ TUNING = {"soft_l1": 1.287, "huber": 1.345, "cauchy": 2.385}
 MEDIAN = "mad"
 # Ratio of the standard deviation of a normal distribution to the median of its absolute values.
 _MAD = 1.482602218505602
-FAMILIES = ("gaussian", "poisson", "binomial")
+# Families whose cost is minus a log density that is itself the program of a row; LOG_DENSITY is one that the user wrote.
+DENSITIES = ("gamma", "negbinomial", "beta", "weibull", "lognormal", "student")
+FAMILIES = ("gaussian", "poisson", "binomial", *DENSITIES)
+LOG_DENSITY = "log density"
 
 
 class Cost(NamedTuple):
@@ -40,7 +43,7 @@ def likelihood(family: str = "gaussian", loss: str = "linear") -> Likelihood:
     Constants are left out for `gaussian`. A cost is infinite where the model's value is outside the family's domain.
     Raises UsageError for an unknown family or loss, and for a loss with another family.
     """
-    if family not in FAMILIES:
+    if family not in (*FAMILIES, LOG_DENSITY):
         raise UsageError(f"there is no family {family!r}", hint=f"it is one of {', '.join(FAMILIES)}")
     if loss not in LOSSES:
         raise UsageError(f"there is no loss {loss!r}", hint=f"it is one of {', '.join(LOSSES)}")
@@ -48,7 +51,7 @@ def likelihood(family: str = "gaussian", loss: str = "linear") -> Likelihood:
         return lambda value, response, sigma: _scaled(_SHAPES[loss], value, response, sigma)
     if loss != "linear":
         raise UsageError(f"a loss is for the family gaussian, not for {family}", hint="leave out one of them")
-    return _poisson if family == "poisson" else _binomial
+    return {"poisson": _poisson, "binomial": _binomial}.get(family, _log_density)
 
 
 def median_deviation(residuals: Any) -> Any:
@@ -86,14 +89,21 @@ def _cauchy(u: Any) -> Cost:
 _SHAPES = {"linear": _linear, "soft_l1": _soft_l1, "huber": _huber, "cauchy": _cauchy}
 
 
+def _log_density(value: Any, response: Any, sigma: Any) -> Cost:
+    """The costs of rows with the weights 1/sigma², whose log density is the model's value."""
+    weight = np.broadcast_to(1 / np.square(sigma), np.shape(value))
+    return Cost(-weight * value, -weight, np.zeros_like(weight))
+
+
 def _poisson(value: Any, response: Any, sigma: Any) -> Cost:
-    """The costs of counts whose mean is the model's value."""
+    """The costs of counts with the weights 1/sigma², whose mean is the model's value."""
     from scipy.special import gammaln
 
     first, second = _by_share(response, value)
     with np.errstate(all="ignore"):
         cost = value - _times_log(response, value) + gammaln(response + 1)
-    return Cost(np.where(value >= 0, cost, np.inf), 1 + first, second)
+    weight = 1 / np.square(sigma)
+    return Cost(np.where(value >= 0, weight * cost, np.inf), weight * (1 + first), weight * second)
 
 
 def _binomial(value: Any, response: Any, sigma: Any) -> Cost:

@@ -194,7 +194,13 @@ def _weighted(problem: Problem, rows: slice, value: Any, derivatives: Sequence[A
         costs = some.cost(value)
         root = np.sqrt(weights(some, value, costs))
         columns = [*(derivative * root for derivative in derivatives)]
-        columns.append(np.copysign(np.sqrt(np.maximum(costs.first * off, 0)), off))
+        if problem.known.is_density:
+            # The matrix of the scores stands for the Jacobian, and -1 for each residual: with these the gradient is that
+            # of the cost, and the Gauss-Newton matrix the sum of the products of the scores (E. R. Berndt et al., Annals
+            # of Economic and Social Measurement 3 (1974) 653).
+            columns.append(-root)
+        else:
+            columns.append(np.copysign(np.sqrt(np.maximum(costs.first * off, 0)), off))
         cost = costs.value.sum(-1)
     finite = np.isfinite(cost)
     if not finite.all():
@@ -213,6 +219,8 @@ def _prior_rows(problem: Problem, prior: Any) -> Any:
 
 def weights(problem: Problem, value: Any, cost: Cost) -> Any:
     """The weights of the squared residuals, `[…, n]` as the model's values."""
+    if problem.known.is_density:
+        return -cost.first
     off = value - problem.response
     return np.maximum(np.where(off == 0, cost.second, cost.first / np.where(off == 0, 1, off)), 0)
 

@@ -1,5 +1,5 @@
-"""Adds an offset to a model: a known term on the scale of the link of its family, which is the logarithm of a count,
-the log-odds of an event, or a measurement itself."""
+"""Adds an offset to a model: a known term on the scale of the link of its family, which is the logarithm of a count
+or of a quantity above 0, the log-odds of an event or of a share, or a measurement itself."""
 
 from __future__ import annotations
 
@@ -12,12 +12,20 @@ from gradcli.language.syntax import tree
 from gradcli.models.fitting.model_texts import ModelText, rewritten
 from gradcli.rows.new_tables import unused_name
 
+_FACTOR = "{value}*exp({term})"
+_ODDS = "{name}/({name} + (1 - {name})*exp(-({term})))"
 # Formulas of the model's value by family, from the `{value}` without offset, which `{name}` stands for where a statement
 # before assigns it, and the offset `{term}`.
 _TEXTS = {
     "gaussian": "{value} + ({term})",
-    "poisson": "{value}*exp({term})",
-    "binomial": "{name}/({name} + (1 - {name})*exp(-({term})))",
+    "poisson": _FACTOR,
+    "gamma": _FACTOR,
+    "negbinomial": _FACTOR,
+    "weibull": _FACTOR,
+    "lognormal": _FACTOR,
+    "binomial": _ODDS,
+    "beta": _ODDS,
+    "student": "{value} + ({term})",
 }
 
 
@@ -38,6 +46,6 @@ def with_offset(text: ModelText, offset: str, family: str, columns: Collection[s
                 source=offset,
             )
     name = unused_name("value_before_offset", columns)
-    before = [name + " = {value}"] if family == "binomial" else []
+    before = [name + " = {value}"] if _TEXTS[family] == _ODDS else []
     formula = _TEXTS[family].replace("{name}", name).replace("{term}", offset)
     return text._replace(model=rewritten(text.model, [*before, formula]))

@@ -33,6 +33,8 @@ class Problem:
     """
 
     loss_scale = 1.0
+    # The codes [n] of the clusters of rows, where errors are those of clusters.
+    clusters: Any = None
     # Whether groups of rows can be searched together, and the largest number of derivatives to rank starts by.
     is_stackable = True
     most_candidate_elements = 2**24
@@ -80,6 +82,11 @@ class Problem:
         return row_derivatives(self.model, inputs, {}, wrt, order, apart=False)
 
     @property
+    def predictors(self) -> Mapping[str, Any]:
+        """The columns that predictions need."""
+        return self.columns
+
+    @property
     def count(self) -> int:
         """The number n of rows."""
         return len(self.response)
@@ -108,6 +115,7 @@ class Problem:
         found.columns = {name: column[rows] for name, column in self.columns.items()}
         found.response, found.places = self.response[rows], self.places[rows]
         found.sigma = self.sigma[rows] if np.ndim(self.sigma) else self.sigma
+        found.clusters = None if self.clusters is None else self.clusters[rows]
         return found
 
     def with_scaled_priors(self, scale: float) -> Problem:
