@@ -348,8 +348,9 @@ def _looks(options: FitOptions) -> tuple[Any, ...]:
     return picture_arguments.presentation(options), log
 
 
-# A start of the search for the value of a state at the first time, as in H(0)=30 or x'(0)=1.
-_INITIAL = re.compile(r"\s*([^\W\d]\w*'*\(0\))\s*=(?!=)(.*)", re.DOTALL)
+# A start of the search for the value of a state at the first time, as in H(0)=30 or x'(0)=1, or for that of a level, as in
+# V[treated]=200.
+_INITIAL = re.compile(r"\s*([^\W\d]\w*(?:'*\(0\)|\[[^\[\]]*\]))\s*=(?!=)(.*)", re.DOTALL)
 
 
 def _initial_values(options: FitOptions) -> dict[str, float]:

@@ -23,7 +23,6 @@ from gradcli.models.fitting.information import RANK_TOLERANCE
 from gradcli.models.fitting.levenberg_marquardt import Descended, levenberg_marquardt
 from gradcli.models.fitting.linear_parameters import linear_parameters, projected_parameters
 from gradcli.models.fitting.linearisations import Linearised, linearised, weights
-from gradcli.models.fitting.packed_hessians import unpacked
 from gradcli.models.fitting.problems import Problem
 from gradcli.models.fitting.start_values import start_values
 from gradcli.models.results import ProgressCallback
@@ -112,6 +111,8 @@ def estimate(problem: Problem, start: Any, search: SearchOptions | None = None) 
     ways = [way for way in DESCENT_VARIANTS if (projected if way.projected else given)]
     found = _from_one(problem, point, projected, ways, search)
     if found.reason is None and (len(projected) == len(start) or not _is_poor(problem, found.best.point)):
+        return _ending(found, [])
+    if not problem.is_searched_widely:
         return _ending(found, [])
     try:
         others = _from_many(problem, np.full(len(start), np.nan), linear, search)
@@ -466,13 +467,13 @@ def _hessian_correction(problem: Problem, point: Any) -> Any:
     """The Hessian of the cost `[p, p]` less the Gauss-Newton matrix."""
     np = arrays.numpy_namespace()
     p = len(point)
-    total, packed = np.zeros((p, p)), np.zeros(p * (p + 1) // 2)
+    total = np.zeros((p, p))
     for start in range(0, problem.count, _ROWS):
         some = problem.with_rows(slice(start, start + _ROWS))
-        value, first, second = some.second(point)
+        value, first, weighted = some.hessian_terms(point)
         cost = some.cost(value)
-        packed += cost.first @ second
+        total += weighted(cost.first)
         if not problem.known.is_least_squares:
             further = cost.second - weights(some, value, cost)
             total += (first * further[:, None]).T @ first
-    return total + unpacked(packed, p)
+    return total

@@ -16,13 +16,15 @@ from gradcli.models.data import Data
 from gradcli.models.fitting.density_problems import posed_density
 from gradcli.models.fitting.derived_quantities import read_within
 from gradcli.models.fitting.estimation import SearchOptions
+from gradcli.models.fitting.factors import factors_of, parted
 from gradcli.models.fitting.fit_files import FitFiles, write
-from gradcli.models.fitting.fit_problems import classify_names, posed_fit
+from gradcli.models.fitting.fit_problems import ModelNames, PosedFit, classify_names, posed_fit
 from gradcli.models.fitting.fit_requests import FitRequest, FitResults, check, check_used
 from gradcli.models.fitting.fit_runs import FitJob, plan_of, run_fit, run_group_fits
-from gradcli.models.fitting.fit_texts import texts_of
+from gradcli.models.fitting.fit_texts import FitTexts, texts_of
 from gradcli.models.fitting.likelihoods import LOG_DENSITY
 from gradcli.models.fitting.orthogonal_distance import check_predictors
+from gradcli.models.fitting.robust_errors import INFORMATION
 
 
 class Prepared(NamedTuple):
@@ -52,26 +54,27 @@ def prepare(request: FitRequest, search: SearchOptions, predicts: bool = False) 
     if isinstance(request.sigma, Mapping):
         raise UsageError("a model of one response has one standard deviation in a row", hint="--sigma COLUMN")
     with limits.within(*request.limits):
-        text, density = texts_of(request.model, request.response, request.offset, request.known, request.table.columns)
+        texts = texts_of(request.model, request.response, request.offset, request.known, request.table.columns)
+        whole, levels = parted(request.parameters, texts.indexed)
         said = (request.sigma, request.trials, request.weights, *request.x_sigma.values())
         columns = [column for column in said if isinstance(column, str)]
-        names = classify_names(text, request.table, request.parameters, columns)
-        check_used(request, names.needed)
+        names = classify_names(texts.text, request.table, whole, columns, texts.indexed)
+        check_used(request, [*names.needed, *texts.indexed.values()])
+        _check_levels(request, texts)
     # A row without a response cannot be fitted, but the model has a value there.
-    predictors = names.predictors if density is None else density.predictors(request.table.columns)
+    predictors = names.predictors if texts.density is None else texts.density.predictors(request.table.columns)
     optional = [n for n in names.needed if n not in predictors] if predicts else []
-    texts = [name for name in dict.fromkeys((request.by, request.clusters)) if name is not None]
-    everything = request.table.taken(names.needed, texts, optional)
+    words = dict.fromkeys((request.by, request.clusters, *texts.indexed.values()))
+    everything = request.table.taken(names.needed, [name for name in words if name is not None], optional)
     data = everything.complete()
-    sigma = _sigma(request, data)
-    about = request.parameters, request.known, sigma
-    if request.known.is_density:
-        question = posed_density(text, density, names, data, *about, request.limits)
-    else:
-        trials = None if request.trials is None else _numbers(request.trials, data)
-        question = posed_fit(text, names, data, *about, trials, request.limits, bool(request.x_sigma))
+    question = _posed(request._replace(parameters=whole), texts, names, data)
     if request.clusters is not None:
         question.problem.clusters = data.texts[request.clusters].codes
+    if texts.indexed:
+        # Imported here because few models have levels.
+        from gradcli.models.fitting.factor_problems import posed_factors
+
+        question = posed_factors(question, whole, levels, factors_of(texts.indexed, data), data)
     deviations = {name: _numbers(said, data) for name, said in request.x_sigma.items()}
     check_predictors(question.problem, deviations)
     every: dict[str | None, Any] = {None: np.arange(len(data.rows))}
@@ -80,10 +83,38 @@ def prepare(request: FitRequest, search: SearchOptions, predicts: bool = False) 
     return Prepared(FitJob(question, deviations, request.profile, search, derived), everything, data, groups)
 
 
+def _posed(request: FitRequest, texts: FitTexts, names: ModelNames, data: Data) -> PosedFit:
+    """The posed fit in which each parameter is one number."""
+    sigma = _sigma(request, data)
+    if request.known.is_density:
+        about = request.parameters, request.known, sigma, request.limits
+        return posed_density(texts.text, texts.density, names, data, *about)
+    trials = None if request.trials is None else _numbers(request.trials, data)
+    about_rows = request.parameters, request.known, sigma, trials, request.limits, bool(request.x_sigma)
+    return posed_fit(texts.text, names, data, *about_rows)
+
+
+def _check_levels(request: FitRequest, texts: FitTexts) -> None:
+    """Raise UsageError for options that parameters with levels lack."""
+    if not texts.indexed:
+        return
+    name, column = next(iter(texts.indexed.items()))
+    if request.by is not None:
+        raise UsageError(
+            f"'{name}[{column}]' has a value for each group, and --by fits groups apart", hint="leave out one of them"
+        )
+    if request.x_sigma:
+        raise UsageError("errors of the predictors are for parameters without levels", hint="leave out --x-sigma")
+
+
 def _prepared_trajectories(request: FitRequest, search: SearchOptions) -> Prepared:
     # Imported here because few models are differential equations.
     from gradcli.models.fitting.trajectory_fits import posed_trajectories
 
+    if request.known.is_density or request.weights is not None or request.known.errors != INFORMATION:
+        option = "--weights" if request.weights is not None else "--errors"
+        what = f"--family {request.known.family}" if request.known.is_density else option
+        raise UsageError(f"{what} is not for differential equations", hint="leave it out")
     with limits.within(*request.limits):
         question, everything, data, groups = posed_trajectories(request)
     derived = read_within(request.derived, question.names, request.limits)
@@ -107,6 +138,8 @@ def execute(request: FitRequest, search: SearchOptions, files: FitFiles) -> FitR
         )
     if request.known.family == LOG_DENSITY and files.predict is not None:
         raise UsageError("a likelihood predicts nothing", hint="leave out --predict")
+    if not fitting.question.problem.is_searched_widely and (files.predict is not None or files.plot is not None):
+        raise UsageError("parameters with levels have no predictions", hint="--residuals writes the values of the rows")
     if fitting.question.units is not None and any(files[:3]):
         raise UsageError(
             "no files are written for numbers as large or small as these", hint="give the data in other units"

@@ -62,8 +62,15 @@ class PosedFit(NamedTuple):
         return max(1, self.problem.count - self.problem.dof)
 
 
-def classify_names(text: ModelText, table: DataTable, given: Parameters, others: Sequence[str] = ()) -> ModelNames:
-    """Classify the names in a model as columns of a table and parameters; `others` are further columns that are needed.
+def classify_names(
+    text: ModelText,
+    table: DataTable,
+    given: Parameters,
+    others: Sequence[str] = (),
+    indexed: Collection[str] = (),
+) -> ModelNames:
+    """Classify the names in a model as columns of a table and parameters; `others` are further columns that are needed,
+    and `indexed` are the parameters that have values by level.
 
     Raises BindingError for a name in the response that is no column, for settings of a parameter that the model does
     not have, and for a model without parameters.
@@ -99,7 +106,7 @@ def classify_names(text: ModelText, table: DataTable, given: Parameters, others:
             )
     check_settings(given, parameters, table.columns)
     free = [name for name in parameters if name not in given.fixed]
-    if not predictors and len(free) > 1 and not given.priors and table.columns:
+    if not predictors and not indexed and len(free) > 1 and not given.priors and table.columns:
         mistaken = next((name for name in free if nearest_column(name, table.columns)), free[0])
         raise BindingError(
             f"the model reads no column of the data, and '{mistaken}' is a parameter of it",

@@ -13,6 +13,7 @@ from gradcli.models.fitting.convergence import message_of
 from gradcli.models.fitting.density_problems import DensityProblem
 from gradcli.models.fitting.derived_quantities import DerivedQuantity, derived_of, profiled_ends
 from gradcli.models.fitting.estimation import SearchOptions, estimate
+from gradcli.models.fitting.factor_problems import FactorProblem
 from gradcli.models.fitting.fit_problems import PosedFit
 from gradcli.models.fitting.fit_requests import FitOutcome, Solution, Solutions
 from gradcli.models.fitting.fit_results import SearchEnd, SearchEnds, Starts, failed, fitted
@@ -85,7 +86,7 @@ def _solve(problem: Problem, start: Any, search: SearchOptions) -> tuple[Problem
     Priors are weighted against the estimated standard deviation of the rows where that is unknown: the fit is repeated
     until the estimate no longer changes.
     """
-    if isinstance(problem, DensityProblem):
+    if isinstance(problem, (FactorProblem, DensityProblem)):
         start = problem.begun(start, search)
     if problem.known.is_robust:
         robust = robust_fit(problem, start, search)
@@ -174,13 +175,18 @@ def _profiled(problem: Problem, solved: Solution, watch: ProgressCallback | None
 def _solution(problem: Problem, ending: SearchEnd) -> Solution:
     """The solution where a search ended: the rows there, with the statistics of the estimates."""
     free = ending.free
-    value, first, second = problem.second(ending.point)
+    second, bent = None, None
+    if problem.has_second:
+        value, first, second = problem.second(ending.point)
+    else:
+        value, first, weighted = problem.hessian_terms(ending.point)
+        bent = weighted(problem.cost(value).first)[np.ix_(free, free)][None]
     proved = _proved(problem, ending, value, first)
     if proved is not None:
         ending = ending._replace(point=proved.point)
     if not free.all():
         i, j = pairs(len(free))
-        first, second = first[:, free], second[:, free[i] & free[j]]
+        first, second = first[:, free], None if second is None else second[:, free[i] & free[j]]
     mean, u = problem.priors
     u = u / problem.loss_scale
     rows = Rows(
@@ -189,10 +195,11 @@ def _solution(problem: Problem, ending: SearchEnd) -> Solution:
         np.broadcast_to(np.asarray(problem.sigma, "float64") / problem.loss_scale, value.shape)[None],
         np.ones((1, len(value)), "bool"),
         first[None],
-        second[None],
+        None if second is None else second[None],
         ((ending.point - mean)[None, free], u[None, free]) if problem.has_priors else None,
         None if proved is None else proved.residuals[None],
         problem.loss_scale if problem.known.is_robust else np.nan,
+        bent,
     )
     found = with_robust_errors(statistics(rows, problem.known), rows, problem.known, problem.clusters)
     doubts = cluster_warnings(problem.known, problem.clusters, int(free.sum()))

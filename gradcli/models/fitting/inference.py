@@ -78,7 +78,8 @@ class Rows(NamedTuple):
     `priors` are the distances of the parameters from the means of their priors and the standard deviations of these,
     `[g, p]` each; the latter are infinite for parameters without a prior. `residuals` `[g, n]` are responses less
     values where they are known more accurately than by subtraction. `loss_scale` is the threshold of a robust loss,
-    divided by the standard deviations.
+    divided by the standard deviations. `bent` `[g, p, p]` are the sums of the second derivatives times those of the costs
+    by the values, where `second` is None for a family that needs them.
     """
 
     value: Any
@@ -90,6 +91,7 @@ class Rows(NamedTuple):
     priors: tuple[Any, Any] | None = None
     residuals: Any = None
     loss_scale: float = math.nan
+    bent: Any = None
 
     def off(self, place: slice) -> Any:
         """The responses less the model's values in a block of rows."""
@@ -237,6 +239,8 @@ def _covariances(
         observed += np.swapaxes(part.first, 1, 2) @ (second[:, :, None] * part.first)
         if part.second is not None:
             observed += unpacked((first[:, None, :] @ part.second)[:, 0], p)
+    if rows.bent is not None:
+        observed += rows.bent
     if rows.priors is not None:
         observed[:, range(p), range(p)] += rows.priors[1] ** -2.0
     found = information(factor_of_matrix(observed), n)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
@@ -16,6 +16,7 @@ from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models.fitting.inference import Assumptions
 from gradcli.models.fitting.likelihoods import Cost
+from gradcli.models.fitting.packed_hessians import unpacked
 from gradcli.models.nonfinite_errors import nonfinite_error
 from gradcli.rows.row_programs import RowProgram
 from gradcli.rows.row_results import RowResults
@@ -38,6 +39,8 @@ class Problem:
     # Whether groups of rows can be searched together, and the largest number of derivatives to rank starts by.
     is_stackable = True
     most_candidate_elements = 2**24
+    # Whether a search may begin at many points.
+    is_searched_widely = True
 
     def __init__(
         self,
@@ -80,6 +83,11 @@ class Problem:
     def row_trace(self, inputs: Mapping[str, Any], wrt: Sequence[str], order: int) -> Trace:
         """The model at one row with its derivatives, recorded. Raises GradcliError where it cannot be recorded."""
         return row_derivatives(self.model, inputs, {}, wrt, order, apart=False)
+
+    @property
+    def has_second(self) -> bool:
+        """Whether the second derivatives of each row are affordable."""
+        return True
 
     @property
     def predictors(self) -> Mapping[str, Any]:
@@ -195,6 +203,12 @@ class Problem:
         keys = [key for key in self._second.keys if "," in key]
         first = self.stacked(found, self.parameters, self.count)
         return self._values(found), first, self.stacked(found, keys, self.count)
+
+    def hessian_terms(self, point: Any) -> tuple[Any, Any, Callable[[Any], Any]]:
+        """As `rows`, followed by a function that computes the sum `[p, p]` of the second derivatives of the rows times
+        `[n]` factors."""
+        value, first, second = self.second(point)
+        return value, first, lambda factors: unpacked(factors @ second, len(self.parameters))
 
     def failure(self, point: Any, when: str = "at the start, ") -> GradcliError | None:
         """The error, with its row, that the model or a derivative has no finite value at a point; None where all rows
