@@ -516,7 +516,7 @@ def test_the_command_prints_the_fit(run, tmp_path):
     found = done.json
     assert [*found][:5] == ["schema", "model", "n", "dof", "converged"]
     assert found["n"] == 4
-    assert [*found["estimates"]["k"]] == ["value", "error", "t", "low", "high", "fixed"]
+    assert [*found["estimates"]["k"]] == ["value", "error", "t", "low", "high", "fixed", "p"]
     assert "2 rows were left out" in done.err
 
 

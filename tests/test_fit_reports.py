@@ -103,13 +103,13 @@ def test_a_parameter_at_its_bound_has_no_error(run: Run) -> None:
     assert "V is at its bound 160" in fit["warnings"][0]
     held = json.loads(run("fit", MODEL, str(PUROMYCIN), "V=160", "K=0.05", "--fix", "V", "--json").out)
     assert fit["estimates"]["K"]["value"] == pytest.approx(held["estimates"]["K"]["value"])
-    assert re.search(r"^V +160 +- +- +- +-$", run(*words).out, re.MULTILINE)
+    assert re.search(r"^V +160 +- +- +- +- +-$", run(*words).out, re.MULTILINE)
 
 
 def test_as_many_parameters_as_rows_leave_no_errors(run: Run) -> None:
     result = run("fit", "y ~ a*x + b", "x=[1,2]", "y=[2,4.5]")
     assert result.status == 0
-    assert re.search(r"^a +2.5 +- +- +- +-$", result.out, re.MULTILINE)
+    assert re.search(r"^a +2.5 +- +- +- +- +-$", result.out, re.MULTILINE)
     assert "nothing is left to tell errors from" in result.err
 
 

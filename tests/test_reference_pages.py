@@ -60,6 +60,9 @@ NAMED = (
     "box",
     "center",
     "estimates",
+    "derived",
+    "comparison",
+    *(f"{method}.{group}" for method in ("bootstrap", "jackknife") for group in ("estimates", "derived")),
     "monotonic",
     "wirtinger",
     "ranges",
@@ -89,6 +92,7 @@ FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("eval", "x", "x=0..1", "--enclose", "--json"),
         ("eval", "sin(x)**2 + cos(x)**2", "x=0.7", "--order", "2", "--json"),
     ),
+    # fmt: off
     "gradcli fit": (
         (
             "fit",
@@ -98,7 +102,23 @@ FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
             "state",
             "--json",
         ),
+        (
+            "fit",
+            "y ~ a + b*x",
+            "x=[1,2,3,4]",
+            "y=[1.1,1.9,3.2,3.9]",
+            "--against",
+            "y ~ a",
+            "--derive",
+            "r=a/b",
+            "--bootstrap",
+            "20",
+            "--jackknife",
+            "--json",
+        ),
+        ("fit", "y ~ a", "y=[1,2,4]", "g=[1,1,2]", "--errors", "cluster:g", "--json"),
     ),
+    # fmt: on
     "gradcli minimize": (("minimize", "abs(x - c)", "x=0.3", "c=1", "--sensitivity", "c", "--json"),),
     "gradcli explain": (
         ("explain", "y = x; for i in range(2) { y = y*x + i }; sum([y, x])*log(q)", "x=-2", "q=0", "--json"),

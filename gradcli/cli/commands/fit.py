@@ -24,7 +24,7 @@ from gradcli.models.fitting.estimation import SearchOptions
 from gradcli.models.fitting.fit_execution import execute
 from gradcli.models.fitting.fit_files import FitFiles
 from gradcli.models.fitting.fit_problems import Parameters
-from gradcli.models.fitting.fit_requests import FitRequest, errors_of, prior_of
+from gradcli.models.fitting.fit_requests import FitRequest, Resampling, errors_of, prior_of
 from gradcli.models.fitting.fit_summaries import summary_of
 from gradcli.models.fitting.inference import Assumptions
 from gradcli.models.fitting.likelihoods import FAMILIES, LOG_DENSITY, LOSSES, MEDIAN
@@ -201,6 +201,26 @@ class FitOptions(opt.PictureRun):
             help="Compute a quantity from the estimates, with its standard error and interval: 'half=log(2)/k'.",
         ),
     ] = None
+    against: Annotated[
+        str | None,
+        opt.Option(
+            "--against",
+            metavar="MODEL",
+            help="Compare with another model of the same rows: F and likelihood ratio tests, AIC, AICc and BIC.",
+        ),
+    ] = None
+    bootstrap: Annotated[
+        int,
+        opt.Option(
+            "--bootstrap",
+            metavar="N",
+            min=0,
+            help="Fit N samples of the rows, or of the clusters of --errors: errors and intervals of percentiles.",
+        ),
+    ] = 0
+    jackknife: Annotated[
+        bool, opt.Option("--jackknife", help="Fit all rows, or clusters, but one, each in turn: bias and errors.")
+    ] = False
     level: Annotated[float, opt.Option("--level", metavar="P", help="The level of the confidence intervals.")] = 0.95
     profile: Annotated[bool, opt.Option("--profile", help="Take the intervals from the profile of the likelihood.")] = (
         False
@@ -233,7 +253,9 @@ class FitOptions(opt.PictureRun):
             "--starts", metavar="N", min=1, help="Search from at most so many points, where starts are missing."
         ),
     ] = 32
-    seed: Annotated[int, opt.Option("--seed", metavar="N", min=0, help="What chooses those points.")] = 0
+    seed: Annotated[
+        int, opt.Option("--seed", metavar="N", min=0, help="What chooses those points, and the samples of --bootstrap.")
+    ] = 0
     from_: table_reading.From = None
     separator: table_reading.Separator = None
     decimal_comma: table_reading.DecimalComma = False
@@ -294,6 +316,8 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
         {name: text for name, (text, _, _) in _parts(options.derive or (), "--derive", "'half=log(2)/k'").items()},
         None if options.weights is None else _sigma(options.weights, table, "--weights"),
         clusters,
+        options.against,
+        Resampling(options.bootstrap, options.jackknife),
     )
     files = FitFiles(options.residuals, options.predict, options.plot, environment.save, *_looks(options))
     of_cluster = {"--output": options.output is not None, "--resume": options.resume}

@@ -172,6 +172,11 @@ def _values(quantity: DerivedQuantity, points: Mapping[str, Any]) -> _Values:
     return _Values(np.broadcast_to(np.asarray(found.value, "float64"), count), first, unpacked(second, k), errors)
 
 
+def values_of(quantity: DerivedQuantity, points: Mapping[str, Any]) -> Any:
+    """The values `[g]` of a quantity at points, arrays `[g]` by parameter."""
+    return _values(quantity, points).value
+
+
 # --- intervals by the profile of the likelihood: the least and the greatest value of a quantity among the points that
 # are as good as the ends of a profile
 

@@ -12,7 +12,7 @@ from gradcli.evaluation.derivative_traces import Trace
 from gradcli.models.data import Data
 from gradcli.models.fitting.density_problems import DensityProblem
 from gradcli.models.fitting.estimation import SearchOptions, estimate
-from gradcli.models.fitting.factors import Factor, by_level, labels_of
+from gradcli.models.fitting.factors import Factor, base_of, by_level, labels_of
 from gradcli.models.fitting.fit_problems import Parameters, PosedFit, check_count, point_of
 from gradcli.models.fitting.packed_hessians import pairs
 from gradcli.models.fitting.problems import Problem, row_program
@@ -77,7 +77,7 @@ class FactorProblem(Problem):
         if isinstance(pooled, DensityProblem):
             first = pooled.begun(first, search)
         point = dict(zip(pooled.parameters, estimate(pooled, first, search).point.tolist()))
-        found = [point.get(_name_of(label), np.nan) for label in self.parameters]
+        found = [point.get(base_of(label), np.nan) for label in self.parameters]
         return np.clip(np.where(np.isnan(start), found, start), self.low, self.high)
 
     def shape(self, point: Any) -> tuple[int, ...]:
@@ -202,13 +202,9 @@ def _slots(name: str, factor: Factor, place: Mapping[str, int]) -> Any:
     return table[factor.codes]
 
 
-def _name_of(label: str) -> str:
-    return label.partition("[")[0]
-
-
 def _shared_start(name: str, at: Mapping[str, float]) -> float:
     """The start of a parameter of the pooled problem: the mean of those of its levels, nan where none has one."""
-    own = [value for label, value in at.items() if _name_of(label) == name and value == value]
+    own = [value for label, value in at.items() if base_of(label) == name and value == value]
     return float(np.mean(own)) if own else float("nan")
 
 

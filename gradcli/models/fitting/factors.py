@@ -104,11 +104,16 @@ def labels_of(names: Sequence[str], factors: Mapping[str, Factor]) -> list[str]:
     ]
 
 
+def base_of(label: str) -> str:
+    """The parameter of a label: `V` of `V[a]`, and of `V` itself."""
+    return label.partition("[")[0]
+
+
 def parted(given: Parameters, indexed: Collection[str]) -> tuple[Parameters, Parameters]:
     """The settings of parameters as a whole, and those of single levels, as `V[a]`."""
 
     def is_level(name: str) -> bool:
-        return "[" in name and name.partition("[")[0] in indexed
+        return base_of(name) != name and base_of(name) in indexed
 
     def of(keep: bool) -> Parameters:
         return Parameters(
@@ -130,7 +135,7 @@ def by_level(whole: Parameters, levels: Parameters, names: Sequence[str], factor
     for said in (levels.start, levels.fixed, levels.bounds, levels.priors):
         for label in said:
             if label not in labels:
-                name, _, _ = label.partition("[")
+                name = base_of(label)
                 known = labels_of([name], factors)
                 listed = ", ".join(known[:5]) + (", …" if len(known) > 5 else "")
                 raise BindingError(

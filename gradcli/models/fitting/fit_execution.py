@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -12,17 +12,20 @@ import numpy as np
 from gradcli import limits
 from gradcli.errors import BindingError, UsageError
 from gradcli.language.differential_equations import has_differential_equations
+from gradcli.language.names import scope
 from gradcli.models.data import Data
 from gradcli.models.fitting.density_problems import posed_density
 from gradcli.models.fitting.derived_quantities import read_within
 from gradcli.models.fitting.estimation import SearchOptions
-from gradcli.models.fitting.factors import factors_of, parted
+from gradcli.models.fitting.factors import base_of, factors_of, parted
 from gradcli.models.fitting.fit_files import FitFiles, write
-from gradcli.models.fitting.fit_problems import ModelNames, PosedFit, classify_names, posed_fit
-from gradcli.models.fitting.fit_requests import FitRequest, FitResults, check, check_used
+from gradcli.models.fitting.fit_problems import ModelNames, Parameters, PosedFit, classify_names, posed_fit
+from gradcli.models.fitting.fit_requests import FitRequest, FitResults, Resampling, check, check_used
+from gradcli.models.fitting.fit_results import Fit
 from gradcli.models.fitting.fit_runs import FitJob, plan_of, run_fit, run_group_fits
 from gradcli.models.fitting.fit_texts import FitTexts, texts_of
 from gradcli.models.fitting.likelihoods import LOG_DENSITY
+from gradcli.models.fitting.model_texts import TILDE
 from gradcli.models.fitting.orthogonal_distance import check_predictors
 from gradcli.models.fitting.robust_errors import INFORMATION
 
@@ -53,19 +56,50 @@ def prepare(request: FitRequest, search: SearchOptions, predicts: bool = False) 
         raise UsageError("events are for differential equations", hint="leave out --events")
     if isinstance(request.sigma, Mapping):
         raise UsageError("a model of one response has one standard deviation in a row", hint="--sigma COLUMN")
+    if request.against is None:
+        return _prepared(request, search, [_read(request)], predicts)
+    own, other = _parted_settings(request)
+    return _prepared(own, search, [_read(own), _read(other)], predicts)
+
+
+class _Reading(NamedTuple):
+    """What a request reads: its programs; the settings of parameters as a whole, and of single `levels`; the names in the
+    model; and the columns of texts."""
+
+    texts: FitTexts
+    whole: Parameters
+    levels: Parameters
+    names: ModelNames
+    words: Sequence[str]
+
+
+def _read(request: FitRequest) -> _Reading:
     with limits.within(*request.limits):
         texts = texts_of(request.model, request.response, request.offset, request.known, request.table.columns)
         whole, levels = parted(request.parameters, texts.indexed)
         said = (request.sigma, request.trials, request.weights, *request.x_sigma.values())
         columns = [column for column in said if isinstance(column, str)]
         names = classify_names(texts.text, request.table, whole, columns, texts.indexed)
-        check_used(request, [*names.needed, *texts.indexed.values()])
         _check_levels(request, texts)
+    words = dict.fromkeys((request.by, request.clusters, *texts.indexed.values()))
+    return _Reading(texts, whole, levels, names, [name for name in words if name is not None])
+
+
+def _prepared(request: FitRequest, search: SearchOptions, readings: Sequence[_Reading], predicts: bool) -> Prepared:
+    """The posed fit of the first of the readings, to the rows that have all that the readings need."""
+    texts, _whole, _levels, names, _ = readings[0]
+    needed = [*dict.fromkeys(name for reading in readings for name in reading.names.needed)]
+    words = [*dict.fromkeys(name for reading in readings for name in reading.words)]
+    check_used(request, [*needed, *words])
     # A row without a response cannot be fitted, but the model has a value there.
     predictors = names.predictors if texts.density is None else texts.density.predictors(request.table.columns)
-    optional = [n for n in names.needed if n not in predictors] if predicts else []
-    words = dict.fromkeys((request.by, request.clusters, *texts.indexed.values()))
-    everything = request.table.taken(names.needed, [name for name in words if name is not None], optional)
+    optional = [n for n in needed if n not in predictors] if predicts else []
+    everything = request.table.taken(needed, words, optional)
+    return _of_rows(request, search, readings[0], everything)
+
+
+def _of_rows(request: FitRequest, search: SearchOptions, reading: _Reading, everything: Data) -> Prepared:
+    texts, whole, levels, names, _ = reading
     data = everything.complete()
     question = _posed(request._replace(parameters=whole), texts, names, data)
     if request.clusters is not None:
@@ -107,10 +141,45 @@ def _check_levels(request: FitRequest, texts: FitTexts) -> None:
         raise UsageError("errors of the predictors are for parameters without levels", hint="leave out --x-sigma")
 
 
+def _parted_settings(request: FitRequest) -> tuple[FitRequest, FitRequest]:
+    """The request, and that of the model to compare with, each with the settings of its own parameters; a name in neither
+    stays in the first.
+
+    Raises UsageError for models of different responses.
+    """
+    against = request.against or ""
+    columns, known = request.table.columns, request.known
+    texts = texts_of(request.model, request.response, request.offset, known, columns)
+    response = None
+    if TILDE.search(against) is None and known.family != LOG_DENSITY:
+        response = texts.text.response.source
+    others = texts_of(against, response, request.offset, known, columns)
+    if others.text.response.source.strip() != texts.text.response.source.strip():
+        raise UsageError(
+            f"the models are of different responses, {texts.text.response_name} and {others.text.response_name}",
+            hint="--against is another model of the same response",
+        )
+    own, other = (scope.free_names(each.text.model) for each in (texts, others))
+
+    def of(keep: Callable[[str], bool]) -> Parameters:
+        given = request.parameters
+        start = {n: value for n, value in given.start.items() if keep(base_of(n))}
+        bounds = {n: pair for n, pair in given.bounds.items() if keep(base_of(n))}
+        fixed = [n for n in given.fixed if keep(base_of(n))]
+        return Parameters(start, fixed, bounds, given.priors)
+
+    first = request._replace(parameters=of(lambda name: name in own or name not in other))
+    return first, request._replace(
+        model=against, response=response, parameters=of(lambda name: name in other), derived={}
+    )
+
+
 def _prepared_trajectories(request: FitRequest, search: SearchOptions) -> Prepared:
     # Imported here because few models are differential equations.
     from gradcli.models.fitting.trajectory_fits import posed_trajectories
 
+    if request.against is not None:
+        raise UsageError("--against is not for differential equations", hint="leave it out")
     if request.known.is_density or request.weights is not None or request.known.errors != INFORMATION:
         option = "--weights" if request.weights is not None else "--errors"
         what = f"--family {request.known.family}" if request.known.is_density else option
@@ -147,10 +216,40 @@ def execute(request: FitRequest, search: SearchOptions, files: FitFiles) -> FitR
     found = [run_fit(fitting)] if request.by is None else run_group_fits(fitting, ready.groups, plan_of(fitting))
     write(files, found, [*ready.groups.values()], fitting, request, ready.everything, data)
     fits = [each.fit for each in found]
+    if request.against is not None:
+        fits = [_compared(request, search, ready, fits[0])]
+    if request.resampling != Resampling():
+        fits = [_resampled(request.resampling, fitting, fits[0])]
     if data.left_out:
         left_out = ready.left_out(request.by)
         fits = [replace(fit, left_out=left_out[fit.group]) if fit.group in left_out else fit for fit in fits]
     return FitResults(fits, data.left_out)
+
+
+def _compared(request: FitRequest, search: SearchOptions, ready: Prepared, fit: Fit) -> Fit:
+    """The fit with the comparison with the other model, fitted to the same rows."""
+    from gradcli.models.fitting.comparisons import comparison_of
+
+    _, other = _parted_settings(request)
+    of_other = run_fit(_of_rows(other, search, _read(other), ready.everything).fitting).fit
+    found, warnings = comparison_of((request.model, other.model), (fit, of_other), request.known)
+    return fit.including(warnings, comparison=found)
+
+
+def _resampled(asked: Resampling, fitting: FitJob, fit: Fit) -> Fit:
+    """The fit with what fits of other rows say."""
+    from gradcli.models.fitting.resampling import bootstrapped, jackknifed
+
+    if fitting.question.units is not None:
+        raise UsageError("numbers as large or small as these are not resampled", hint="give the data in other units")
+    point = {name: estimate.value for name, estimate in fit.estimates.items()}
+    if asked.bootstrap:
+        found, warnings = bootstrapped(fitting, point, asked.bootstrap)
+        fit = fit.including(warnings, bootstrap=found)
+    if asked.jackknife:
+        found, warnings = jackknifed(fitting, point)
+        fit = fit.including(warnings, jackknife=found)
+    return fit
 
 
 def _sigma(request: FitRequest, data: Data) -> Any:

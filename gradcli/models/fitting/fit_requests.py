@@ -20,13 +20,21 @@ from gradcli.models.fitting.robust_errors import CLUSTER, ERRORS, INFORMATION, c
 from gradcli.models.uncertainty.uncertain_values import Uncertain
 
 
+class Resampling(NamedTuple):
+    """The number of `bootstrap` samples, 0 for none, and whether to compute the `jackknife`."""
+
+    bootstrap: int = 0
+    jackknife: bool = False
+
+
 class FitRequest(NamedTuple):
     """A request to fit a model to the data of a table, with settings of the parameters and assumptions about the rows.
 
-    `sigma`, `trials`, `weights` and the values of `x_sigma`, which are by predictor, are names of columns or numbers. `by` is the
-    column of groups, `clusters` that of clusters of rows for their errors, `offset` an expression of columns, `derived` are expressions of parameters by name, `events` the doses of differential equations, which may have a
-    `sigma` for each response. With `profile` intervals come from the profile likelihood. `limits` are the largest numbers
-    of steps and of array elements for a row.
+    `sigma`, `trials`, `weights` and the values of `x_sigma`, which are by predictor, are names of columns or numbers. `by`
+    is the column of groups, `clusters` that of clusters of rows, `offset` an expression of columns, `derived` are
+    expressions of parameters by name, and `against` is another model to compare with. `events` are the doses of
+    differential equations, which may have a `sigma` for each response. With `profile` intervals come from the profile
+    likelihood. `limits` are the largest numbers of steps and of array elements for a row.
     """
 
     model: str
@@ -45,6 +53,8 @@ class FitRequest(NamedTuple):
     derived: Mapping[str, str] = {}
     weights: str | float | None = None
     clusters: str | None = None
+    against: str | None = None
+    resampling: Resampling = Resampling()
 
 
 class Solution(NamedTuple):
@@ -122,6 +132,7 @@ def check(request: FitRequest, search: SearchOptions) -> None:
     if request.x_sigma and request.profile:
         raise UsageError("there is no profile with errors of the predictors", hint="leave out one of them")
     _check_errors(request)
+    _check_further(request)
     _check_weights(request)
     _check_density(request)
     if known.family != "gaussian" and (request.sigma is not None or known.absolute):
@@ -153,6 +164,27 @@ def _check_errors(request: FitRequest) -> None:
     if known.errors == CLUSTER and request.clusters not in columns:
         hint = did_you_mean(str(request.clusters), columns, f"they have {', '.join(columns) or 'none'}")
         raise BindingError(f"the data have no column '{request.clusters}' of clusters", hint=hint)
+
+
+def _check_further(request: FitRequest) -> None:
+    """Raise UsageError for options that comparisons and resampling lack."""
+    checked_arguments.integer(request.resampling.bootstrap, "the number of bootstrap samples", 0)
+    options = []
+    if request.against is not None:
+        options.append("--against")
+        if request.known.is_robust or request.parameters.priors or request.known.errors != INFORMATION:
+            raise UsageError(
+                "tests of models rest on the likelihood", hint="leave out --against, or --loss, --prior or --errors"
+            )
+    if request.resampling.bootstrap:
+        options.append("--bootstrap")
+    if request.resampling.jackknife:
+        options.append("--jackknife")
+    for option in options:
+        if request.by is not None:
+            raise UsageError(f"{option} is for one fit, and --by makes several", hint="leave out one of them")
+        if request.x_sigma:
+            raise UsageError(f"{option} is not for errors of the predictors", hint="leave out --x-sigma")
 
 
 def _check_weights(request: FitRequest) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gradcli.io.text_tables import Table
+from gradcli.models.fitting.fit_records import Comparison, Resampled
 from gradcli.models.fitting.inference import Statistics
 from gradcli.models.fitting.information import combination_text, correlation
 from gradcli.models.fitting.units import Scaling
@@ -24,10 +25,11 @@ _MAX_ROUNDING_SHARE = 1e-6
 
 
 class ParameterEstimate(NamedTuple):
-    """The estimate of a parameter: its value, standard error, `t` (the ratio of the two), and confidence interval.
+    """The estimate of a parameter: its value, standard error, `t` (the ratio of the two), confidence interval, and `p`, the
+    probability of a larger `t` of either sign where the parameter is 0.
 
-    The error is 0 for a parameter that is `fixed`, and infinite for one that the data do not determine. The error and
-    the interval of one at a bound are nan.
+    The error is 0 for a parameter that is `fixed`, whose `p` is nan, and infinite for one that the data do not determine.
+    The error and the interval of one at a bound are nan.
     """
 
     value: float
@@ -36,6 +38,7 @@ class ParameterEstimate(NamedTuple):
     low: float
     high: float
     fixed: bool
+    p: float
 
     def as_json(self) -> dict[str, Any]:
         return self._asdict()
@@ -78,7 +81,8 @@ class Fit(Reported):
     in their order. `loglik`, `aic`, `bic` and `deviance` are nan for a robust loss, `loss_scale` is nan for any other,
     and `curvature` is None for all but least squares. `left_out` is the number of rows that lack a number. `derived`
     are the derived quantities by name, None where none were asked for. `errors` says what standard errors are from, None
-    where it is the information, and `clusters` is the number of clusters of rows.
+    where it is the information, and `clusters` is the number of clusters of rows. `comparison`, `bootstrap` and
+    `jackknife` are None where they were not asked for.
     """
 
     group: Any = None
@@ -98,6 +102,7 @@ class Fit(Reported):
     r2: float
     loglik: float
     aic: float
+    aicc: float
     bic: float
     deviance: float
     loss_scale: float
@@ -108,6 +113,9 @@ class Fit(Reported):
     evaluations: int
     starts: Starts
     undetermined: Sequence[str]
+    comparison: Comparison | None = None
+    bootstrap: Resampled | None = None
+    jackknife: Resampled | None = None
     warnings: Sequence[str]
 
     @classmethod
@@ -202,6 +210,16 @@ def fitted(
     ]
 
 
+def _both_tails(t: Any, dof: Any) -> Any:
+    """The probability that a larger value of either sign than `t` is seen: of Student's t distribution, or where `dof` is
+    infinite of the normal one."""
+    from scipy.special import ndtr, stdtr
+
+    finite = np.broadcast_to(np.where(np.isfinite(dof) & (dof > 0), dof, 1.0), t.shape)
+    found = 2 * np.where(np.isinf(dof), ndtr(-np.abs(t)), stdtr(finite, -np.abs(t)))
+    return np.where(dof > 0, found, np.nan)
+
+
 class _FitBatch:
     """The data of g fits, from which the attributes of each `Fit` are computed; see `fitted`."""
 
@@ -245,11 +263,14 @@ class _FitBatch:
         with np.errstate(all="ignore"):
             width = np.where(fixed, 0.0, errors * self._found.quantile[:, None])
             low, high = (points - width, points + width) if self._intervals is None else self._intervals
-            numbers = np.stack([points, errors, points / errors, low, high])
+            t = points / errors
+            numbers = np.stack([points, errors, t, low, high, _both_tails(t, self._found.tail[:, None])])
+            numbers[5][:, fixed] = np.nan
         # Without calling the constructor, as there may be many estimates.
         estimate = partial(tuple.__new__, ParameterEstimate)
         columns = [
-            map(estimate, zip(*numbers[:, :, place].tolist(), repeat(is_fixed))) for place, is_fixed in enumerate(fixed)
+            map(estimate, zip(*numbers[:5, :, place].tolist(), repeat(is_fixed), numbers[5, :, place].tolist()))
+            for place, is_fixed in enumerate(fixed)
         ]
         return [*map(dict, map(zip, repeat(self._names), zip(*columns)))]
 
@@ -359,11 +380,16 @@ def failed(names: Sequence[str], fixed: Mapping[str, float], n: int, message: st
         converged=False,
         message=f"not converged: {message}",
         estimates={
-            name: ParameterEstimate(fixed.get(name, nothing), nothing, nothing, nothing, nothing, name in fixed)
+            name: ParameterEstimate(
+                fixed.get(name, nothing), nothing, nothing, nothing, nothing, name in fixed, nothing
+            )
             for name in names
         },
         derived=None,
         errors=None,
+        comparison=None,
+        bootstrap=None,
+        jackknife=None,
         clusters=None,
         covariance=matrix,
         correlation=matrix,
@@ -408,7 +434,7 @@ def table_numbers(fits: Sequence[Fit], members: Sequence[str]) -> Numbers:
 
 
 # Attributes of `Fit` that are numbers of its statistics.
-_NUMBERS = ("rss", "s", "reduced_chi2", "r2", "loglik", "aic", "bic", "deviance", "loss_scale")
+_NUMBERS = ("rss", "s", "reduced_chi2", "r2", "loglik", "aic", "aicc", "bic", "deviance", "loss_scale")
 
 
 def _without_units(numbers: Mapping[str, Any], units: Scaling) -> dict[str, Any]:
@@ -419,7 +445,7 @@ def _without_units(numbers: Mapping[str, Any], units: Scaling) -> dict[str, Any]
         found = {name: numbers[name] * units.ratio for name in ("s", "loss_scale")}
         found |= {name: numbers[name] * units.ratio**2 for name in ("rss", "reduced_chi2", "deviance")}
     found["loglik"] = numbers["loglik"] - shift
-    return found | {name: numbers[name] + 2 * shift for name in ("aic", "bic")}
+    return found | {name: numbers[name] + 2 * shift for name in ("aic", "aicc", "bic")}
 
 
 def _rounding_warnings(rounding: float) -> list[str]:

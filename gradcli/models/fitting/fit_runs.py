@@ -69,7 +69,7 @@ def run_fit(fitting: FitJob, group: str | None = None) -> FitOutcome:
         ending = estimate(problem, start, search)
         solved = _distance_solution(problem, distance_fit(problem, fitting.deviations, ending.point), ending)
     else:
-        problem, solved = _solve(problem, start, search)
+        problem, solved = solve(problem, start, search)
     ending = solved.ending._replace(warnings=[*fitting.question.warnings, *solved.ending.warnings])
     return _fit_outcome(fitting, problem, solved._replace(ending=ending), group)
 
@@ -80,7 +80,7 @@ def _has_unscaled_priors(problem: Problem) -> bool:
     return problem.known.is_least_squares and problem.known.is_scaled and problem.has_priors
 
 
-def _solve(problem: Problem, start: Any, search: SearchOptions) -> tuple[Problem, Solution]:
+def solve(problem: Problem, start: Any, search: SearchOptions) -> tuple[Problem, Solution]:
     """The problem that is solved, and its solution.
 
     Priors are weighted against the estimated standard deviation of the rows where that is unknown: the fit is repeated

@@ -13,8 +13,9 @@ _MOST_CORRELATED, _MOST_ESTIMATES = 5, 12
 def tables(fit: Any, level: float) -> list[Table]:
     """Tables of the estimates, of their correlations where there are several, and of the fit as a whole."""
     ends = f"{100 * level:.15g} % from"
-    found = [_estimates(fit, ends), _derived(fit, ends), _correlations(fit), _whole(fit)]
-    return found if len(fit.estimates) > 1 else [*found[:2], found[3]]
+    correlations = [_correlations(fit)] if len(fit.estimates) > 1 else []
+    further = [*_resampled(fit, ends), *_comparison(fit)]
+    return [_estimates(fit, ends), _derived(fit, ends), *further, *correlations, _whole(fit)]
 
 
 def brief(fit: Any) -> list[Table]:
@@ -22,7 +23,7 @@ def brief(fit: Any) -> list[Table]:
     estimates = _estimates(fit, "from")
     if len(estimates.rows) > _MOST_ESTIMATES:
         more = f"{len(estimates.rows) - _MOST_ESTIMATES:,} more"
-        estimates = estimates._replace(rows=[*estimates.rows[:_MOST_ESTIMATES], ("…", more, "", "", "", "")])
+        estimates = estimates._replace(rows=[*estimates.rows[:_MOST_ESTIMATES], ("…", more, "", "", "", "", "")])
     correlations = [_correlations(fit)] if 1 < len(fit.estimates) <= _MOST_CORRELATED else []
     whole = {
         "rows": f"{fit.n:,}, with {fit.dof:,} degrees of freedom",
@@ -36,6 +37,44 @@ def brief(fit: Any) -> list[Table]:
     return [estimates, _derived(fit, "from"), *correlations, members(whole)]
 
 
+def _resampled(fit: Any, level: str) -> list[Table]:
+    """Tables of the estimates from fits of other rows."""
+    found = []
+    for method, told in (("bootstrap", fit.bootstrap), ("jackknife", fit.jackknife)):
+        if told is not None:
+            every = {**told.estimates, **(told.derived or {})}
+            rows = [(name, *map(_six, (e.bias, e.error, e.low, e.high))) for name, e in every.items()]
+            found.append(Table((method, "bias", "error", level, "to"), rows))
+    return found
+
+
+def _comparison(fit: Any) -> list[Table]:
+    """Tables of the criteria of two models, and of the tests between them."""
+    told = fit.comparison
+    if told is None:
+        return []
+    numbers = {
+        "parameters": "parameters",
+        "degrees of freedom": "dof",
+        "residual sum of squares": "rss",
+        "log-likelihood": "loglik",
+        "AIC": "aic",
+        "AICc": "aicc",
+        "BIC": "bic",
+    }
+    values = ((title, getattr(told.model, key), getattr(told.against, key)) for title, key in numbers.items())
+    rows = [(title, _six(own), _six(other)) for title, own, other in values if own == own or other == other]
+    tests = [
+        (name, _six(test.value), ", ".join(map(str, test.dof)), f"{test.p:.4g}")
+        for name, test in (("F", told.f), ("likelihood ratio", told.likelihood_ratio))
+        if test is not None
+    ]
+    return [
+        Table(("comparison", "this model", "against"), rows),
+        Table(("test", "statistic", "degrees of freedom", "p"), tests),
+    ]
+
+
 def _derived(fit: Any, level: str) -> Table:
     """The derived quantities; a table without rows where there are none."""
     rows = [(name, _ten(e.value), *map(_six, (e.error, e.low, e.high))) for name, e in (fit.derived or {}).items()]
@@ -43,11 +82,11 @@ def _derived(fit: Any, level: str) -> Table:
 
 
 def _estimates(fit: Any, level: str) -> Table:
-    header = ("parameter", "estimate", "error", "t", level, "to")
+    header = ("parameter", "estimate", "error", "t", "p", level, "to")
     rows = [
-        (name, _ten(e.value), "fixed", "", "", "")
+        (name, _ten(e.value), "fixed", "", "", "", "")
         if e.fixed
-        else (name, _ten(e.value), *map(_six, (e.error, e.t, e.low, e.high)))
+        else (name, _ten(e.value), *map(_six, (e.error, e.t)), _three(e.p), *map(_six, (e.low, e.high)))
         for name, e in fit.estimates.items()
     ]
     return Table(header, rows)
@@ -99,6 +138,10 @@ def _whole(fit: Any) -> Table:
 def _ten(value: float) -> str:
     """A number to 10 significant digits, which agree on all machines; `--json` prints all digits."""
     return f"{value:.10g}"
+
+
+def _three(value: float) -> str:
+    return f"{value:.3g}" if value == value else number_text(None)
 
 
 def _six(value: float) -> str:

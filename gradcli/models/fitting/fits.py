@@ -15,7 +15,7 @@ from gradcli.models.fitting.estimation import SearchOptions
 from gradcli.models.fitting.fit_execution import execute
 from gradcli.models.fitting.fit_files import FitFiles
 from gradcli.models.fitting.fit_problems import Parameters
-from gradcli.models.fitting.fit_requests import FitRequest, errors_of, prior_of
+from gradcli.models.fitting.fit_requests import FitRequest, Resampling, errors_of, prior_of
 from gradcli.models.fitting.inference import Assumptions
 from gradcli.models.fitting.likelihoods import FAMILIES, LOG_DENSITY, MEDIAN
 from gradcli.models.fitting.robust_errors import INFORMATION
@@ -48,6 +48,9 @@ def fit(
     weights: str | float | Sequence[float] | None = None,
     errors: str = INFORMATION,
     derive: Mapping[str, str] | None = None,
+    against: str | None = None,
+    bootstrap: int = 0,
+    jackknife: bool = False,
     level: float = 0.95,
     profile: bool = False,
     residuals: str | os.PathLike[str] | None = None,
@@ -95,6 +98,9 @@ def fit(
     `derive` are quantities to derive from the estimates, expressions of parameters by name, with standard errors by the
     delta method.
 
+    `against` is another model of the same rows to compare with. `bootstrap` is a number of samples of the rows, which the
+    `seed` determines, and `jackknife` leaves out each row in turn; where errors are those of clusters, these are sampled.
+
     `level` is that of the confidence intervals, which with `profile` come from the profile likelihood. `watch` is
     called with each iteration.
 
@@ -114,7 +120,11 @@ def fit(
     expect(model, str, "a model is a text")
     assert model is not None
     kind, clusters = errors_of(errors)
-    for text, what in ((response, "'response' is a text"), (by, "'by' is the name of a column")):
+    for text, what in (
+        (response, "'response' is a text"),
+        (against, "'against' is a text"),
+        (by, "'by' is the name of a column"),
+    ):
         if text is not None:
             expect(text, str, what)
     given = {**checked_arguments.mapping_by_name(values, "'values'"), **named}
@@ -157,6 +167,8 @@ def fit(
         derived=_texts(derive, "'derive'"),
         weights=weight,
         clusters=clusters,
+        against=against,
+        resampling=Resampling(bootstrap, as_bool(jackknife, "jackknife")),
     )
     files = FitFiles(
         checked_arguments.path(residuals, "'residuals'"),

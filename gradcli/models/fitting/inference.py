@@ -146,12 +146,18 @@ class Statistics(NamedTuple):
     """The covariances of the estimates, `[g, p, p]`."""
     quantile: Any
     """The half-width of confidence intervals, in standard errors."""
+    tail: Any
+    """The degrees of freedom of the Student's t distribution of an estimate over its error, infinite for the normal
+    one."""
     rss: Any
     s: Any
     reduced_chi2: Any
     r2: Any
     loglik: Any
     aic: Any
+    aicc: Any
+    """The criterion of Akaike with the correction for few rows (C. M. Hurvich and C.-L. Tsai, Biometrika 76 (1989) 297);
+    nan where the rows are too few."""
     bic: Any
     deviance: Any
     """Twice the difference of the log-likelihoods of a model that gives each response exactly and of this model."""
@@ -202,12 +208,14 @@ def statistics(rows: Rows, known: Assumptions) -> Statistics:
             found,
             covariance,
             known.quantile(dof),
+            np.where(known.is_scaled, dof, np.inf),
             rss,
             deviation,
             variance if known.family == "gaussian" else _dispersion(rows, known, dof),
             1 - share,
             loglik,
             2 * count - 2 * loglik,
+            2 * count - 2 * loglik + np.where(n > count + 1, 2 * count * (count + 1) / (n - count - 1), np.nan),
             count * np.log(n) - 2 * loglik,
             deviance,
             np.full(len(n), rows.loss_scale),

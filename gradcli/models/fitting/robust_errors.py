@@ -39,7 +39,7 @@ def with_robust_errors(found: Statistics, rows: Rows, known: Assumptions, cluste
     value, response, sigma, first = rows.value[0], rows.response[0], rows.sigma[0], rows.first[0]
     scores = known.likelihood(value, response, sigma).first[:, None] * first
     n, p = scores.shape
-    quantile = found.quantile
+    quantile, tail = found.quantile, found.tail
     least_squares = known.family == "gaussian"
     with np.errstate(all="ignore"):
         factor = np.float64(n if known.errors == ROBUST else n - 1) / max(n - p, 0) if least_squares else 1.0
@@ -53,10 +53,11 @@ def with_robust_errors(found: Statistics, rows: Rows, known: Assumptions, cluste
         scores = np.stack([np.bincount(codes, column, count) for column in scores.T], axis=1)
         factor *= count / (count - 1)
         if known.is_scaled:
-            quantile = known.quantile(np.array([count - 1]))
+            tail = np.array([count - 1])
+            quantile = known.quantile(tail)
     inverse = found.information.covariance[0]
     covariance = inverse @ (scores.T @ scores) @ inverse * factor
-    return found._replace(covariance=covariance[None], quantile=quantile)
+    return found._replace(covariance=covariance[None], quantile=quantile, tail=tail)
 
 
 def cluster_warnings(known: Assumptions, clusters: Any, parameters: int) -> list[str]:

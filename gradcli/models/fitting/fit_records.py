@@ -1,0 +1,73 @@
+"""Parts of the result of a fit beside its estimates: fits of other rows, and comparisons with other models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+
+class ResampledEstimate(NamedTuple):
+    """What fits of other rows say about an estimate: its bias, standard error, and confidence interval."""
+
+    bias: float
+    error: float
+    low: float
+    high: float
+
+    def as_json(self) -> dict[str, Any]:
+        return self._asdict()
+
+
+@dataclass(frozen=True)
+class Resampled:
+    """Fits of other rows: how many `samples` there were and how many of these `failed`, and what the others say about the
+    estimates, and about derived quantities where there are any."""
+
+    samples: int
+    failed: int
+    estimates: Mapping[str, ResampledEstimate]
+    derived: Mapping[str, ResampledEstimate] | None = None
+
+
+class ComparedModel(NamedTuple):
+    """A model of a comparison: its text, the number of its free parameters, and how well it fits."""
+
+    model: str
+    parameters: int
+    dof: int
+    rss: float
+    loglik: float
+    aic: float
+    aicc: float
+    bic: float
+    converged: bool
+
+    def as_json(self) -> dict[str, Any]:
+        return self._asdict()
+
+
+class ModelTest(NamedTuple):
+    """A test of the smaller of two nested models: the statistic, its degrees of freedom, of which the second is that of
+    the residuals for an F test, and the probability of a larger one."""
+
+    value: float
+    dof: tuple[int, ...]
+    p: float
+
+    def as_json(self) -> dict[str, Any]:
+        return {"value": self.value, "dof": [*self.dof], "p": self.p}
+
+
+class Comparison(NamedTuple):
+    """The two models; the `f` test, None for all but least squares with an estimated standard deviation; and the
+    likelihood ratio test, twice the difference of the log-likelihoods. Both are None for models with as many
+    parameters."""
+
+    model: ComparedModel
+    against: ComparedModel
+    f: ModelTest | None
+    likelihood_ratio: ModelTest | None
+
+    def as_json(self) -> dict[str, Any]:
+        return {name: part.as_json() for name, part in zip(self._fields, self) if part is not None}

@@ -1,0 +1,123 @@
+"""Errors and intervals of estimates from fits of other rows: of samples with replacement (the bootstrap), or of all rows
+but one (the jackknife)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.errors import EvaluationError, GradcliError
+from gradcli.models.fitting.derived_quantities import values_of
+from gradcli.models.fitting.estimation import DESCENT_VARIANTS
+from gradcli.models.fitting.fit_records import Resampled, ResampledEstimate
+from gradcli.models.fitting.fit_runs import FitJob, solve
+from gradcli.models.fitting.group_fits import GroupSearch, fit_stacked
+from gradcli.models.fitting.problems import Problem
+from gradcli.models.fitting.stacked_problems import Stacked, by_size, portions
+
+# Number of samples beyond an end of an interval below which that end is rough.
+_FEW_BEYOND = 10
+
+
+def bootstrapped(fitting: FitJob, point: Mapping[str, float], count: int) -> tuple[Resampled, list[str]]:
+    """The bootstrap of a fit whose estimates are `point`, with warnings: `count` samples of rows with replacement, or of
+    clusters where there are any, that the seed determines. Intervals are those of percentiles (B. Efron and R. J.
+    Tibshirani, An Introduction to the Bootstrap, 1993, 13.3)."""
+    units = _units(fitting.question.problem)
+    rng = np.random.default_rng(fitting.search.seed)
+    chosen = [[units[i] for i in rng.integers(0, len(units), len(units))] for _ in range(count)]
+    found, failed = _fits(fitting, point, [np.concatenate(own) for own in chosen])
+    level = fitting.question.problem.known.level
+
+    def of_one(value: float, samples: Any) -> ResampledEstimate:
+        low, high = np.quantile(samples, [(1 - level) / 2, (1 + level) / 2])
+        return ResampledEstimate(float(samples.mean() - value), float(samples.std(ddof=1)), float(low), float(high))
+
+    warnings = _failures(failed, count, "samples")
+    if (count - failed) * (1 - level) / 2 < _FEW_BEYOND:
+        warnings.append(f"the ends of the bootstrap's intervals are rough with {count - failed:,} samples")
+    return _resampled(fitting, point, found, failed, of_one), warnings
+
+
+def jackknifed(fitting: FitJob, point: Mapping[str, float]) -> tuple[Resampled, list[str]]:
+    """The jackknife of a fit whose estimates are `point`, with warnings: a fit without each of the rows, or of the
+    clusters where there are any. Intervals are symmetric, with Student's t (as above, 11.5)."""
+    from scipy.special import stdtrit
+
+    units = _units(fitting.question.problem)
+    count = len(units)
+    found, failed = _fits(
+        fitting, point, [np.concatenate([*units[:i], *units[i + 1 :]]) for i in range(count)] if count > 1 else []
+    )
+    known = fitting.question.problem.known
+
+    def of_one(value: float, samples: Any) -> ResampledEstimate:
+        m = len(samples)
+        error = float(np.sqrt((m - 1) / m * np.square(samples - samples.mean()).sum()))
+        width = float(stdtrit(m - 1, (1 + known.level) / 2)) * error
+        return ResampledEstimate((m - 1) * float(samples.mean() - value), error, value - width, value + width)
+
+    return _resampled(fitting, point, found, failed, of_one), _failures(failed, count, "fits without a row")
+
+
+def _failures(failed: int, count: int, what: str) -> list[str]:
+    return [f"{failed:,} of {count:,} {what} could not be fitted, and are left out"] if failed else []
+
+
+def _units(problem: Problem) -> list[Any]:
+    """The indices of the rows of each unit that is sampled: a row, or a cluster."""
+    if problem.clusters is None:
+        return [*np.arange(problem.count)[:, None]]
+    codes = np.unique(problem.clusters, return_inverse=True)[1]
+    order = np.argsort(codes, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(codes))[:-1])
+
+
+def _resampled(fitting: FitJob, point: Mapping[str, float], found: Any, failed: int, of_one: Any) -> Resampled:
+    """The results from the estimates `found` `[g, p]` of the samples that could be fitted.
+
+    Raises EvaluationError where there are fewer than two.
+    """
+    problem = fitting.question.problem
+    if len(found) < 2:
+        raise EvaluationError(
+            "fewer than two samples of the rows could be fitted", hint="the data are too few for this"
+        )
+    samples = dict(zip(problem.parameters, found.T))
+    estimates = {name: of_one(point[name], samples[name]) for name in problem.parameters}
+    derived = {}
+    for quantity in fitting.derived:
+        every = {name: samples.get(name, np.full(len(found), value)) for name, value in point.items()}
+        values = values_of(quantity, every)
+        at = float(values_of(quantity, {name: np.array([value]) for name, value in point.items()})[0])
+        derived[quantity.name] = of_one(at, values)
+    return Resampled(len(found) + failed, failed, estimates, derived or None)
+
+
+def _fits(fitting: FitJob, point: Mapping[str, float], samples: Sequence[Any]) -> tuple[Any, int]:
+    """The estimates `[g, p]` of the samples, given as indices of rows, that could be fitted, and the number of the
+    others."""
+    problem = fitting.question.problem
+    start = np.array([point[name] for name in problem.parameters])
+    found = np.full((len(samples), len(start)), np.nan)
+    known = problem.known
+    if problem.is_stackable and not known.is_robust and not problem.has_priors:
+        plan = GroupSearch(start[None], (), DESCENT_VARIANTS[0].reach)
+        for begin, end in portions([len(rows) for rows in samples]):
+            sizes = np.array([len(rows) for rows in samples[begin:end]])
+            for places in by_size(sizes):
+                own = (begin + places).tolist()
+                fits = fit_stacked(Stacked.of(problem, [samples[i] for i in own]), plan, fitting.search.watch)
+                found[own] = np.where(fits.converged[:, None], fits.points, np.nan)
+    # The others one by one, with all that a single fit tries.
+    for i in np.flatnonzero(np.isnan(found).any(axis=1)).tolist():
+        try:
+            ending = solve(problem.with_rows(samples[i]), start, fitting.search)[1].ending
+        except GradcliError:
+            continue
+        if ending.converged:
+            found[i] = ending.point
+    good = np.isfinite(found).all(axis=1)
+    return found[good], int((~good).sum())
