@@ -92,7 +92,6 @@ FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("eval", "x", "x=0..1", "--enclose", "--json"),
         ("eval", "sin(x)**2 + cos(x)**2", "x=0.7", "--order", "2", "--json"),
     ),
-    # fmt: off
     "gradcli fit": (
         (
             "fit",
@@ -118,7 +117,6 @@ FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
         ),
         ("fit", "y ~ a", "y=[1,2,4]", "g=[1,1,2]", "--errors", "cluster:g", "--json"),
     ),
-    # fmt: on
     "gradcli minimize": (("minimize", "abs(x - c)", "x=0.3", "c=1", "--sensitivity", "c", "--json"),),
     "gradcli explain": (
         ("explain", "y = x; for i in range(2) { y = y*x + i }; sum([y, x])*log(q)", "x=-2", "q=0", "--json"),
