@@ -25,7 +25,7 @@ _MOST_SECOND = 2**21
 class FactorProblem(Problem):
     """A problem whose `parameters` are the values of all levels, while the program of a row reads one of each.
 
-    `pooled` is the same problem with a single value for each parameter, whose names are `base`. `places` of these are
+    `pooled` is the same problem with a single value for each parameter, whose names are `base`. The `slots` of these are
     indices into the free values followed by the fixed ones and nan: one number, or an array with one for each row.
     """
 
@@ -133,13 +133,10 @@ class FactorProblem(Problem):
             total = np.zeros(size * size)
             for i, j, column in zip(*pairs(len(places)), second):
                 total += np.bincount(places[i] * size + places[j], factors * column, size * size)
-            matrix = total.reshape(size, size)[:p, :p]
-            # Of a pair of different parameters, only one order was added.
-            own = np.zeros(size * size)
-            for i, j, column in zip(*pairs(len(places)), second):
                 if i != j:
-                    own += np.bincount(places[j] * size + places[i], factors * column, size * size)
-            return matrix + own.reshape(size, size)[:p, :p]
+                    # Of a pair of different parameters, both orders count.
+                    total += np.bincount(places[j] * size + places[i], factors * column, size * size)
+            return total.reshape(size, size)[:p, :p]
 
         return value, self._scattered(first).T, weighted
 

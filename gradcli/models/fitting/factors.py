@@ -13,7 +13,7 @@ from gradcli.language.syntax import tree
 from gradcli.models.data import Data
 from gradcli.models.fitting.fit_problems import Parameters
 
-# The most levels of a factor, and of all factors together, for which dense matrices are affordable.
+# The most levels of a factor for which dense matrices are affordable.
 _MOST_LEVELS = 2_000
 
 

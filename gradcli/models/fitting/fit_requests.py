@@ -140,6 +140,8 @@ def check(request: FitRequest, search: SearchOptions) -> None:
         if known.family == LOG_DENSITY:
             raise UsageError("a likelihood has no standard deviation", hint="it reads the column itself")
         raise UsageError(f"the family {known.family} has no standard deviation", hint=instead)
+    if known.family == LOG_DENSITY and request.trials is not None:
+        raise UsageError("a likelihood has no trials", hint="it reads the column itself")
     if known.family != "binomial" and request.trials is not None:
         raise UsageError(f"the family {known.family} has no trials", hint="--family binomial has them")
     if known.absolute and request.sigma is None:

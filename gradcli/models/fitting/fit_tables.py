@@ -65,7 +65,7 @@ def _comparison(fit: Any) -> list[Table]:
     values = ((title, getattr(told.model, key), getattr(told.against, key)) for title, key in numbers.items())
     rows = [(title, _six(own), _six(other)) for title, own, other in values if own == own or other == other]
     tests = [
-        (name, _six(test.value), ", ".join(map(str, test.dof)), f"{test.p:.4g}")
+        (name, _six(test.value), ", ".join(map(str, test.dof)), _digits(test.p, 4))
         for name, test in (("F", told.f), ("likelihood ratio", told.likelihood_ratio))
         if test is not None
     ]
@@ -86,7 +86,7 @@ def _estimates(fit: Any, level: str) -> Table:
     rows = [
         (name, _ten(e.value), "fixed", "", "", "", "")
         if e.fixed
-        else (name, _ten(e.value), *map(_six, (e.error, e.t)), _three(e.p), *map(_six, (e.low, e.high)))
+        else (name, _ten(e.value), *map(_six, (e.error, e.t)), _digits(e.p, 3), *map(_six, (e.low, e.high)))
         for name, e in fit.estimates.items()
     ]
     return Table(header, rows)
@@ -140,9 +140,9 @@ def _ten(value: float) -> str:
     return f"{value:.10g}"
 
 
-def _three(value: float) -> str:
-    return f"{value:.3g}" if value == value else number_text(None)
-
-
 def _six(value: float) -> str:
-    return f"{value:.6g}" if value == value else number_text(None)
+    return _digits(value, 6)
+
+
+def _digits(value: float, count: int) -> str:
+    return f"{value:.{count}g}" if value == value else number_text(None)
