@@ -51,6 +51,11 @@ _UNKNOWN = arb("nan")
 _LEAVES_THE_GRAPH = re.compile(r"detach|stop_gradient|backward|no_grad|\.\s*(?:data|item|numpy|tolist)\b")
 
 
+def derivatives_are_honest(program: Module) -> bool:
+    """Whether the derivatives of a program are those of its value: nothing leaves the graph."""
+    return _LEAVES_THE_GRAPH.search(unicodedata.normalize("NFKC", program.source)) is None
+
+
 class ContinuousEnclosures(NamedTuple):
     """Enclosures over a box, and whether the enclosed quantities are known to be continuous there."""
 
@@ -98,7 +103,7 @@ class IntervalProgram:
         self._rounds: dict[Span, int] = {}
         self._known_shape: Shape | None = None
         # Whether the derivatives are those of the value, that is, nothing leaves the graph.
-        self.honest = _LEAVES_THE_GRAPH.search(unicodedata.normalize("NFKC", program.source)) is None
+        self.honest = derivatives_are_honest(program)
         # Series forms of the removable singularities, and whether a run used any of them.
         self._forms = rewrites(program, {*fixed, *leaves}) if self.honest else {}
         self._form_places = {error_span(node) for node in self._forms}

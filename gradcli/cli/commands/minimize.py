@@ -30,6 +30,8 @@ Examples:
 
   gradcli minimize 'x**2 + y**2' x=1 y=1 c=2 --subject-to 'x + y >= c' --sensitivity c
 
+  gradcli minimize '(x**2 + y - 11)**2 + (x + y**2 - 7)**2' x=0 y=0 --bounds x=-5:5,y=-5:5 --prove
+
   gradcli minimize 'mean((a*exp(-k*t) - y)**2)' data.csv a=1 k=1 --method adam --batch 32 --epochs 20
 """
 _EXAMPLE = "gradcli minimize '(x - 2)**2' x=1"
@@ -92,6 +94,18 @@ class MinimizeOptions(opt.ProgramRun):
     starts: Annotated[
         int | None,
         opt.Option("--starts", metavar="N", min=1, help="How many starts --global tries, which it implies."),
+    ] = None
+    prove: Annotated[
+        bool,
+        opt.Option(
+            "--prove",
+            brief="Prove bounds of the global minimum.",
+            help="Prove bounds of the global minimum between the --bounds of all names, and find all its points.",
+        ),
+    ] = False
+    integer: Annotated[
+        list[str] | None,
+        opt.Option("--integer", metavar="NAMES", help="With --prove, vary these over whole numbers."),
     ] = None
     seed: Annotated[int, opt.Option("--seed", metavar="N", min=0, help="What random choices hang on.")] = 0
     sensitivity: Annotated[
@@ -160,6 +174,8 @@ def run(options: MinimizeOptions, environment: Environment) -> ExitStatus:
             subject_to=options.subject_to or (),
             global_=options.global_,
             starts=options.starts,
+            prove=options.prove,
+            integer=inputs.names_of(options.integer),
             seed=options.seed,
             sensitivity=inputs.names_of(options.sensitivity),
             steps=options.steps,
@@ -182,7 +198,8 @@ def run(options: MinimizeOptions, environment: Environment) -> ExitStatus:
         model_report.show_tables(minimum_tables.tables(found), environment)
     if not found.converged:
         what = "maximum" if options.max else "minimum"
-        raise EvaluationError(f"no {what} was found: {found.message}", hint="the best point is printed")
+        reason = f"no {what} was found: {found.message}" if found.proof is None else found.message
+        raise EvaluationError(reason, hint="the best point is printed")
     return ExitStatus.SUCCESS
 
 

@@ -123,6 +123,11 @@ class Constraints:
         ]
         return np.concatenate([value.ravel() for value in found]) if found else np.zeros(0)
 
+    @property
+    def relations(self) -> list[Relation]:
+        """The constraints as they are written."""
+        return [each.relation for each in self._all]
+
     def __len__(self) -> int:
         return len(self.labels)
 

@@ -14,7 +14,7 @@ from gradcli.io.text_tables import Table
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models import checked_arguments, dense_matrices
 from gradcli.models.data import DataTable, table_of
-from gradcli.models.optima import histories, optimality, scipy_methods
+from gradcli.models.optima import histories, optimality, proved_minima, scipy_methods
 from gradcli.models.optima.constraints import Constraints
 from gradcli.models.optima.global_search import GlobalEnd, search_globally
 from gradcli.models.optima.local_search import search
@@ -22,6 +22,7 @@ from gradcli.models.optima.newton import SearchEnd
 from gradcli.models.optima.objectives import MOST_DENSE, Objective, is_sparse
 from gradcli.models.optima.optimality import Active
 from gradcli.models.optima.optimization_problems import MinimizeRequest, Problem, pose
+from gradcli.models.optima.proved_minima import MinimumProof, ProvedEnd
 from gradcli.models.optima.training import STOCHASTIC, Training, of_training, train
 from gradcli.models.optima.verdicts import Verdict, verdict_of
 from gradcli.models.packing import Bounds, Packing
@@ -44,7 +45,7 @@ class Minimum(Reported):
     "saddle", "flat", "bound", "kink" where the objective is not smooth, or None where the gradient does not vanish.
 
     `multipliers` are by the text of each active constraint and bound, `sensitivity` is by constant, `minima` is the
-    number of different minima that a global search found, and `left_out` the number of data rows that lack a number.
+    number of different minima that a global search found, `proof` has the proved bounds, and `left_out` the number of data rows that lack a number.
     What was not asked for is None.
     """
 
@@ -56,6 +57,7 @@ class Minimum(Reported):
     multipliers: dict[str, float] | None = field(metadata=MAY_BE_NULL)
     sensitivity: dict[str, Sensitivity] | None = field(metadata=MAY_BE_NULL)
     minima: int | None
+    proof: MinimumProof | None
     left_out: int | None
     iterations: int
     evaluations: int
@@ -82,6 +84,8 @@ def minimize(
     subject_to: Sequence[str] | str = (),
     global_: bool = False,
     starts: int | None = None,
+    prove: bool = False,
+    integer: Sequence[str] | str = (),
     seed: int = 0,
     sensitivity: Sequence[str] | str = (),
     steps: int | None = None,
@@ -105,6 +109,9 @@ def minimize(
     and `=`. With `global_`, many `starts` are tried, drawn with `seed`; a number of starts implies it. `watch` is
     called with each iteration; `trace` and `plot` are the paths of a table of the iterations and of a picture of the
     objective.
+
+    With `prove`, bounds of the global minimum between the `bounds` of all names are proved, and the boxes found that
+    contain all its minimisers; the names in `integer` are then whole numbers.
 
     `steps` is the largest number of iterations. For "adam", "sgd" and "rmsprop" it is their exact number; alternatively
     `epochs` counts passes over the rows of the data, `batch` of them at a time. The learning rate `lr` follows a
@@ -140,6 +147,13 @@ def minimize(
             raise UsageError(f"the number of starts is {starts}, and at most {_MOST_STARTS:,}")
     if is_global and method in STOCHASTIC:
         raise UsageError(f"--global and --method {method} contradict each other", hint="leave out one of them")
+    whole = checked_arguments.names(integer, "'integer'")
+    is_proved = as_bool(prove, "prove")
+    if is_proved and (is_global or method in STOCHASTIC):
+        other = "--global" if is_global else f"--method {method}"
+        raise UsageError(f"--prove and {other} contradict each other", hint="--prove looks at the whole box")
+    if whole and not is_proved:
+        raise UsageError("whole numbers are for --prove", hint="add --prove, with --bounds of all names")
     constants = checked_arguments.names(sensitivity, "'sensitivity'")
     asked = MinimizeRequest(
         program,
@@ -158,15 +172,19 @@ def minimize(
             hint = did_you_mean(name, asked.values, f"give it a value, as in {name}=1")
             raise BindingError(f"the sensitivity to '{name}' is asked for, which has no value", hint=hint)
     everywhere: GlobalEnd | None = None
+    proved: ProvedEnd | None = None
     with limits.within(*problem.limits), arrays.quiet():
         if method in STOCHASTIC:
             found = train(problem, training, watched)
+        elif is_proved:
+            problem, proved = proved_minima.prove(problem, whole, method, watched)
+            found = proved.found
         elif is_global:
             everywhere = search_globally(problem, method, steps or _MOST, starts, seed, watched)
             found = everywhere.lowest
         else:
             found = search(problem, problem.start, method, steps or _MOST, watched)
-        result = _result(problem, found, constants, everywhere, training)
+        result = _result(problem, found, constants, everywhere, training, proved)
     if trace is not None:
         history.save_table(trace, problem.objective.packing)
     if plot is not None:
@@ -180,6 +198,7 @@ def _result(
     constants: Sequence[str],
     everywhere: GlobalEnd | None,
     training: Training,
+    proved: ProvedEnd | None,
 ) -> Minimum:
     """The result for the point at which the search ended."""
     np = arrays.numpy_namespace()
@@ -191,6 +210,8 @@ def _result(
     converged, message = trained or (verdict.converged, verdict.message)
     if converged and everywhere is not None:
         message = f"{message}: {everywhere.told(objective.sign < 0)}"
+    if proved is not None:
+        converged, message = proved.proof.closed and bool(proved.proof.minimisers), proved.message
     by_products = None if len(constraints) or verdict.kind == "kink" else objective
     eigenvalues = optimality.eigenvalues(verdict.hessian, by_products, x)
     if objective.sign < 0:
@@ -206,6 +227,7 @@ def _result(
         _multipliers(problem, there, x),
         moved,
         None if everywhere is None else everywhere.minima,
+        None if proved is None else proved.proof,
         problem.left_out or None,
         found.iterations,
         evaluations,

@@ -15,6 +15,7 @@ _MOST_ROWS = 20
 def tables(found: Any) -> list[Table]:
     found_tables = [
         members({"value": found.value, **_number_rows(found.point)}),
+        *(_of_proof(found.proof) if found.proof is not None else ()),
         members(
             {
                 "gradient norm": found.gradient_norm,
@@ -41,6 +42,27 @@ def tables(found: Any) -> list[Table]:
             rows.append(("point" if rows else "all", f"none: {moved.reason}"))
         found_tables.append(Table(("of", f"derivative by {name}"), rows))
     return found_tables
+
+
+def _of_proof(proof: Any) -> list[Table]:
+    """The proved bounds, and a row for each box that may contain global minimisers."""
+    ends = [
+        number_text(end) if end is not None else infinite
+        for end, infinite in ((proof.low, "-inf"), (proof.high, "inf"))
+    ]
+    is_empty = proof.low is None and proof.high is None and not proof.minimisers
+    bounds = members({"proved": None if is_empty else f"{ends[0]} to {ends[1]}", "boxes": proof.boxes})
+    rows = []
+    for minimiser in islice(proof.minimisers, _MOST_ROWS):
+        parts = [f"{number_text(low)} to {number_text(high)}" for low, high in minimiser.box.values()]
+        rows.append((*parts, "at most one" if minimiser.unique else "perhaps more"))
+    left = len(proof.minimisers) - len(rows) + proof.left
+    if not rows:
+        return [bounds]
+    names = [*proof.minimisers[0].box]
+    if left:
+        rows.append(("…", *[""] * (len(names) - 1), f"{left:,} more boxes"))
+    return [bounds, Table((*names, "minimisers"), rows)]
 
 
 def _number_rows(point: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,204 @@
+"""`minimize --prove`: bounds of the global minimum in a box that are proved, and the boxes of its minimisers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from gradcli import arrays, limits
+from gradcli.errors import BindingError, EvaluationError, LimitError, NotRecordableError, UsageError, did_you_mean
+from gradcli.language.syntax import parse
+from gradcli.language.syntax.tree import Module
+from gradcli.models.optima import optimality
+from gradcli.models.optima.local_search import search
+from gradcli.models.optima.newton import SearchEnd
+from gradcli.models.optima.optimization_problems import Problem
+from gradcli.models.results import MAY_BE_NULL, Iteration, ProgressCallback
+
+# The iterations of each search for a lower point.
+_SHORT = 200
+# The number of further starts of such searches.
+_STARTS = 5
+# Upper bound of the boxes of minimisers in a result.
+_MOST_TOLD = 100
+
+
+@dataclass(frozen=True)
+class Minimiser:
+    """A box that may contain global minimisers: for each name the lower and the upper end. Where `unique`, it contains
+    one of them at most."""
+
+    box: dict[str, tuple[Any, Any]]
+    unique: bool
+
+
+@dataclass(frozen=True)
+class MinimumProof:
+    """Proved bounds of the global minimum, None where there is none, whether they are `closed`, and the boxes that
+    contain all global minimisers. `boxes` is the number of boxes that were looked at, and `left` the number of the
+    minimisers' boxes that are not listed, 0 where all are."""
+
+    low: float | None = field(metadata=MAY_BE_NULL)
+    high: float | None = field(metadata=MAY_BE_NULL)
+    closed: bool
+    minimisers: list[Minimiser]
+    left: int
+    boxes: int
+
+
+class ProvedEnd(NamedTuple):
+    """The end of a search, its proof, and the message."""
+
+    found: SearchEnd
+    proof: MinimumProof
+    message: str
+
+
+def prove(problem: Problem, whole: Sequence[str], method: str, watch: ProgressCallback) -> tuple[Problem, ProvedEnd]:
+    """Bound the global minimum of a problem whose names all have bounds; those in `whole` are whole numbers.
+
+    Returns the problem in which the whole numbers are fixed at the best point, with the end of the search there. Raises
+    BindingError for a name without bounds, UsageError for equations as conditions, and EvaluationError where control
+    flow depends on what is varied.
+    """
+    # python-flint is needed only where something is to be proved.
+    from gradcli.proofs.box_programs import BoxProgram
+    from gradcli.proofs.global_minimum import MinimumSearch
+
+    np = arrays.numpy_namespace()
+    objective, packing = problem.objective, problem.objective.packing
+    is_whole = _is_whole(problem, whole)
+    _check(problem)
+
+    def boxed(program: Module, constants: Any) -> BoxProgram:
+        try:
+            return BoxProgram(program, packing.shapes, constants, problem.start)
+        except NotRecordableError as error:
+            raise EvaluationError(
+                "a proof needs the same operations in the whole box, and here they depend on what is varied",
+                hint="write where(condition, a, b) for an if",
+                span=error.span,
+                source=program.source,
+            ) from None
+
+    def improve(point: Any) -> tuple[Any, Any]:
+        fixed = problem._replace(
+            low=np.where(is_whole, np.rint(point), problem.low), high=np.where(is_whole, np.rint(point), problem.high)
+        )
+        try:
+            ended = search(fixed, np.where(is_whole, np.rint(point), point), method, _SHORT, lambda _: None)
+        except EvaluationError:
+            return point, None
+        if not conditions:
+            return ended.point, None
+        there = optimality.active(ended.gradient, problem.constraints, ended.point, fixed.low, fixed.high)
+        multipliers = np.zeros(len(problem.constraints))
+        multipliers[there.numbers] = there.multipliers
+        return ended.point, multipliers
+
+    program = objective.program.program
+    residuals = [parse(each.residual) for each in problem.constraints.relations]
+    conditions = [boxed(each, problem.constraints.constants) for each in residuals]
+
+    def lagrangian(multipliers: Any) -> BoxProgram:
+        ends = np.cumsum([each.count for each in conditions])[:-1]
+        terms = [(np.array([objective.sign]), program), *zip(np.split(multipliers, ends), residuals)]
+        return BoxProgram(
+            program, packing.shapes, {**problem.constraints.constants, **objective.constants}, problem.start, terms
+        )
+
+    bounding = MinimumSearch(
+        boxed(program, objective.constants), conditions, lagrangian, problem.low, problem.high, is_whole, objective.sign
+    )
+
+    def tell(boxes: int, high: float) -> None:
+        watch(Iteration(boxes, objective.sign * high))
+
+    spread = [problem.low + share * (problem.high - problem.low) for share in _halton(packing.size)]
+    starts = [np.where(is_whole, np.rint(start), start) for start in (problem.start, *spread)]
+    with limits.optional_budget():
+        found = bounding.run(starts, improve, tell)
+    proof = _proof(problem, found)
+    point = starts[0] if found.point is None else found.point
+    fixed = problem._replace(
+        low=np.where(is_whole, point, problem.low), high=np.where(is_whole, point, problem.high), start=point
+    )
+    try:
+        polished = search(fixed, point, method, _SHORT, watch)
+    except (EvaluationError, LimitError):
+        polished = None
+    value, gradient = objective.value(point), objective.value_and_gradient(point)[1]
+    if polished is None or not polished.value <= value:
+        polished = SearchEnd(point, value, gradient, 0, False, "")
+    return fixed, ProvedEnd(polished, proof, _message(problem, found, proof))
+
+
+def _halton(size: int) -> Any:
+    """Points spread over the unit cube, at which searches for lower points begin too."""
+    from scipy.stats.qmc import Halton
+
+    return Halton(size, scramble=False).random(_STARTS + 1)[1:]
+
+
+def _is_whole(problem: Problem, whole: Sequence[str]) -> Any:
+    np = arrays.numpy_namespace()
+    places = problem.objective.packing.places()
+    found = np.zeros(problem.objective.packing.size, "bool")
+    for name in whole:
+        if name not in places:
+            hint = did_you_mean(name, places, f"there are {', '.join(places)}")
+            raise BindingError(f"'{name}' is to be a whole number, and is not varied", hint=hint)
+        found[places[name]] = True
+    return found
+
+
+def _check(problem: Problem) -> None:
+    np = arrays.numpy_namespace()
+    open_ = ~(np.isfinite(problem.low) & np.isfinite(problem.high))
+    if open_.any():
+        label = problem.objective.packing.labels()[int(open_.argmax())]
+        raise BindingError(
+            f"a proof needs bounds of every name, and '{label}' has none on one side",
+            hint=f"--bounds {label.partition('[')[0]}=-10:10",
+        )
+    equation = next((each for each in problem.constraints.relations if each.is_equation), None)
+    if equation is not None:
+        raise UsageError(
+            f"a proof takes conditions with <= and >=, and '{equation.text}' is an equation",
+            hint="solve it for one of the names, and put that into the program",
+        )
+
+
+def _proof(problem: Problem, found: Any) -> MinimumProof:
+    packing = problem.objective.packing
+    ends = [_outward(found.low, -math.inf), _outward(found.high, math.inf)]
+    if problem.objective.sign < 0:
+        ends = [-end for end in reversed(ends)]
+    told = [
+        Minimiser(
+            {name: (least, most) for (name, least), most in zip(packing.named(a).items(), packing.named(b).values())},
+            unique,
+        )
+        for a, b, unique in found.minimisers[:_MOST_TOLD]
+    ]
+    if not told and math.isinf(found.high):
+        return MinimumProof(None, None, found.ended is None, [], 0, found.boxes)
+    low, high = (None if math.isinf(end) else end + 0.0 for end in ends)
+    return MinimumProof(low, high, found.ended is None, told, len(found.minimisers) - len(told), found.boxes)
+
+
+def _outward(end: float, side: float) -> float:
+    """The next float outward, whose shortest decimal is then a bound too."""
+    return math.nextafter(end, side) if math.isfinite(end) and end != 0 and not float(end).is_integer() else end
+
+
+def _message(problem: Problem, found: Any, proof: MinimumProof) -> str:
+    what = "maximum" if problem.objective.sign < 0 else "minimum"
+    if math.isinf(found.high) and not found.minimisers:
+        where = "meets the conditions" if len(problem.constraints) else "has a value"
+        return f"no point of the box {where}, which is proved"
+    if found.ended is None:
+        return f"the global {what}, which is proved"
+    return f"the bounds of the global {what} are proved, but not closed: {found.ended}"

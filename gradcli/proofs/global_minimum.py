@@ -1,0 +1,417 @@
+"""Bounds of the global minimum of a program in a box, by branch and bound in interval arithmetic.
+
+Boxes in which the program is certainly above a value that it takes are left out, and so are those in which the gradient
+or the second derivatives exclude a minimum; the others are contracted by interval Newton steps on the gradient, or
+bisected (E. Hansen, G. W. Walster, Global Optimization Using Interval Analysis, 2004).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradcli.errors import LimitError
+from gradcli.proofs.box_arithmetic import Interval, add, multiply, total
+from gradcli.proofs.box_programs import BoxProgram, Enclosed
+from gradcli.proofs.clusters import clusters
+from gradcli.proofs.newton_contraction import contracted, cut, distances, mean_value, middle
+
+# Boxes that are evaluated at once.
+_BATCH = 256
+# The gap at which the bounds are closed, relative to the value, or to 1 where the value is smaller and the values at points differ by as much.
+_CLOSED = 1e-8
+# Boxes of minimisers are divided to this share of the whole box, as far as `_MOST_LEFT` boxes go.
+_FINE, _MOST_LEFT, _MOST_ROUNDS = 1e-7, 2_000, 60
+# Boxes kept at most: each takes 16 bytes a variable.
+_MOST_BOXES = 400_000
+# A contraction to less than this share of a width replaces a bisection.
+_CONTRACTED = 0.7
+# Searches for lower points, and the improvement since the last one that asks for another, relative to the gap.
+_MOST_SEARCHES, _IMPROVED = 24, 0.01
+# Widths below this many units in the last place are not divided.
+_UNDIVIDED = 2.0**-50
+
+# Finds a point with a lower value near a point, and the multipliers of the conditions there, None where there are none.
+Improve = Callable[[Any], tuple[Any, Any]]
+# The objective plus the conditions times multipliers.
+Lagrangian = Callable[[Any], BoxProgram]
+# Is told the number of boxes that were looked at, and the upper bound.
+Watch = Callable[[int, float], object]
+
+
+class BoundedMinimum(NamedTuple):
+    """Bounds of the minimum, the point at which the upper one is taken, and the boxes that contain all minimisers, with
+    whether each has one at most. `boxes` is the number of boxes that were evaluated, and `ended` says
+    why the gap is open, None where it is closed."""
+
+    low: float
+    high: float
+    point: Any
+    minimisers: Sequence[tuple[Any, Any, bool]]
+    boxes: int
+    ended: str | None
+
+
+class MinimumSearch:
+    """Branch and bound for an objective, negated where `sign` is -1, between `low` and `high` `[n]`.
+
+    At feasible points the `lagrangian` with multipliers that are not negative is at most the objective, so that its
+    bounds are bounds of the objective. `whole` `[n]` says which variables are whole numbers, and the elements of `conditions` are at most 0 at feasible
+    points.
+    """
+
+    def __init__(
+        self,
+        objective: BoxProgram,
+        conditions: Sequence[BoxProgram],
+        lagrangian: Lagrangian,
+        low: Any,
+        high: Any,
+        whole: Any,
+        sign: float,
+    ) -> None:
+        self.lagrangian = lagrangian
+        self.relaxed: BoxProgram | None = None
+        self.objective, self.conditions, self.whole, self.sign = objective, conditions, whole, sign
+        self.low, self.high = np.where(whole, np.ceil(low), low), np.where(whole, np.floor(high), high)
+        self.upper, self.best = math.inf, None
+        # The largest value at a point.
+        self.most = -math.inf
+        self.boxes = 0
+        # Boxes that cannot be divided, with their bounds.
+        self.finished: list[tuple[Any, Any, Any]] = []
+        self.searches = 0
+        self.searched, self.floor = math.inf, -math.inf
+
+    def run(self, starts: Sequence[Any], improve: Improve, watch: Watch) -> BoundedMinimum:
+        """Search until the gap is closed, or a limit of the run is reached."""
+        for start in starts:
+            self._try_points(np.asarray([start], float))
+        self.improve = improve
+        for start in starts:
+            self._search_from(start)
+        low, high = self.low[None], self.high[None]
+        bound = np.full(1, -math.inf)
+        ended = None
+        if (self.low > self.high).any():
+            low, high, bound = low[:0], high[:0], bound[:0]
+        try:
+            while len(bound):
+                self.floor = min(float(bound.min()), self._least_finished())
+                if self.upper - self.floor <= self._gap():
+                    break
+                if len(bound) > _MOST_BOXES:
+                    ended = f"{len(bound):,} boxes are left, which is as many as are kept"
+                    break
+                chosen = np.argpartition(bound, min(_BATCH, len(bound)) - 1)[:_BATCH]
+                if self._least_finished() <= self.floor:
+                    ended = "the boxes are as small as floats allow"
+                    break
+                low, high, bound = self._replaced(low, high, bound, chosen)
+                watch(self.boxes, self.upper)
+        except LimitError as error:
+            ended = str(error)
+        if ended is None and self.upper - min(self._least_finished(), self.upper) > self._gap():
+            ended = "the boxes are as small as floats allow"
+        if ended is None:
+            low, high, bound = self._refined(low, high, bound)
+        low, high, bound = (np.concatenate(parts) for parts in zip((low, high, bound), *self.finished))
+        kept = bound <= self.upper
+        low, high, bound = low[kept], high[kept], bound[kept]
+        floor = min(float(bound.min()), self.upper) if len(bound) else self.upper
+        return BoundedMinimum(floor, self.upper, self.best, self._minimisers(low, high), self.boxes, ended)
+
+    def _least_finished(self) -> float:
+        return min((float(bound.min()) for _, _, bound in self.finished), default=math.inf)
+
+    def _gap(self) -> float:
+        size = max(abs(self.upper), min(1.0, self.most - self.upper))
+        return _CLOSED * size if math.isfinite(size) else -1.0
+
+    def _replaced(self, low: Any, high: Any, bound: Any, chosen: Any) -> tuple[Any, Any, Any]:
+        """All boxes, with the `chosen` ones replaced by what is left of them, divided."""
+        made = self._processed(low[chosen], high[chosen], bound[chosen])
+        kept = np.ones(len(bound), bool)
+        kept[chosen] = False
+        kept &= bound <= self.upper
+        low, high, bound = (np.concatenate([old[kept], new]) for old, new in zip((low, high, bound), made))
+        lower = bound <= self.upper
+        return low[lower], high[lower], bound[lower]
+
+    # --- points
+
+    def _try_points(self, points: Any) -> None:
+        """Lower the upper bound by proved values at points."""
+        found = self._signed(self.objective.values(points, points))
+        values = np.where(found.smooth & self._is_feasible(points, points, strictly=False), found.high[:, 0], math.inf)
+        values = np.where(np.isnan(values), math.inf, values)
+        known = values[np.isfinite(values)]
+        self.most = max(self.most, *known) if len(known) else self.most
+        k = int(values.argmin())
+        if values[k] < self.upper:
+            self.upper, self.best = float(values[k]), points[k].copy()
+
+    def _search_from(self, point: Any) -> None:
+        if self.searches >= _MOST_SEARCHES:
+            return
+        self.searches += 1
+        self.searched = self.upper
+        found, multipliers = self.improve(point)
+        found = np.clip(found, self.low, self.high)
+        found[self.whole] = np.rint(found[self.whole])
+        # At an active condition the point may be outside by rounding errors: points toward the feasible one are tried.
+        shares = np.array([0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4])[:, None] if self.conditions else np.zeros((1, 1))
+        before = self.upper
+        toward = found if self.best is None else self.best
+        self._try_points(np.where(self.whole, found, found + shares * (toward - found)))
+        if multipliers is not None and (multipliers > 0).any() and (self.relaxed is None or self.upper < before):
+            self.relaxed = self.lagrangian(np.maximum(multipliers, 0.0))
+
+    # --- boxes
+
+    def _signed(self, found: Enclosed) -> Enclosed:
+        return found if self.sign > 0 else Enclosed(-found.high, -found.low, found.smooth)
+
+    def _is_feasible(self, low: Any, high: Any, *, strictly: bool) -> Any:
+        feasible = np.ones(len(low), bool)
+        for condition in self.conditions:
+            most = condition.values(low, high).high
+            feasible &= ((most < 0) if strictly else (most <= 0)).all(axis=1)
+        return feasible
+
+    def _processed(self, low: Any, high: Any, bound: Any) -> tuple[Any, Any, Any]:
+        """The boxes that may contain a minimiser, contracted or divided, with their bounds."""
+        self.boxes += len(low)
+        value = self._signed(self.objective.values(low, high))
+        possible = ~np.isnan(value.low[:, 0])
+        bound = np.fmax(bound, value.low[:, 0])
+        for condition in self.conditions:
+            least = condition.values(low, high).low
+            possible &= ~((least > 0) | np.isnan(least)).any(axis=1)
+        possible &= bound <= self.upper
+        low, high, bound, smooth = low[possible], high[possible], bound[possible], value.smooth[possible]
+        if not len(low):
+            return low, high, bound
+        return self._by_derivatives(low, high, bound, smooth)
+
+    def _by_derivatives(self, low: Any, high: Any, bound: Any, smooth: Any) -> tuple[Any, Any, Any]:
+        for condition in self.conditions:
+            low, high, kept = self._cut(condition, low, high)
+            low, high, bound, smooth = low[kept], high[kept], bound[kept], smooth[kept]
+        point = self._middle(low, high)
+        at_point = self._signed(self.objective.values(point, point))
+        self._try_points(point)
+        first = self._signed(self.objective.first_derivatives(low, high))
+        slopes = Interval(first.low, first.high)
+        form = mean_value(Interval(at_point.low, at_point.high), slopes, low, high, point).low[:, 0]
+        usable = smooth & at_point.smooth & ~np.isnan(form)
+        bound = np.where(usable, np.fmax(bound, form), bound)
+        if self.upper < self.searched - _IMPROVED * (self.searched - self.floor) - 10 * self._gap():
+            self._search_from(self.best)
+        bound = self._by_relaxation(low, high, point, bound)
+        inside = self._is_feasible(low, high, strictly=True) if self.conditions else np.ones(len(low), bool)
+        smear = self._smear(first, low, high)
+        before = high - low
+        low, high, possible = self._by_slopes(low, high, first, smooth & inside)
+        if math.isfinite(self.upper):
+            above = np.nextafter(at_point.low[:, 0] - self.upper, -math.inf)
+            low, high, empty = cut(
+                low, high, point, above, Interval(first.low[:, 0], first.high[:, 0]), usable & possible
+            )
+            possible &= ~empty
+        low, high = self._whole_ends(low, high)
+        possible &= (bound <= self.upper) & (low <= high).all(axis=1)
+        curved = possible & smooth & first.smooth & inside
+        if curved.any():
+            places = np.flatnonzero(curved)
+            found = self._by_curvature(low[places], high[places], bound[places], point[places])
+            low[places], high[places], bound[places], possible[places] = found
+            possible &= bound <= self.upper
+        shrunk = ((high - low <= _CONTRACTED * before) & (before > 0)).any(axis=1)
+        kept = possible
+        return self._divided(low[kept], high[kept], bound[kept], smear[kept], shrunk[kept])
+
+    def _middle(self, low: Any, high: Any) -> Any:
+        point = middle(low, high)
+        return np.where(self.whole, np.clip(np.rint(point), low, high), point)
+
+    def _whole_ends(self, low: Any, high: Any) -> tuple[Any, Any]:
+        return np.where(self.whole, np.ceil(low), low), np.where(self.whole, np.floor(high), high)
+
+    def _cut(self, condition: BoxProgram, low: Any, high: Any) -> tuple[Any, Any, Any]:
+        """The boxes without parts in which a condition fails, and which of them are left."""
+        kept = np.ones(len(low), bool)
+        if not len(low):
+            return low, high, kept
+        point = self._middle(low, high)
+        value, at_point = condition.values(low, high), condition.values(point, point)
+        first = condition.first_derivatives(low, high)
+        for k in range(condition.count):
+            slopes = Interval(first.low[:, k], first.high[:, k])
+            usable = kept & value.smooth & at_point.smooth & (value.high[:, k] > 0)
+            low, high, empty = cut(low, high, point, at_point.low[:, k], slopes, usable)
+            low, high = self._whole_ends(low, high)
+            kept &= ~empty & (low <= high).all(axis=1)
+            low, high = np.where(kept[:, None], low, point), np.where(kept[:, None], high, point)
+        return low, high, kept
+
+    def _by_slopes(self, low: Any, high: Any, first: Enclosed, usable: Any) -> tuple[Any, Any, Any]:
+        """Boxes in which the value changes in one direction: their face, where that is one of the whole box or of whole
+        numbers, and else nothing."""
+        rising = (first.low[:, 0] > 0) & usable[:, None] & (low < high)
+        falling = (first.high[:, 0] < 0) & usable[:, None] & (low < high)
+        to_face = (rising & ((low <= self.low) | self.whole), falling & ((high >= self.high) | self.whole))
+        possible = ~((rising & ~to_face[0]) | (falling & ~to_face[1])).any(axis=1)
+        return np.where(to_face[1], high, low), np.where(to_face[0], low, high), possible
+
+    def _by_curvature(self, low: Any, high: Any, bound: Any, point: Any) -> tuple[Any, Any, Any, Any]:
+        """Boxes of a smooth objective by their second derivatives: contracted, with their bounds, and whether they may
+        contain a minimiser."""
+        point = np.clip(point, low, high)
+        second = self._signed(self.objective.second_derivatives(low, high))
+        at_point = self._signed(self.objective.values(point, point))
+        slope = self._signed(self.objective.first_derivatives(point, point))
+        usable = second.smooth & np.isfinite(second.low).all(axis=(1, 2)) & np.isfinite(second.high).all(axis=(1, 2))
+        form = self._taylor(low, high, point, at_point, slope, second)
+        with np.errstate(invalid="ignore"):
+            bound = np.where(usable & ~np.isnan(form), np.fmax(bound, form), bound)
+        free = low < high
+        open_ = free & (low > self.low) & (high < self.high)
+        diagonal = np.einsum("bii->bi", second.high)
+        # Where it is concave in a direction, the objective has no minimum in the inside of the whole box.
+        possible = ~((diagonal < 0) & open_ & ~self.whole & usable[:, None]).any(axis=1)
+        stationary = possible & usable & (open_ | ~free).all(axis=1) & ~(self.whole & free).any(axis=1)
+        stationary &= free.any(axis=1)
+        k = np.flatnonzero(stationary)
+        if len(k):
+            found = contracted(
+                low[k], high[k], point[k], Interval(slope.low[k, 0], slope.high[k, 0]),
+                Interval(second.low[k], second.high[k]), free[k],
+            )  # fmt: skip
+            possible[k] &= ~found.empty
+            low[k], high[k] = found.low, found.high
+        return low, high, bound, possible
+
+    def _by_relaxation(self, low: Any, high: Any, point: Any, bound: Any) -> Any:
+        """The bounds of the Lagrangian where they are better."""
+        k = np.flatnonzero(bound <= self.upper)
+        if self.relaxed is None or not len(k):
+            return bound
+        low, high, point = low[k], high[k], point[k]
+        value, first = self.relaxed.values(low, high), self.relaxed.first_derivatives(low, high)
+        at_point, slope = self.relaxed.values(point, point), self.relaxed.first_derivatives(point, point)
+        second = self.relaxed.second_derivatives(low, high)
+        form = mean_value(Interval(at_point.low, at_point.high), Interval(first.low, first.high), low, high, point)
+        found = np.fmax(value.low[:, 0], np.where(value.smooth, form.low[:, 0], -math.inf))
+        curved = value.smooth & first.smooth & second.smooth & np.isfinite(second.low).all(axis=(1, 2))
+        found = np.fmax(found, np.where(curved, self._taylor(low, high, point, at_point, slope, second), -math.inf))
+        made = bound.copy()
+        made[k] = np.fmax(made[k], found)
+        return made
+
+    def _taylor(self, low: Any, high: Any, point: Any, value: Enclosed, slope: Enclosed, second: Enclosed) -> Any:
+        """Lower bounds by the second order form around points."""
+        around = distances(low, high, point)
+        with np.errstate(all="ignore"):
+            linear = total(multiply(Interval(slope.low[:, 0], slope.high[:, 0]), around), axis=0)
+            products = multiply(
+                Interval(around.low[:, :, None], around.high[:, :, None]),
+                Interval(around.low[:, None, :], around.high[:, None, :]),
+            )
+            # The square of a distance is not negative.
+            n = low.shape[1]
+            diagonal = np.arange(n)
+            squares = np.maximum(products.low[:, diagonal, diagonal], 0.0)
+            products.low[:, diagonal, diagonal] = squares
+            bent = total(multiply(Interval(second.low, second.high), products), axis=(0, 1))
+            found = add(
+                add(Interval(value.low[:, 0], value.high[:, 0]), linear), Interval(0.5 * bent.low, 0.5 * bent.high)
+            )
+        return found.low
+
+    def _smear(self, first: Enclosed, low: Any, high: Any) -> Any:
+        """The change of the value that each direction may make; the share of the whole width where that is unknown."""
+        widths = high - low
+        slopes = np.maximum(abs(first.low[:, 0]), abs(first.high[:, 0]))
+        found = slopes * np.where(widths > 0, widths, 0.0)
+        shares = widths / np.where(self.high > self.low, self.high - self.low, 1.0)
+        known = np.isfinite(found).all(axis=1, keepdims=True)
+        # Narrow directions are divided less: their slopes are those of the box that is left.
+        return np.where(known, found * np.sqrt(shares) + 1e-300 * shares, shares)
+
+    def _divisible(self, low: Any, high: Any) -> Any:
+        least = np.where(self.whole, 0.5, _UNDIVIDED * np.maximum(abs(low), abs(high)) + 1e-300)
+        return high - low > least
+
+    def _divided(self, low: Any, high: Any, bound: Any, smear: Any, shrunk: Any) -> tuple[Any, Any, Any]:
+        divisible = self._divisible(low, high)
+        k = np.where(divisible, smear, -1.0).argmax(axis=1) if len(low) else np.zeros(0, int)
+        rows = np.arange(len(low))
+        split = divisible.any(axis=1) & ~shrunk
+        cut = 0.5 * low[rows, k] + 0.5 * high[rows, k]
+        whole = self.whole[k]
+        below, above = low.copy(), high.copy()
+        above[rows, k] = np.where(whole, np.floor(cut), cut)
+        below[rows, k] = np.where(whole, np.floor(cut) + 1.0, cut)
+        same = shrunk
+        finished = ~split & ~shrunk
+        if finished.any():
+            self.finished.append((low[finished], high[finished], bound[finished]))
+        return (
+            np.concatenate([low[split], below[split], low[same]]),
+            np.concatenate([above[split], high[split], high[same]]),
+            np.concatenate([bound[split], bound[split], bound[same]]),
+        )
+
+    # --- the minimisers
+
+    def _refined(self, low: Any, high: Any, bound: Any) -> tuple[Any, Any, Any]:
+        """The boxes that may contain a minimiser, divided further where that is cheap."""
+        fine = _FINE * np.where(self.high > self.low, self.high - self.low, 1.0)
+        try:
+            for _ in range(_MOST_ROUNDS):
+                wide = ((high - low > fine) & self._divisible(low, high)).any(axis=1)
+                if not wide.any() or len(bound) > _MOST_LEFT:
+                    break
+                low, high, bound = self._replaced(low, high, bound, np.flatnonzero(wide)[: 2 * _BATCH])
+        except LimitError:
+            pass
+        return low, high, bound
+
+    def _minimisers(self, low: Any, high: Any) -> list[tuple[Any, Any, bool]]:
+        found = []
+        for least, most in clusters(low, high, _FINE * (self.high - self.low)):
+            found.append((least, most, self._is_unique(least, most)))
+        return found
+
+    def _is_unique(self, low: Any, high: Any) -> bool:
+        """Whether there is at most one minimiser next to a box: it is a point, or the gradient vanishes exactly once
+        there."""
+        held = self.whole | ((low == high) & ((low == self.low) | (high == self.high)))
+        free = ~held
+        if not free.any():
+            return bool((low == high).all())
+        margin = 0.1 * (high - low) + 1e-9 * np.maximum(abs(low), abs(high)) + 1e-12 * (self.high - self.low)
+        low, high = (np.where(free, end, low) for end in (low - margin, high + margin))
+        if (free & ((low <= self.low) | (high >= self.high))).any() or (held & (low < high)).any():
+            return False
+        box = low[None], high[None]
+        if not self._is_feasible(*box, strictly=True)[0]:
+            return False
+        point = middle(*box)
+        try:
+            if not (self.objective.values(*box).smooth & self.objective.first_derivatives(*box).smooth).all():
+                return False
+            slope = self.objective.first_derivatives(point, point)
+            second = self.objective.second_derivatives(*box)
+        except LimitError:
+            return False
+        if not second.smooth.all():
+            return False
+        found = contracted(
+            *box, point, Interval(slope.low[:, 0], slope.high[:, 0]), Interval(second.low, second.high), free[None]
+        )
+        return bool(found.unique[0])

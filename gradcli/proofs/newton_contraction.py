@@ -1,0 +1,146 @@
+"""Interval Newton steps for systems of equations over many boxes at once.
+
+A box is contracted by Gauss-Seidel steps on the system preconditioned by the inverse of its middle, and Krawczyk's
+operator decides whether it contains exactly one root (A. Neumaier, Interval Methods for Systems of Equations, 1990,
+ch. 5).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradcli.proofs.box_arithmetic import Interval, add, down, matrix_product, multiply, negative, subtract, total, up
+from gradcli.proofs.box_arithmetic import divide as quotient
+
+
+class Contracted(NamedTuple):
+    """Boxes `[boxes, n]` after a step; `empty` where there is no root in the box, `unique` where there is exactly one
+    in the box before the step."""
+
+    low: Any
+    high: Any
+    empty: Any
+    unique: Any
+
+
+def middle(low: Any, high: Any) -> Any:
+    """A point in each box."""
+    return np.clip(0.5 * low + 0.5 * high, low, high)
+
+
+def contracted(low: Any, high: Any, point: Any, residual: Interval, jacobian: Interval, free: Any) -> Contracted:
+    """One step for boxes `[boxes, n]`, with residuals `[boxes, n]` at points in them and Jacobians `[boxes, n, n]` over
+    them.
+
+    Where `free` `[boxes, n]` is false, the box is a point in that direction, and the equation of that number does not
+    count. Without finite Jacobians boxes stay as they are.
+    """
+    boxes, n = low.shape
+    both = free[:, :, None] & free[:, None, :]
+    unit = np.eye(n)
+    a_low, a_high = (np.where(both, end, unit) for end in (jacobian.low, jacobian.high))
+    f_low, f_high = (np.where(free, end, 0.0) for end in (residual.low, residual.high))
+    known = (np.isfinite(a_low) & np.isfinite(a_high)).all(axis=(1, 2)) & (
+        np.isfinite(f_low) & np.isfinite(f_high)
+    ).all(axis=1)
+    new_low, new_high = low.copy(), high.copy()
+    empty, unique = np.zeros(boxes, bool), np.zeros(boxes, bool)
+    if not known.any():
+        return Contracted(new_low, new_high, empty, unique)
+    with np.errstate(all="ignore"):
+        inverse = _inverses(0.5 * a_low[known] + 0.5 * a_high[known])
+        found = _step(
+            low[known], high[known], point[known], inverse, Interval(f_low[known], f_high[known]),
+            Interval(a_low[known], a_high[known]),
+        )  # fmt: skip
+    new_low[known], new_high[known], empty[known], unique[known] = found
+    return Contracted(new_low, new_high, empty, unique)
+
+
+def _step(low: Any, high: Any, point: Any, inverse: Any, residual: Interval, jacobian: Interval) -> Contracted:
+    n = low.shape[1]
+    preconditioner = Interval(inverse, inverse)
+    matrix = matrix_product(preconditioner, jacobian)
+    moved = matrix_product(preconditioner, residual)
+    around = distances(low, high, point)
+    rest = subtract(Interval(np.eye(n)[None], np.eye(n)[None]), matrix)
+    image = add(subtract(Interval(point, point), moved), matrix_product(rest, around))
+    wide = low < high
+    inside = ((low < image.low) & (image.high < high)) | (~wide & (image.low <= high) & (image.high >= low))
+    unique = inside.all(axis=1) & wide.any(axis=1)
+    new_low, new_high = np.fmax(low, image.low), np.fmin(high, image.high)
+    empty = (new_low > new_high).any(axis=1)
+    for i in range(n):
+        row = Interval(matrix.low[:, i], matrix.high[:, i])
+        terms = multiply(row, distances(new_low, new_high, point))
+        terms.low[:, i] = terms.high[:, i] = 0.0
+        off = add(Interval(moved.low[:, i], moved.high[:, i]), total(terms, axis=0))
+        diagonal = Interval(row.low[:, i], row.high[:, i])
+        regular = (diagonal.low > 0) | (diagonal.high < 0)
+        step = negative(quotient(off, diagonal))
+        target = add(Interval(point[:, i], point[:, i]), step)
+        least = np.where(regular, np.fmax(new_low[:, i], target.low), new_low[:, i])
+        most = np.where(regular, np.fmin(new_high[:, i], target.high), new_high[:, i])
+        empty |= least > most
+        new_low[:, i], new_high[:, i] = np.where(empty, new_low[:, i], least), np.where(empty, new_high[:, i], most)
+    return Contracted(np.where(empty[:, None], low, new_low), np.where(empty[:, None], high, new_high), empty, unique)
+
+
+def _inverses(matrices: Any) -> Any:
+    """Inverses of the matrices `[boxes, n, n]`; unit matrices where they are singular, which precondition nothing."""
+    n = matrices.shape[1]
+    try:
+        found = np.linalg.inv(matrices)
+    except np.linalg.LinAlgError:
+        found = np.empty_like(matrices)
+        for k, matrix in enumerate(matrices):
+            try:
+                found[k] = np.linalg.inv(matrix)
+            except np.linalg.LinAlgError:
+                found[k] = np.eye(n)
+    bad = ~np.isfinite(found).all(axis=(1, 2))
+    found[bad] = np.eye(n)
+    return found
+
+
+def mean_value(value: Interval, slopes: Interval, low: Any, high: Any, point: Any) -> Interval:
+    """The mean value form `[boxes, m]`: values at points, and slopes `[boxes, m, n]` times the distances from there."""
+    around = distances(low, high, point)
+    return add(value, total(multiply(slopes, Interval(around.low[:, None, :], around.high[:, None, :])), axis=1))
+
+
+def distances(low: Any, high: Any, point: Any) -> Interval:
+    """The distances of the ends of boxes from points in them; exactly 0 where an end is the point."""
+    return Interval(np.where(low == point, 0.0, down(low - point)), np.where(high == point, 0.0, up(high - point)))
+
+
+def cut(low: Any, high: Any, point: Any, value: Any, slopes: Interval, usable: Any) -> tuple[Any, Any, Any]:
+    """Boxes `[boxes, n]` without a part in which a function is certainly above 0, and where nothing is left of a box.
+
+    `value` `[boxes]` is a lower bound at points, `slopes` `[boxes, n]` are the derivatives over the boxes. Boxes that
+    are not `usable` stay as they are.
+    """
+    low, high = low.copy(), high.copy()
+    value = Interval(value, value)
+    with np.errstate(all="ignore"):
+        terms = multiply(slopes, distances(low, high, point))
+        for i in range(low.shape[1]):
+            others = Interval(terms.low.copy(), terms.high.copy())
+            others.low[:, i] = others.high[:, i] = 0.0
+            # The slope times the distance is at most this.
+            most = -add(value, total(others, axis=0)).low
+            slope = Interval(slopes.low[:, i], slopes.high[:, i])
+            step = quotient(Interval(most, most), slope)
+            reached = add(Interval(point[:, i], point[:, i]), step)
+            known = usable & np.isfinite(most)
+            rising, falling = known & (slope.low > 0), known & (slope.high < 0)
+            high[:, i] = np.where(rising, np.fmin(high[:, i], reached.high), high[:, i])
+            low[:, i] = np.where(falling, np.fmax(low[:, i], reached.low), low[:, i])
+        whole = mean_value(
+            Interval(value.low[:, None], value.low[:, None]), Interval(slopes.low[:, None], slopes.high[:, None]),
+            low, high, point,
+        )  # fmt: skip
+    empty = (low > high).any(axis=1) | (usable & (whole.low[:, 0] > 0))
+    return low, high, empty
