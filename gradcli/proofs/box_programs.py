@@ -202,7 +202,7 @@ class _Recorded:
             first += size
         with np.errstate(all="ignore"):
             for k, equation in enumerate(self.program.equations):
-                known[equation.output] = self._applied(equation, known)
+                known[equation.output] = _of_shape(self._applied(equation, known), equation.output.shape)
                 for atom in equation.inputs:
                     if isinstance(atom, Variable) and self.last[atom] == k:
                         known.pop(atom, None)
@@ -273,6 +273,13 @@ def _merged(program: Program) -> Program:
     outputs = tuple(become.get(a, a) if isinstance(a, Variable) else a for a in program.outputs)
     guards = tuple(dict.fromkeys(become.get(g, g) for g in program.guards))
     return Program(program.inputs, tuple(equations), outputs, guards)
+
+
+def _of_shape(found: Interval | Truth, shape: tuple[int, ...]) -> Interval | Truth:
+    """A result with all axes of its shape, which constants may lack."""
+    if all(part is None or part.shape[1:] == shape for part in found):
+        return found
+    return type(found)(*(None if part is None else np.broadcast_to(part, (len(part), *shape)) for part in found))
 
 
 def _key_of(param: tuple[str, Any]) -> Any:

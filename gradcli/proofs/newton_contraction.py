@@ -94,12 +94,13 @@ def _inverses(matrices: Any) -> Any:
     try:
         found = np.linalg.inv(matrices)
     except np.linalg.LinAlgError:
-        found = np.empty_like(matrices)
-        for k, matrix in enumerate(matrices):
-            try:
-                found[k] = np.linalg.inv(matrix)
-            except np.linalg.LinAlgError:
-                found[k] = np.eye(n)
+        # One singular matrix stops the others.
+        regular = abs(np.linalg.det(matrices)) > 0
+        found = np.broadcast_to(np.eye(n), matrices.shape).copy()
+        try:
+            found[regular] = np.linalg.inv(matrices[regular])
+        except np.linalg.LinAlgError:
+            return found
     bad = ~np.isfinite(found).all(axis=(1, 2))
     found[bad] = np.eye(n)
     return found

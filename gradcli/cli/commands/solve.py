@@ -16,7 +16,7 @@ from gradcli.evaluation.constant_expressions import constant
 from gradcli.io import variables
 from gradcli.limits import MAX_PRECISION
 from gradcli.models.equations import root_tables
-from gradcli.models.equations.roots import START, ProofOptions, RootProblem, question_of, solve_problem
+from gradcli.models.equations.roots import START, ProofOptions, RootProblem, bracket_and_box, question_of, solve_problem
 
 _EXAMPLE = "gradcli solve 'x**3 + a*x = b' x~1 a=2 b=5"
 _HELP = """\
@@ -34,6 +34,8 @@ Examples:
   gradcli solve 'x + y = s; x*y = p' x~1 y~2 s=5 p=6 --order 2
 
   gradcli solve 'tan(x) = x' x=0.1..20 --all
+
+  gradcli solve 'x**2 + y**2 = 4; y = x**2 - 1' x=-3..3 y=-3..3 --all --prove
 """
 
 
@@ -69,6 +71,14 @@ class SolveOptions(opt.ProgramRun):
             "--all",
             brief="Every change of sign in the range of x.",
             help="Every change of sign in the range of the unknown, x=0..20.",
+        ),
+    ] = False
+    prove: Annotated[
+        bool,
+        opt.Option(
+            "--prove",
+            brief="Prove that all roots in the ranges are listed.",
+            help="With --all, prove that all roots in the ranges of the unknowns are listed, or list the boxes that are left.",
         ),
     ] = False
     wrt: opt.Wrt = None
@@ -114,10 +124,10 @@ def run(options: SolveOptions, environment: Environment) -> ExitStatus:
 
 
 class _Unknowns(NamedTuple):
-    """The starts of unknowns, the bracket of one of them, and the words that bind other names."""
+    """The starts of unknowns, the brackets of them, and the words that bind other names."""
 
     starts: dict[str, Any]
-    range: tuple[float, float] | None
+    ranges: dict[str, tuple[float, float]]
     words: list[str]
 
 
@@ -142,7 +152,10 @@ def _question(options: SolveOptions, environment: Environment) -> RootProblem:
         proof = ProofOptions(
             options.digits, options.max_precision, lambda: {name: value() for name, value in exactly.items()}
         )
-    return question_of(text, starts, values, by, options.order, unknowns.range, options.all, options.seed, proof)
+    return question_of(
+        text, starts, values, by, options.order, *bracket_and_box(unknowns.ranges, options.prove), options.all,
+        options.seed, proof,
+    )  # fmt: skip
 
 
 _START = re.compile(r"\s*([^\W\d]\w*)\s*~")
@@ -152,7 +165,7 @@ _RANGE = re.compile(r"\s*[^\W\d]\w*\s*=\s*[^@\s].*\.\.")
 def _unknowns(words: list[str]) -> _Unknowns:
     """Separate the words of unknowns from the others. Raises BindingError for an unknown that is given twice."""
     starts: dict[str, Any] = {}
-    ends: tuple[float, float] | None = None
+    ranges: dict[str, tuple[float, float]] = {}
     others: list[str] = []
     for word in words:
         start, is_range = _START.match(word), _RANGE.match(word) is not None
@@ -161,19 +174,19 @@ def _unknowns(words: list[str]) -> _Unknowns:
             continue
         # A start NAME~VALUE is split as NAME=VALUE.
         name, text, offset = variables.split_binding(word.replace("~", "=", 1) if start else word)
-        if name in starts or (is_range and ends is not None):
+        if name in starts:
             raise BindingError(
-                f"'{name}' is given twice" if name in starts else "there are two brackets",
-                hint="give each unknown one start, and a bracket to one alone",
+                f"'{name}' is given twice",
+                hint="give each unknown one start or bracket",
                 span=Span(0, len(word)),
                 source=word,
             )
         if start:
             starts[name] = constant(text, "float64", word, offset)
         else:
-            ends = _ends(text, word, offset)
-            starts[name] = ends[0]
-    return _Unknowns(starts, ends, others)
+            ranges[name] = _ends(text, word, offset)
+            starts[name] = ranges[name][0]
+    return _Unknowns(starts, ranges, others)
 
 
 def _ends(text: str, word: str, offset: int) -> tuple[float, float]:

@@ -19,6 +19,7 @@ from gradcli.language.names import scope
 from gradcli.language.syntax import parse_equations, tree
 from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
 from gradcli.models import checked_arguments, dense_matrices
+from gradcli.models.equations.all_roots import Box, RootsProof, all_roots
 from gradcli.models.equations.root_search import Candidate, balanced_sizes, classified, search, sizes_of
 from gradcli.models.equations.rounding_noise import is_noisy, with_rounded_marked
 from gradcli.models.equations.sign_changes import (
@@ -50,13 +51,15 @@ class Root:
 
     `point` holds the unknowns by name, and `residual` is the largest difference of the two sides of an equation.
     `condition` is the condition number of the Jacobian with its rows and unknowns scaled. `derivatives` holds, for each
-    unknown, the derivatives by names joined with commas. The last two are None where the Jacobian is singular.
+    unknown, the derivatives by names joined with commas. The last two are None where the Jacobian is singular. With
+    `prove`, `box` holds for each unknown the ends of a range in which this is the only root.
     """
 
     point: dict[str, Any]
     residual: Any
     condition: float | None = field(metadata=MAY_BE_NULL)
     derivatives: dict[str, dict[str, Any]] | None = field(default=None, metadata=MAY_BE_NULL)
+    box: Box | None = None
 
 
 @dataclass(frozen=True)
@@ -67,11 +70,12 @@ class Roots(Reported):
     roots: list[Root]
     converged: bool
     message: str
+    proof: RootsProof | None = None
 
     def report(self) -> Sequence[Table]:
         from gradcli.models.equations import root_tables
 
-        return [*root_tables.tables(self, told=not self.roots)]
+        return [*root_tables.tables(self, told=not self.roots or self.proof is not None)]
 
 
 class RootProblem(NamedTuple):
@@ -84,6 +88,8 @@ class RootProblem(NamedTuple):
     wrt: Sequence[str] | None = None
     order: int = 1
     range: tuple[float, float] | None = None
+    # Ranges of all unknowns in which the list of roots is to be proved.
+    box: Mapping[str, tuple[float, float]] | None = None
     all: bool = False
     seed: int = 0
     proof: ProofOptions | None = None
@@ -109,6 +115,7 @@ def solve(
     bracket: Mapping[str, tuple[float, float]] | None = None,
     unknowns: Sequence[str] | str = (),
     all: bool = False,
+    prove: bool = False,
     wrt: Sequence[str] | str | None = None,
     order: int = 1,
     seed: int = 0,
@@ -126,6 +133,9 @@ def solve(
     sign changes, and with `all` every change of sign is found. Derivatives are by the names `wrt`, or all constants
     where that is None, up to `order`, at most 2, by the implicit function theorem.
 
+    With `all` and `prove`, several unknowns have brackets, and the list of roots in this box is proved: `proof.complete`
+    says whether it has all of them, and `proof.left` has the boxes that may contain more.
+
     With `digits`, the numbers of a root are texts with that many proved digits. Constants that are texts are then exact
     decimals, and floats exact binary numbers.
 
@@ -140,10 +150,10 @@ def solve(
         starts = dict.fromkeys(
             checked_arguments.names(unknowns, "'unknowns'"), START
         ) | checked_arguments.mapping_by_name(start, "'start'")
-        ends: tuple[float, float] | None = None
+        ranges: dict[str, tuple[float, float]] = {}
         for name, given in checked_arguments.mapping_by_name(bracket, "'bracket'").items():
-            ends = checked_arguments.pair(given, f"the bracket of '{name}'")
-            starts[name] = ends[0]
+            ranges[name] = checked_arguments.pair(given, f"the bracket of '{name}'")
+            starts[name] = ranges[name][0]
         twice = next((name for name in starts if name in constants), None)
         if twice is not None:
             raise BindingError(f"'{twice}' has a value and is unknown", hint="give it one of them")
@@ -154,7 +164,25 @@ def solve(
         checked_arguments.integer(seed, "'seed'", 0)
         by = None if wrt is None else checked_arguments.names(wrt, "'wrt'")
         whole = checked_arguments.integer(order, "'order'", 0)
-        return solve_problem(question_of(equations, found, known, by, whole, ends, as_bool(all, "all"), seed, proof))
+        posed = question_of(
+            equations, found, known, by, whole, *bracket_and_box(ranges, as_bool(prove, "prove")), as_bool(all, "all"),
+            seed, proof,
+        )  # fmt: skip
+        return solve_problem(posed)
+
+
+def bracket_and_box(
+    ranges: Mapping[str, tuple[float, float]], is_proved: bool
+) -> tuple[tuple[float, float] | None, Mapping[str, tuple[float, float]] | None]:
+    """The bracket of one unknown, or the box of all whose roots are to be proved. Raises BindingError for two
+    brackets."""
+    if is_proved:
+        return None, ranges
+    if len(ranges) > 1:
+        raise BindingError(
+            "there are two brackets", hint="give a bracket to one unknown alone, or add --all --prove for a whole box"
+        )
+    return next(iter(ranges.values()), None), None
 
 
 def question_of(text: str, starts: Mapping[str, Any], constants: Mapping[str, Any], *others: Any) -> RootProblem:
@@ -172,6 +200,8 @@ def solve_problem(question: RootProblem, watch: ProgressCallback = lambda _: Non
     _check(question)
     system = System(question.equations, question.starts, question.constants)
     start = system.packing.flat(question.starts)
+    if question.box is not None:
+        return _in_box(question, question.box, system, start, watch)
     if question.everywhere and len(start) == 1 == len(question.equations.places):
         return _anywhere(question, system, start, watch)
     if question.range is None:
@@ -196,6 +226,23 @@ def solve_problem(question: RootProblem, watch: ProgressCallback = lambda _: Non
     singular = any(root.condition == math.inf for root in roots.roots)
     lost = _has_degenerate_jacobian(question, system, system.packing.flat(roots.roots[0].point))
     return replace(roots, message="a root in the bracket" + (_SINGULAR if singular else _LOST * lost))
+
+
+def _in_box(
+    question: RootProblem,
+    box: Mapping[str, tuple[float, float]],
+    system: System,
+    start: Any,
+    watch: ProgressCallback,
+) -> Roots:
+    """All roots in a box, which is proved."""
+    system.check_count(start)
+    found = all_roots(system, box, watch)
+    roots = [
+        replace(_root(question, system, classified(system, point, point)), box=around)
+        for point, around in zip(found.points, found.boxes)
+    ]
+    return Roots(roots, bool(roots) and found.proof.complete, found.message, found.proof)
 
 
 def _anywhere(question: RootProblem, system: System, start: Any, watch: ProgressCallback) -> Roots:
@@ -258,6 +305,9 @@ def _check(question: RootProblem) -> None:
         raise UsageError("there is no unknown", hint=hint)
     if question.order not in _ORDERS:
         raise UsageError("the order of the derivatives of a root is 0, 1 or 2")
+    if question.box is not None:
+        _check_box(question, question.box)
+        return
     if question.range is None:
         if question.all and not question.everywhere:
             raise UsageError("all roots are those in a range", hint=f"give one, as in {next(iter(starts))}=0..5")
@@ -267,6 +317,19 @@ def _check(question: RootProblem) -> None:
         raise UsageError("a bracket is for one unknown number", hint="give the unknowns starts, as in x~1 y~1")
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise UsageError(f"there is no number in the bracket from {low:g} to {high:g}", hint="write x=0..5")
+
+
+def _check_box(question: RootProblem, box: Mapping[str, tuple[float, float]]) -> None:
+    if not question.all:
+        raise UsageError("a proof is of all roots", hint="add --all")
+    for name in question.starts:
+        if name not in box:
+            raise UsageError(f"a proof needs a range of '{name}'", hint=f"write {name}=-10..10")
+    for name, (low, high) in box.items():
+        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            raise UsageError(
+                f"there is no number in the range of '{name}' from {low:g} to {high:g}", hint="write x=0..5"
+            )
 
 
 def _of_search(question: RootProblem, system: System, found: Candidate) -> Roots:
