@@ -22,6 +22,7 @@ CALLS = {
     "minimize": (models.minimize, {"x": 1}, ("(x - 1)**2",)),
     "solve": (models.solve, {"start": {"x": 1}, "a": 2}, ("x**2 = a",)),
     "propagate": (models.propagate, {"x": "5±1", "y": 2}, ("x*y",)),
+    "sample": (models.sample, {"x": 0, "draws": 10, "warmup": 10}, ("-(x**2)",)),
     "series": (models.series, {"x": 0}, ("exp(x)",)),
 }
 SOME = (

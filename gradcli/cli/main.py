@@ -24,6 +24,7 @@ COMMANDS = {
     "ode": "The solutions of differential EQUATIONS, and their derivatives.",
     "fit": "The parameters with which a model fits data best.",
     "minimize": "Where PROGRAM is least, from a start.",
+    "sample": "Draws from the density whose logarithm PROGRAM is.",
     "propagate": "The uncertainty of PROGRAM from those of its inputs.",
     "series": "The Taylor polynomial of PROGRAM.",
     "map": "PROGRAM and its derivatives for each row of a table.",

@@ -14,6 +14,7 @@ _HOMES: dict[str, str] = {
     "minimize": "gradcli.models.optima.minima",
     "propagate": "gradcli.models.uncertainty.propagation",
     "plot": "gradcli.models.plotting.pictures",
+    "sample": "gradcli.models.sampling.posterior_draws",
     "series": "gradcli.models.expansions.power_series",
     "solve": "gradcli.models.equations.roots",
 }

@@ -1,0 +1,396 @@
+"""`sample`: draws from the density whose logarithm a program is."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradcli import arrays, limits
+from gradcli.compiled.compiling import compile
+from gradcli.errors import EvaluationError, LimitError, UsageError, expect, expect_callable
+from gradcli.io.text_tables import Table
+from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
+from gradcli.models import checked_arguments
+from gradcli.models.data import DataTable, table_of
+from gradcli.models.optima.optimization_problems import MinimizeRequest, Problem, pose
+from gradcli.models.packing import Bounds
+from gradcli.models.results import MAY_BE_NULL, Reported, Sampling
+from gradcli.models.sampling import diagnostics
+from gradcli.models.sampling.adaptation import DualAveraging, Variances, window_ends
+from gradcli.models.sampling.no_u_turn import NoUTurnSampler, Transition
+from gradcli.models.sampling.transforms import BoundedTransform
+
+# Starts are drawn within this distance of the given one, on the scale of the sampler, and at most so often.
+_AROUND, _MOST_STARTS = 1.0, 100
+# Above the one, and below the other for each chain, draws cannot be relied on (Vehtari and others, 2021).
+_AGREED, _FEW = 1.01, 100
+_LITTLE_INFORMATION = 0.3
+# Upper bounds of what is asked for: draws are kept in memory, and a trajectory has 2**depth steps.
+_MOST_CHAINS, _MOST_ITERATIONS, _DEEPEST = 1_000, 50_000_000, 20
+
+
+@dataclass(frozen=True)
+class Marginal:
+    """The draws of one number: mean, standard deviation, Monte Carlo error of the mean, median, the interval of the
+    central 90 %, effective sample sizes, and R-hat. They are None where draws do not vary."""
+
+    mean: float
+    sd: float
+    error: float | None = field(metadata=MAY_BE_NULL)
+    median: float
+    low: float
+    high: float
+    ess_bulk: float | None = field(metadata=MAY_BE_NULL)
+    ess_tail: float | None = field(metadata=MAY_BE_NULL)
+    r_hat: float | None = field(metadata=MAY_BE_NULL)
+
+
+@dataclass(frozen=True)
+class Draws(Reported):
+    """Draws by name, arrays `[chains, draws, …]`, their summaries by the label of each number, and how the chains went:
+    `divergences`, transitions that ended at the largest depth (`too_deep`), step sizes and leapfrog steps by chain.
+
+    `converged` says that R-hat is at most 1.01 and the effective sample sizes at least 100 for each chain.
+    """
+
+    posterior: dict[str, Marginal]
+    chains: int
+    warmup: int
+    count: int
+    seed: int
+    divergences: int
+    too_deep: int
+    step_sizes: list[float]
+    steps: list[int]
+    left_out: int | None
+    converged: bool
+    warnings: list[str]
+    draws: dict[str, Any] | None = field(repr=False)
+
+    def columns(self) -> dict[str, Any]:
+        """The draws as columns of a table: `chain`, `draw`, and one for each number."""
+        chains, count = self.chains, self.count
+        found: dict[str, Any] = {
+            "chain": np.repeat(np.arange(chains), count).tolist(),
+            "draw": np.tile(np.arange(count), chains).tolist(),
+        }
+        for label, numbers in zip(self.posterior, _numbers(self.draws or {})):
+            found[label] = numbers.ravel().tolist()
+        return found
+
+    def report(self) -> Sequence[Table]:
+        from gradcli.models.sampling import draw_tables
+
+        return draw_tables.tables(self)
+
+
+class SamplerSettings(NamedTuple):
+    """How many chains, warm-up iterations and draws; the acceptance probability aimed at, the largest depth of a tree,
+    and the seed."""
+
+    chains: int
+    warmup: int
+    draws: int
+    target: float
+    max_depth: int
+    seed: int
+
+
+class _Chain(NamedTuple):
+    positions: Any
+    energies: Any
+    divergences: int
+    too_deep: int
+    step_size: float
+    steps: int
+
+
+# Is told how many iterations of all chains are done.
+Watch = Callable[[Sampling], object]
+
+
+def sample(
+    program: str,
+    values: Mapping[str, Any] | None = None,
+    /,
+    *,
+    data: Any = None,
+    wrt: Sequence[str] | str | None = None,
+    const: Sequence[str] | str | None = None,
+    bounds: Mapping[str, Bounds] | Sequence[str] | str | None = None,
+    chains: int = 4,
+    draws: int = 1_000,
+    warmup: int = 1_000,
+    target: float = 0.8,
+    max_depth: int = 10,
+    seed: int = 0,
+    output: str | None = None,
+    watch: Watch | None = None,
+    max_steps: int = MAX_STEPS,
+    max_elements: int = MAX_ELEMENTS,
+    **named: Any,
+) -> Draws:
+    """Draws from the density whose logarithm, up to a constant, is a scalar program, by the no-U-turn sampler with exact
+    gradients.
+
+    The starts and the constants are given by name, in `values` or as keyword arguments; the names `wrt` are drawn, or
+    all names except those in `const` and the columns of `data`. `bounds` are texts such as "tau=0:" or pairs by name;
+    the sampler moves on the logarithm of the distance to a bound, or on the log-odds between two. Each of the `chains`
+    takes `warmup` iterations that adapt the step size to the acceptance probability `target`, and then its `draws`.
+    `output` is the path of a table of the draws, `watch` is called with the number of iterations.
+
+    Each transition may take `max_steps` steps and compute `max_elements` array elements, as many for each row of the
+    data. Raises what compiling and evaluating raise, BindingError for a name without a value and for a start outside of
+    its bounds, EvaluationError where no start has a finite density.
+    """
+    expect(program, str, "a program is a text")
+    if watch is not None:
+        expect_callable(watch, "what watches the draws is a function")
+    settings = SamplerSettings(
+        checked_arguments.integer(chains, "the number of chains", 1),
+        checked_arguments.integer(warmup, "the warm-up", 0),
+        checked_arguments.integer(draws, "the number of draws", 4),
+        _share(target),
+        checked_arguments.integer(max_depth, "the largest depth", 1),
+        checked_arguments.integer(seed, "the seed", 0),
+    )
+    if settings.chains > _MOST_CHAINS or settings.chains * (settings.draws + settings.warmup) > _MOST_ITERATIONS:
+        raise UsageError(
+            f"{settings.chains:,} chains of {settings.warmup + settings.draws:,} iterations are asked for",
+            hint=f"at most {_MOST_CHAINS:,} chains and {_MOST_ITERATIONS:,} iterations are made",
+        )
+    if settings.max_depth > _DEEPEST:
+        raise UsageError(f"the largest depth is {settings.max_depth}, and at most {_DEEPEST}")
+    check_output(output)
+    asked = MinimizeRequest(
+        program,
+        {**checked_arguments.mapping_by_name(values, "'values'"), **named},
+        None if wrt is None else checked_arguments.names(wrt, "'wrt'"),
+        checked_arguments.names(const, "'const'"),
+        data if isinstance(data, DataTable) else table_of(data),
+        bounds,
+        (),
+        is_maximum=True,
+        is_global=True,
+    )
+    problem = pose(
+        asked, lambda text: compile(text, max_steps=max_steps, max_elements=max_elements), (max_steps, max_elements)
+    )
+    with arrays.quiet():
+        found = _drawn(problem, settings, watch or (lambda _: None))
+    if output is not None:
+        save_draws(found, output)
+    return found
+
+
+def check_output(path: str | None) -> None:
+    """Raise UsageError for a path whose ending is no known format, and OutputError for one that no file can have."""
+    if path is not None:
+        from gradcli.rows import outputs
+
+        expect(path, (str, os.PathLike), "the path of the draws is a text")
+        outputs.check_path(os.fspath(path))
+
+
+def save_draws(found: Draws, path: str, *save: Any) -> None:
+    """Write the draws as a table, in the format of the ending of the path."""
+    from gradcli.rows import new_tables
+
+    new_tables.save(found.columns(), os.fspath(path), *save)
+
+
+def _share(target: float) -> float:
+    expect(target, (int, float), "the acceptance probability is a number")
+    if not 0 < target < 1:
+        raise UsageError(f"the acceptance probability is {target}, which is not between 0 and 1")
+    return float(target)
+
+
+def _drawn(problem: Problem, settings: SamplerSettings, watch: Watch) -> Draws:
+    transform = BoundedTransform(problem.low, problem.high)
+    start = transform.inverse(problem.start)
+    if not np.isfinite(start).all():
+        place = int((~np.isfinite(start)).argmax())
+        label = problem.objective.packing.labels()[place]
+        raise UsageError(f"the start of '{label}' is at its bound", hint="start inside of the bounds")
+    density = _density(problem, transform)
+    chains = []
+    for number, seeds in enumerate(np.random.SeedSequence(settings.seed).spawn(settings.chains)):
+        before = number * (settings.warmup + settings.draws)
+        total = settings.chains * (settings.warmup + settings.draws)
+
+        def tell(done: int, before: int = before, total: int = total) -> None:
+            watch(Sampling(before + done, total))
+
+        chains.append(_chain(problem, density, start, settings, np.random.default_rng(seeds), tell))
+    return _result(problem, transform, settings, chains)
+
+
+def _density(problem: Problem, transform: BoundedTransform) -> Callable[[Any], tuple[float, Any]]:
+    """The log density on the scale of the sampler and its gradient; where there is none, minus infinity and zeros."""
+    objective = problem.objective
+    program, names = objective.program, objective.names
+
+    def density(free: Any) -> tuple[float, Any]:
+        x, slope, logarithm, bent = transform.forward(free)
+        try:
+            value, found = program.value_and_grad(objective.values(x), names)
+        except LimitError:
+            raise
+        except EvaluationError:
+            return -math.inf, np.zeros(len(free))
+        gradient = objective.packing.flat({name: found.get(name) for name in objective.packing.shapes}) * slope + bent
+        value = float(value) + logarithm
+        if not (math.isfinite(value) and np.isfinite(gradient).all()):
+            return -math.inf, np.zeros(len(free))
+        return value, gradient
+
+    return density
+
+
+def _chain(
+    problem: Problem,
+    density: Callable[[Any], tuple[float, Any]],
+    start: Any,
+    settings: SamplerSettings,
+    random: np.random.Generator,
+    tell: Callable[[int], object],
+) -> _Chain:
+    with limits.within(*problem.limits):
+        position, value, gradient = _begin(density, start, random)
+    sampler = NoUTurnSampler(density, len(start), settings.max_depth, random)
+    step_size, variances = DualAveraging(settings.target), Variances(len(start))
+    first, ends = window_ends(settings.warmup)
+    with limits.within(*problem.limits):
+        sampler.find_step_size(position, value, gradient)
+    step_size.restart(sampler.step_size)
+    positions = np.empty((settings.draws, len(start)))
+    energies = np.empty(settings.draws)
+    divergences = too_deep = steps = 0
+    for n in range(settings.warmup + settings.draws):
+        with limits.within(*problem.limits):
+            made: Transition = sampler.transition(position, value, gradient)
+            position, value, gradient = made.position, made.density, made.gradient
+            if n < settings.warmup:
+                sampler.step_size = step_size.learn(made.acceptance)
+                if first <= n < (ends[-1] if ends else 0):
+                    variances.add(position)
+                if n + 1 in ends:
+                    sampler.variances, variances = variances.estimate(), Variances(len(start))
+                    sampler.find_step_size(position, value, gradient)
+                    step_size.restart(sampler.step_size)
+                if n + 1 == settings.warmup:
+                    sampler.step_size = step_size.final
+            else:
+                k = n - settings.warmup
+                positions[k], energies[k] = position, made.energy
+                divergences += made.diverged
+                too_deep += made.depth == settings.max_depth and not made.diverged
+                steps += made.steps
+        tell(n + 1)
+    return _Chain(positions, energies, divergences, too_deep, sampler.step_size, steps)
+
+
+def _begin(
+    density: Callable[[Any], tuple[float, Any]], start: Any, random: np.random.Generator
+) -> tuple[Any, float, Any]:
+    for k in range(_MOST_STARTS + 1):
+        # The last try is the given start itself.
+        offset = 0.0 if k == _MOST_STARTS else random.uniform(-_AROUND, _AROUND, len(start))
+        value, gradient = density(start + offset)
+        if math.isfinite(value):
+            return start + offset, value, gradient
+    raise EvaluationError(
+        "there is no finite log density, with a gradient, at the start", hint="start where the program has a value"
+    )
+
+
+def _result(
+    problem: Problem, transform: BoundedTransform, settings: SamplerSettings, chains: Sequence[_Chain]
+) -> Draws:
+    packing = problem.objective.packing
+    flat = np.array([[transform.forward(free)[0] for free in chain.positions] for chain in chains])
+    by_name = {
+        name: flat[:, :, place].reshape(settings.chains, settings.draws, *packing.shapes[name])
+        for name, place in packing.places().items()
+    }
+    posterior = {label: _marginal(flat[:, :, k]) for k, label in enumerate(packing.labels())}
+    divergences, too_deep = sum(c.divergences for c in chains), sum(c.too_deep for c in chains)
+    warnings = [
+        *_of_trajectories(settings, divergences, too_deep),
+        *_of_energies(chains),
+        *(quality := _of_quality(settings, posterior)),
+    ]
+    return Draws(
+        posterior, settings.chains, settings.warmup, settings.draws, settings.seed, divergences, too_deep,
+        [chain.step_size for chain in chains], [chain.steps for chain in chains], problem.left_out or None,
+        not quality, warnings, by_name,
+    )  # fmt: skip
+
+
+def _marginal(draws: Any) -> Marginal:
+    def known(number: float) -> float | None:
+        return number if math.isfinite(number) else None
+
+    low, median, high = (float(q) for q in np.quantile(draws, (0.05, 0.5, 0.95)))
+    return Marginal(
+        float(draws.mean()), float(draws.std(ddof=1)), known(diagnostics.mean_error(draws)), median, low, high,
+        known(diagnostics.ess_bulk(draws)), known(diagnostics.ess_tail(draws)), known(diagnostics.r_hat(draws)),
+    )  # fmt: skip
+
+
+def _of_trajectories(settings: SamplerSettings, divergences: int, too_deep: int) -> list[str]:
+    total, found = settings.chains * settings.draws, []
+    if divergences:
+        found.append(
+            f"{divergences:,} of {total:,} transitions diverged: parts of the density may be missed; "
+            "--target 0.99 takes smaller steps, and another parametrisation is often better"
+        )
+    if too_deep:
+        found.append(
+            f"{too_deep:,} of {total:,} trajectories were cut at depth {settings.max_depth}: --max-depth allows more"
+        )
+    return found
+
+
+def _of_energies(chains: Sequence[_Chain]) -> list[str]:
+    little = [c for c in chains if diagnostics.energy_information(c.energies) < _LITTLE_INFORMATION]
+    if not little:
+        return []
+    return [
+        f"the energies of {len(little)} chain{'s' * (len(little) > 1)} change slowly (information below "
+        f"{_LITTLE_INFORMATION}): the tails may be missed; another parametrisation is better"
+    ]
+
+
+def _of_quality(settings: SamplerSettings, posterior: Mapping[str, Marginal]) -> list[str]:
+    found = []
+    apart = {n: m.r_hat for n, m in posterior.items() if m.r_hat is None or m.r_hat > _AGREED}
+    if apart:
+        worst = max(apart, key=lambda name: apart[name] or math.inf)
+        told = "unknown" if apart[worst] is None else f"{apart[worst]:.3f}"
+        found.append(
+            f"the chains do not agree (R-hat of '{worst}' is {told}, above {_AGREED}): --warmup and --draws take more"
+        )
+    few = {n: min(m.ess_bulk or 0.0, m.ess_tail or 0.0) for n, m in posterior.items()}
+    least = min(few, key=few.__getitem__)
+    if few[least] < _FEW * settings.chains:
+        found.append(
+            f"there are few effective draws ({few[least]:.0f} of '{least}', fewer than {_FEW} for each chain): "
+            "--draws takes more"
+        )
+    return found
+
+
+def _numbers(draws: Mapping[str, Any]) -> list[Any]:
+    """The draws of each number, arrays `[chains, draws]`."""
+    found = []
+    for array in draws.values():
+        columns = array.reshape(*array.shape[:2], -1)
+        found += [columns[:, :, k] for k in range(columns.shape[2])]
+    return found

@@ -1,0 +1,201 @@
+"""Tests `gradcli sample`: moments of known densities, the diagnostics, and the draws as tables."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gradcli.errors import BindingError, EvaluationError, UsageError
+from gradcli.models import sample
+from gradcli.models.sampling import diagnostics
+
+EIGHT_SCHOOLS = "-mu**2/50 - log(1 + (tau/5)**2) - sum(z**2)/2 - sum((y - mu - tau*z)**2/(2*s**2))"
+SCHOOLS = {"y": [28, 8, -3, 7, -1, 1, 18, 12], "s": [15, 10, 16, 11, 9, 11, 10, 18]}
+
+
+def close(found: Any, mean: float, sd: float) -> bool:
+    """Whether mean and standard deviation are within four Monte Carlo errors."""
+    error_of_sd = sd * 1.5 / math.sqrt(min(found.ess_bulk, found.ess_tail))
+    return abs(found.mean - mean) <= 4 * found.error and abs(found.sd - sd) <= 4 * error_of_sd
+
+
+def test_a_normal_density_with_correlations() -> None:
+    covariance = np.array([[2.0, 1.2, 0], [1.2, 1.0, 0], [0, 0, 100.0]])
+    precision = np.linalg.inv(covariance)
+    found = sample(
+        "-(x - m) @ P @ (x - m)/2",
+        x=np.zeros(3),
+        m=np.array([1.0, 2, 3]),
+        P=precision,
+        const=["m", "P"],
+        draws=500,
+        warmup=400,
+    )
+    assert found.converged
+    assert not found.warnings
+    for k in range(3):
+        assert close(found.posterior[f"x[{k}]"], k + 1.0, math.sqrt(covariance[k, k]))
+    assert found.draws["x"].shape == (4, 500, 3)
+    flat = found.draws["x"].reshape(-1, 3)
+    assert np.corrcoef(flat.T)[0, 1] == pytest.approx(1.2 / math.sqrt(2), abs=0.08)
+
+
+@pytest.mark.parametrize(
+    ("program", "bounds", "start", "mean", "sd"),
+    [
+        # An exponential, a uniform, a beta, and a gamma distribution below 0.
+        ("-2*x", "x=0:", 1.0, 0.5, 0.5),
+        ("0*x", "x=-1:3", 0.5, 1.0, 4 / math.sqrt(12)),
+        ("log(x) + 3*log(1 - x)", "x=0:1", 0.5, 1 / 3, math.sqrt(2 * 4 / (36 * 7))),
+        ("2*log(-x) + x", "x=:0", -1.0, -3.0, math.sqrt(3)),
+    ],
+)
+def test_bounds(program: str, bounds: str, start: float, mean: float, sd: float) -> None:
+    found = sample(program, x=start, bounds=bounds, draws=1_000)
+    assert found.posterior["x"].r_hat < 1.02
+    assert close(found.posterior["x"], mean, sd)
+
+
+def test_eight_schools() -> None:
+    """Means and standard deviations of the reference draws of posteriordb (eight_schools-eight_schools_noncentered)."""
+    found = sample(
+        EIGHT_SCHOOLS,
+        {"mu": 1, "tau": 1, "z": np.zeros(8), **{n: np.array(v, float) for n, v in SCHOOLS.items()}},
+        const=["y", "s"],
+        bounds="tau=0:",
+        draws=400,
+        warmup=400,
+    )
+    assert found.converged, found.warnings
+    assert abs(found.posterior["mu"].mean - 4.41) <= 4 * found.posterior["mu"].error
+    assert abs(found.posterior["tau"].mean - 3.60) <= 4 * found.posterior["tau"].error
+    assert abs(found.posterior["mu"].sd - 3.30) < 0.3
+    assert abs(found.posterior["tau"].sd - 3.20) < 0.5
+
+
+def test_a_logistic_regression_beside_quadrature() -> None:
+    random = np.random.default_rng(1)
+    x = random.normal(size=60)
+    y = (random.random(60) < 1 / (1 + np.exp(-(0.5 + 1.5 * x)))).astype(float)
+    a, b = np.meshgrid(np.linspace(-3, 4, 300), np.linspace(-2, 7, 300), indexing="ij")
+    logarithm = sum(v * (a + b * u) - np.logaddexp(0, a + b * u) for u, v in zip(x, y)) - a**2 / 8 - b**2 / 8
+    weights = np.exp(logarithm - logarithm.max())
+    weights /= weights.sum()
+    program = "sum(y*(a + b*x) - log(1 + exp(a + b*x))) - a**2/8 - b**2/8"
+    found = sample(program, a=0, b=0, data={"x": x, "y": y}, draws=600, warmup=400)
+    assert found.converged
+    for name, values in (("a", a), ("b", b)):
+        mean = float((weights * values).sum())
+        assert close(found.posterior[name], mean, math.sqrt(float((weights * values**2).sum()) - mean**2))
+
+
+def test_walls_without_bounds_diverge(run: Any) -> None:
+    words = ["where(abs(x) < 1, -x**2, -inf)", "x=0", "--draws", "100", "--warmup", "50", "--chains", "2"]
+    done = run("sample", *words)
+    assert "transitions diverged" in done.err
+    assert "--target 0.99" in done.err
+
+
+def test_modes_that_no_chain_leaves_are_not_converged(run: Any) -> None:
+    done = run(
+        "sample", "log(exp(-(x - 40)**2/2) + exp(-(x + 40)**2/2))", "x=0", "--draws", "200", "--warmup", "100", "--json"
+    )
+    found = json.loads(done.out)
+    assert done.status == 1
+    assert found["converged"] is False
+    assert any("do not agree" in warning for warning in found["warnings"])
+    assert "the draws cannot be relied on yet" in done.err
+
+
+def test_the_keys_and_the_table_of_draws(run: Any, tmp_path: Any) -> None:
+    path = tmp_path / "draws.csv"
+    done = run(
+        "sample",
+        "-sum(w**2)/2 - (x - 1)**2/2",
+        "x=0",
+        "w=[0,0]",
+        "--draws",
+        "400",
+        "--chains",
+        "2",
+        "--json",
+        "-o",
+        str(path),
+    )
+    found = json.loads(done.out)
+    assert list(found) == [
+        "schema", "program", "posterior", "chains", "warmup", "count", "seed", "divergences", "too_deep", "step_sizes",
+        "steps", "converged", "warnings",
+    ]  # fmt: skip
+    assert list(found["posterior"]) == ["x", "w[0]", "w[1]"]
+    assert list(found["posterior"]["x"]) == [
+        "mean",
+        "sd",
+        "error",
+        "median",
+        "low",
+        "high",
+        "ess_bulk",
+        "ess_tail",
+        "r_hat",
+    ]
+    rows = list(csv.DictReader(path.read_text().splitlines()))
+    assert list(rows[0]) == ["chain", "draw", "x", "w[0]", "w[1]"]
+    assert [(row["chain"], row["draw"]) for row in (rows[0], rows[399], rows[400])] == [
+        ("0", "0"),
+        ("0", "399"),
+        ("1", "0"),
+    ]
+    assert np.mean([float(row["x"]) for row in rows]) == pytest.approx(found["posterior"]["x"]["mean"], rel=1e-12)
+
+
+def test_the_seed_decides() -> None:
+    one, same, other = (
+        sample("-x**2/2", x=0, draws=50, warmup=50, chains=1, seed=seed).draws["x"] for seed in (3, 3, 4)
+    )
+    assert np.array_equal(one, same)
+    assert not np.array_equal(one, other)
+
+
+def test_numbers_that_are_always_the_same() -> None:
+    """Densities of 0 everywhere but at the start move nowhere."""
+    with pytest.raises(EvaluationError, match="no finite log density"):
+        sample("where(x > 1e9, 0.0, -inf)*1 + 0*x", x=0, draws=10, warmup=10)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"x": 0, "bounds": "x=0:"}, UsageError, "at its bound"),
+        ({"x": -1, "bounds": "x=0:"}, BindingError, "outside of its bounds"),
+        ({"x": 1, "target": 1.0}, UsageError, "between 0 and 1"),
+        ({"x": 1, "chains": 0}, UsageError, "number of chains"),
+        ({"x": 1, "draws": 2}, UsageError, "number of draws"),
+        ({"x": 1, "output": "draws.png"}, UsageError, "png"),
+        ({}, BindingError, "nothing to vary"),
+    ],
+)
+def test_wrong_use(arguments: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        sample("-x**2/2", **arguments)
+
+
+def test_diagnostics_of_known_chains() -> None:
+    random = np.random.default_rng(0)
+    independent = random.normal(size=(4, 1_000))
+    assert diagnostics.r_hat(independent) == pytest.approx(1.0, abs=0.005)
+    assert diagnostics.ess_bulk(independent) == pytest.approx(4_000, rel=0.15)
+    walk = np.zeros((4, 4_000))
+    for k in range(1, 4_000):
+        walk[:, k] = 0.9 * walk[:, k - 1] + random.normal(size=4)
+    # An autoregression of 0.9 has (1 - 0.9)/(1 + 0.9) effective draws for each.
+    assert diagnostics.ess_bulk(walk) == pytest.approx(16_000 / 19, rel=0.2)
+    apart = independent + np.array([[0.0], [0.0], [0.0], [3.0]])
+    assert diagnostics.r_hat(apart) > 1.3
+    wide = independent * np.array([[1.0], [1.0], [1.0], [10.0]])
+    assert diagnostics.r_hat(wide) > 1.1
