@@ -41,11 +41,20 @@ class TestValues:
             ("~lognormal(0, 0.5)", math.exp(0.125), math.sqrt(math.expm1(0.25) * math.exp(0.25))),
             ("~exponential(2)", 2.0, 2.0),
             ("~gamma(4, 0.5)", 2.0, 1.0),
+            ("~student(10, 5, 2)", 5.0, 2 * math.sqrt(10 / 8)),
+            ("~beta(2, 6)", 0.25, math.sqrt(12 / (64 * 9))),
+            ("~beta(2, 6, 1, 5)", 2.0, 4 * math.sqrt(12 / (64 * 9))),
+            ("~poisson(9)", 9.0, 3.0),
         ],
     )
     def test_a_number(self, run, text, value, u):
         found = run("propagate", "x", f"x={text}", "--json").json
         assert (found["value"], found["u"]) == (pytest.approx(value, rel=1e-15), pytest.approx(u, rel=1e-14))
+
+    @pytest.mark.parametrize("text", ["~student(4, 0, 1)", "~beta(0, 1)", "~beta(1, 2, 3, 3)", "~poisson(0)"])
+    def test_parameters_that_a_family_does_not_have(self, run, text):
+        done = run("propagate", "x", f"x={text}")
+        assert (done.status, "distribution" in done.err) == (2, True)
 
     @pytest.mark.parametrize("text", ["[1±0.1, 2±0.2]", "[1.0(1), 2.0(2)]", "[1, 2]±10%", "[1, 2]±[0.1, 0.2]"])
     def test_an_array(self, run, text):
@@ -55,7 +64,8 @@ class TestValues:
 
     @pytest.mark.parametrize("family", ["triangular(0, 6, 1)", "trapezoidal(0, 6, 0.5)", "curvilinear(0, 6, 1)",
                                         "arcsine(0, 6)", "lognormal(0, 0.5)", "exponential(2)", "gamma(4, 0.5)",
-                                        "normal(1, 2)", "uniform(1, 2)"])  # fmt: skip
+                                        "normal(1, 2)", "uniform(1, 2)", "student(20, 1, 2)", "beta(2, 6, 1, 5)",
+                                        "poisson(9)"])  # fmt: skip
     def test_draws_have_the_mean_and_the_variance_that_are_said(self, family):
         found = gradcli.propagate("x", {"x": f"~{family}"}, samples=1e5)
         assert found.monte_carlo.mean == pytest.approx(found.value, abs=0.02 * found.u)

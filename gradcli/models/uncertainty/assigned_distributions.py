@@ -1,6 +1,6 @@
 """Distributions assigned to input quantities: `uniform(4.9, 5.1)`, `triangular(0, 1)`, `lognormal(0, 0.1)`.
 
-They are those of JCGM 101:2008, table 1, and the lognormal one, each with its moments and its random draws.
+They are those of JCGM 101:2008, table 1, the lognormal, the beta and the Poisson one, each with its moments and its random draws.
 """
 
 from __future__ import annotations
@@ -185,6 +185,16 @@ def _arcsine(generator: Any, size: int, low: float, high: float) -> Any:
     return _middle(low, high) + (high - low) / 2 * arrays.numpy_namespace().sin(angles)
 
 
+def _beta_variance(a: float, b: float, low: float = 0, high: float = 1) -> float:
+    return (high - low) ** 2 * a * b / ((a + b) ** 2 * (a + b + 1))
+
+
+def _beta_shape(a: float, b: float, *_: float) -> tuple[float, float]:
+    n = a + b
+    skewness = 2 * (b - a) * math.sqrt(n + 1) / ((n + 2) * math.sqrt(a * b))
+    return skewness, 6 * ((a - b) ** 2 * (n + 1) - a * b * (n + 2)) / (a * b * (n + 2) * (n + 3))
+
+
 FAMILIES = {
     "normal": Family(
         "mean, u",
@@ -270,5 +280,34 @@ FAMILIES = {
         lambda shape, scale: (2 / math.sqrt(shape), 6 / shape),
         lambda generator, size, shape, scale: generator.gamma(shape, scale, size),
         lambda shape, scale: (0.0, scale * (shape + 2 * math.sqrt(shape))),
+    ),
+    # Of a standard uncertainty with few degrees of freedom; a kurtosis exists with more than 4 of them.
+    "student": Family(
+        "dof, location, scale",
+        lambda dof, location, scale: dof > 4 and scale >= 0,
+        lambda dof, location, scale: location,
+        lambda dof, location, scale: scale**2 * dof / (dof - 2),
+        lambda dof, location, scale: (0.0, 6 / (dof - 4)),
+        lambda generator, size, dof, location, scale: location + scale * generator.standard_t(dof, size),
+        lambda dof, location, scale: (location - 3 * scale, location + 3 * scale),
+    ),
+    "beta": Family(
+        "a, b, low, high",
+        lambda a, b, low=0.0, high=1.0: a > 0 and b > 0 and low < high,
+        lambda a, b, low=0, high=1: low + (high - low) * a / (a + b),
+        _beta_variance,
+        _beta_shape,
+        lambda generator, size, a, b, low=0.0, high=1.0: low + (high - low) * generator.beta(a, b, size),
+        lambda a, b, low=0.0, high=1.0: (low, high),
+        optional=2,
+    ),
+    "poisson": Family(
+        "mean",
+        lambda mean: 0 < mean < 1e15,
+        lambda mean: mean,
+        lambda mean: mean,
+        lambda mean: (1 / math.sqrt(mean), 1 / mean),
+        lambda generator, size, mean: generator.poisson(mean, size).astype(float),
+        lambda mean: (max(0.0, mean - 2 * math.sqrt(mean)), mean + 2 * math.sqrt(mean)),
     ),
 }
