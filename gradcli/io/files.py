@@ -171,12 +171,12 @@ class ValueReadOptions(NamedTuple):
     standard_input: Callable[[], BinaryIO] | None = None
 
 
-def read(reference: str, max_elements: int | None = None, exact: bool = False) -> float | NDArray[Any]:
+def read(reference: str, max_elements: int | None = None, exact: bool = False) -> float | complex | NDArray[Any]:
     """The numbers in the file that `reference`, `PATH` or `PATH:member`, names; see `read_all`."""
     return read_all([Reference(reference)], ValueReadOptions(max_elements, exact))[0]
 
 
-def read_all(references: Sequence[Reference], options: ValueReadOptions) -> list[float | NDArray[Any]]:
+def read_all(references: Sequence[Reference], options: ValueReadOptions) -> list[float | complex | NDArray[Any]]:
     """The numbers that references name; several columns of one file are read in one pass.
 
     A value is a float where the file holds a single number without axes, otherwise a C-contiguous float64 array in the
@@ -190,7 +190,7 @@ def read_all(references: Sequence[Reference], options: ValueReadOptions) -> list
             path, member = _split(reference.text)
         files.setdefault(path, []).append((at, member))
     _check_form(options.form, files)
-    values: dict[int, float | NDArray[Any]] = {}
+    values: dict[int, float | complex | NDArray[Any]] = {}
     for path, asked in files.items():
         members = [member for _, member in asked]
         try:
@@ -221,7 +221,7 @@ def _in_its_word(reference: Reference) -> AbstractContextManager[None]:
     return locating(reference.word, Span(reference.offset, len(reference.word)))
 
 
-def _read(path: str, members: Sequence[str | None], options: ValueReadOptions) -> Sequence[float | NDArray[Any]]:
+def _read(path: str, members: Sequence[str | None], options: ValueReadOptions) -> Sequence[float | complex | NDArray[Any]]:
     try:
         with _opened(path, options) as (form, source):
             if form in _TABLES:

@@ -155,7 +155,7 @@ def _complex_numbers(value: Any, what: str, exact: bool) -> complex | NDArray[An
             hint="both have the same shape",
         )
     if not shapes[0]:
-        return complex(real, imaginary)  # type: ignore[arg-type]
+        return complex(real, imaginary)
     import numpy
 
     found = numpy.empty(shapes[0], object if exact else numpy.complex128)

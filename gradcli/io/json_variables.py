@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def read_variables(text: str, where: str, exact: bool = False) -> dict[str, float | NDArray[Any]]:
+def read_variables(text: str, where: str, exact: bool = False) -> dict[str, float | complex | NDArray[Any]]:
     """The variables of a JSON object of names to numbers or nested lists, in their order.
 
     Numbers become floats, and lists float64 arrays; where they are to be `exact`, numbers are `Written`, and arrays are
     object arrays. `where` is the name of the text in messages. Raises BindingError, which points into the text, where
     it is not JSON, a name is invalid or repeated, or a value is anything else.
     """
-    variables: dict[str, float | NDArray[Any]] = {}
+    variables: dict[str, float | complex | NDArray[Any]] = {}
     text = text.removeprefix("\ufeff")
     charge_text(text)
     for member in _members(text, where, exact):
