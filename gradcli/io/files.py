@@ -179,9 +179,9 @@ def read(reference: str, max_elements: int | None = None, exact: bool = False) -
 def read_all(references: Sequence[Reference], options: ValueReadOptions) -> list[float | complex | NDArray[Any]]:
     """The numbers that references name; several columns of one file are read in one pass.
 
-    A value is a float where the file holds a single number without axes, otherwise a C-contiguous float64 array in the
-    file's shape; tables have shape (rows, columns), a single column (rows,). Raises BindingError, located in its word,
-    where a file is missing, unreadable, damaged, holds something other than real numbers, or more of them than the
+    A value is a float or a complex number where the file holds a single one without axes, otherwise a C-contiguous
+    float64 or complex128 array in the file's shape; tables have shape (rows, columns), a single column (rows,). Raises BindingError, located in its word,
+    where a file is missing, unreadable, damaged, holds something other than numbers, or more of them than the
     limit, and UsageError for a `form` that is unknown or not used.
     """
     files: dict[str, list[tuple[int, str | None]]] = {}
@@ -221,7 +221,9 @@ def _in_its_word(reference: Reference) -> AbstractContextManager[None]:
     return locating(reference.word, Span(reference.offset, len(reference.word)))
 
 
-def _read(path: str, members: Sequence[str | None], options: ValueReadOptions) -> Sequence[float | complex | NDArray[Any]]:
+def _read(
+    path: str, members: Sequence[str | None], options: ValueReadOptions
+) -> Sequence[float | complex | NDArray[Any]]:
     try:
         with _opened(path, options) as (form, source):
             if form in _TABLES:

@@ -148,6 +148,9 @@ def _is_complex(value: object) -> bool:
 def _complex_numbers(value: Any, what: str, exact: bool) -> complex | NDArray[Any]:
     """The complex number or array of an object {"re": …, "im": …}."""
     real, imaginary = (numbers(value[part], f"{part!r} of {what}", exact) for part in ("re", "im"))
+    for name, part in (("re", real), ("im", imaginary)):
+        if isinstance(part, complex) or getattr(getattr(part, "dtype", None), "kind", "") == "c":
+            raise _not_numbers(f"{name!r} of {what}", value[name])
     shapes = [list(getattr(part, "shape", ())) for part in (real, imaginary)]
     if shapes[0] != shapes[1]:
         raise BindingError(

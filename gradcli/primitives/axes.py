@@ -36,6 +36,8 @@ def one_number_or_tensor(value: Any, what: str) -> Any:
 def one_float(value: Any, what: str) -> float:
     """`value` as a float. Raises EvaluationError if it is not a single number, or a ball that no float equals."""
     number = one_number(value, what)
+    if type(number) is complex:
+        raise EvaluationError(f"{what} must be a real number, not {number}")
     if type(number) not in arrays.PYTHON_NUMBERS:
         raise EvaluationError(f"{what} must be a number that a float is, as 0.5 is and 1/3 is not")
     try:
@@ -63,12 +65,14 @@ def integer(value: Any, what: str) -> int:
     number = _plain(value)
     if number is None:
         raise EvaluationError(f"{what} must be a whole number")
+    if type(number) is complex:
+        raise EvaluationError(f"{what} must be a whole number, not {number}")
     if number != number or abs(number) == float("inf") or number != int(number):
         raise EvaluationError(f"{what} must be a whole number, not {number}")
     return int(number)
 
 
-def _plain(value: Any) -> float | int | None:
+def _plain(value: Any) -> Any:
     """`value` as a Python number if it is one or a 0-dimensional array, else None."""
     number: Any = concrete(value)
     if type(number) not in arrays.PYTHON_NUMBERS and getattr(number, "ndim", 1) == 0:

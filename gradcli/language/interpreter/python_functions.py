@@ -77,7 +77,18 @@ def _float(node: tree.Call, value: Value) -> Value:
             return plain
         return namespace.scalars.number(value)
     _check_no_gradient(node, value)
-    return as_tensor_or_number(value, "'float'")
+    return _real(node, as_tensor_or_number(value, "'float'"))
+
+
+def _real(node: tree.Call, value: Value) -> Value:
+    """A value. Raises EvaluationError for a complex one, of which libraries would drop the imaginary part."""
+    if arrays.is_complex(value):
+        raise EvaluationError(
+            f"'{node.name}' takes real numbers, and not complex ones",
+            hint="real(z) is the real part, abs(z) the modulus",
+            span=node.span,
+        )
+    return value
 
 
 def _check_no_gradient(node: tree.Call, value: Value) -> None:
@@ -93,7 +104,7 @@ def _check_no_gradient(node: tree.Call, value: Value) -> None:
 
 def _int(node: tree.Call, value: Value) -> float:
     # `int` is a step function, whose derivative is 0, so that no gradient is lost.
-    numbers = concrete(as_tensor_or_number(value, "'int'"))
+    numbers = _real(node, concrete(as_tensor_or_number(value, "'int'")))
     if arrays.shape(numbers):
         raise EvaluationError("'int' needs a number", span=node.span)
     plain = one_number(numbers, "'int'")
@@ -116,15 +127,18 @@ def _sorted(node: tree.Call, items: Value, reverse: Value = False) -> ProgramLis
 _SORT_COST = 4
 
 
-def _floats(_node: tree.Call, x: Value) -> Value:
+def _floats(node: tree.Call, x: Value) -> Value:
     """`x.float()`: converts booleans to numbers and returns other tensors unchanged."""
-    found = as_tensor_or_number(x, "a method")
+    found = _real(node, as_tensor_or_number(x, "a method"))
     return cast(found, arrays.default_dtype()) if arrays.dtype_name(found) == "bool" else found
 
 
 def _as_type(node: tree.Call, x: Value, dtype: Value, copy: Value = True) -> Value:
     """`x.astype(float)`. Raises EvaluationError for a dtype other than that of the program."""
-    wanted = {"float": "float64", "double": "float64"}.get(str(dtype), dtype)
+    of_complex = arrays.complex_dtype(arrays.default_dtype())
+    wanted = {"float": "float64", "double": "float64", "complex": of_complex}.get(str(dtype), dtype)
+    if wanted == of_complex:
+        return cast(as_tensor_or_number(x, "a method"), wanted)
     if wanted != arrays.default_dtype():
         raise EvaluationError(
             f"the numbers of a program are of {arrays.default_dtype()}",

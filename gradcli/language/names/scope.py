@@ -13,7 +13,7 @@ from gradcli.primitives import table
 from gradcli.primitives.distribution_names import METHODS, is_distribution, may_be_distribution
 
 # Python's number types, and the dtypes that they stand for in arguments.
-TYPES = {"float": "float64", "int": "int64", "bool": "bool"}
+TYPES = {"float": "float64", "int": "int64", "bool": "bool", "complex": "complex128"}
 CONSTANTS: dict[str, Any] = {"pi": math.pi, "π": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan, **TYPES}
 # Constants with a library prefix, as in `np.pi`.
 LIBRARY_CONSTANTS: dict[str, Any] = {**CONSTANTS, "tau": math.tau, "Inf": math.inf, "NaN": math.nan, "newaxis": None}
@@ -70,7 +70,11 @@ FUNCTIONALS = {
 LIST_METHODS = frozenset({"append", "extend", "pop", "copy"})
 
 
-_DTYPES = ("float64", "float32", "double", "float", "int64", "int32", "long", "int", "bool")
+_COMPLEX_DTYPES = ("complex128", "complex64", "cdouble", "cfloat", "complex")
+_DTYPES = (
+    *("float64", "float32", "double", "float", "int64", "int32", "long", "int", "bool"),
+    *_COMPLEX_DTYPES,
+)
 LIBRARY_CONSTANTS |= {name: name for name in _DTYPES}
 
 
@@ -328,6 +332,8 @@ def makes_complex(program: tree.Module) -> bool:
     """Whether a program may make complex numbers of real ones."""
     return any(
         isinstance(node, (tree.Imaginary, tree.ImaginaryUnit))
+        or (isinstance(node, tree.Name) and node.id in _COMPLEX_DTYPES)
+        or (isinstance(node, tree.String) and node.value in _COMPLEX_DTYPES)
         or (isinstance(node, tree.Call) and (node.name in _COMPLEX or any(p in node.name for p in _COMPLEX_PARTS)))
         for node in tree.all_nodes(program)
     )

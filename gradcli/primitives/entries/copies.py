@@ -9,7 +9,7 @@ from gradcli import arrays
 from gradcli.errors import CallError, EvaluationError, ShapeError
 from gradcli.primitives.axes import boolean, normalize_axis
 from gradcli.primitives.bind import constant
-from gradcli.primitives.conversions import reshape
+from gradcli.primitives.conversions import cast, reshape
 from gradcli.primitives.entries.arithmetic import identity
 from gradcli.primitives.operation import Composite
 
@@ -22,8 +22,8 @@ _FLOATS = {"float64": ("float64", "float", "double", "d"), "float32": ("float32"
 def check_is_there(dtype: Any = None, device: Any = None, requires_grad: Any = False) -> None:
     """Raise CallError for a dtype or device other than that of the run, and for requires_grad=True."""
     used = arrays.default_dtype()
-    name = dtype.__name__ if isinstance(dtype, type) else dtype
-    if name is not None and str(name).rpartition(".")[2] not in _FLOATS[used]:
+    if dtype is not None and _last_name(dtype) not in _FLOATS[used]:
+        name = dtype.__name__ if isinstance(dtype, type) else dtype
         raise CallError(
             f"numbers are {used} here, and dtype asks for {name}", hint="leave dtype out, or run with --dtype"
         )
@@ -38,9 +38,23 @@ def check_is_there(dtype: Any = None, device: Any = None, requires_grad: Any = F
         )
 
 
+# Names of complex dtypes, of the precision in use or of their own.
+_COMPLEX = {"complex128": ("complex", "complex128", "cdouble"), "complex64": ("complex", "complex64", "cfloat")}
+
+
 def _as_it_is(x: Any, dtype: Any = None, device: Any = None, requires_grad: Any = False) -> Any:
+    of_complex = arrays.complex_dtype(arrays.default_dtype())
+    if dtype is not None and _last_name(dtype) in _COMPLEX[of_complex]:
+        check_is_there(None, device, requires_grad)
+        return cast(x, of_complex)
     check_is_there(dtype, device, requires_grad)
-    return identity(x)
+    # A real dtype is an error for complex numbers, whose imaginary parts it would drop.
+    return identity(x) if dtype is None or not arrays.is_complex(x) else cast(x, arrays.default_dtype())
+
+
+def _last_name(dtype: Any) -> str:
+    """The name of a dtype without its module."""
+    return str(dtype.__name__ if isinstance(dtype, type) else dtype).rpartition(".")[2]
 
 
 asarray = Composite(
