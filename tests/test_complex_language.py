@@ -178,7 +178,14 @@ class TestValues:
 
     @pytest.mark.parametrize(
         "text",
-        ['{"re": 1}', '{"re": 1, "im": [2]}', '{"re": 1, "im": "x"}', '[{"re": 1, "im": null}]', '{"a": 1, "im": 2}'],
+        [
+            '{"re": {"re": 1, "im": 2}, "im": 3}',
+            '{"re": 1}',
+            '{"re": 1, "im": [2]}',
+            '{"re": 1, "im": "x"}',
+            '[{"re": 1, "im": null}]',
+            '{"a": 1, "im": 2}',
+        ],
     )
     def test_json_that_is_no_number(self, run, tmp_path, text):
         (tmp_path / "a.json").write_text(text)
