@@ -157,7 +157,6 @@ Polar = Annotated[
     Option(
         "--polar",
         group=OUTPUT,
-        brief="Complex numbers as polar(r, phi).",
         help="Write complex numbers as polar(modulus, angle in radians) in tables.",
     ),
 ]

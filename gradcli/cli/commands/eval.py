@@ -93,7 +93,6 @@ class EvalOptions(opt.ProgramRun):
         bool,
         opt.Option(
             "--wirtinger",
-            brief="By complex inputs and by their conjugates.",
             help="The derivatives by complex inputs and by their conjugates, which exist where the program is not "
             "holomorphic too.",
         ),
