@@ -300,6 +300,29 @@ class TestDerivatives:
         assert number(found["by"]) == pytest.approx(by)
         assert number(found["by_conjugate"]) == pytest.approx(by_conjugate)
 
+    @pytest.mark.parametrize(
+        "program",
+        [
+            "dot([z, 1], [z, 2])", "prod([z, z])", "det([[z, 1], [1, z]])", "inv([[z, 1], [0, z]])[0, 1]", "sigmoid(z)",
+            "where(real(z) > 0, z**2, -z)", "gamma(z)", "erf(z)", "cumprod([z, z])[1]", "reciprocal(z)", "fft([z, 1j])[1]",
+            "vdot([z, 1], [z, 2])", "norm([z, 1])*1j", "var([z, 2*z]) + 0j", "z.H*z", "angle(z) + 1j",
+        ],
+    )  # fmt: skip
+    def test_a_derivative_that_is_given_is_that_of_differences(self, run, program):
+        def value(z):
+            found = run("eval", program, f"z={z.real!r}{z.imag:+}j", "--no-grad", "--json").json["value"]
+            return complex(number(found))
+
+        found = run("eval", program, "z=1.3+0.7j", "--json")
+        by_a = (value(1.3001 + 0.7j) - value(1.2999 + 0.7j)) / 2e-4
+        by_b = (value(1.3 + 0.7001j) - value(1.3 + 0.6999j)) / 2e-4
+        if found.status == 0:
+            assert number(found.json["grad"]["z"]) == pytest.approx(by_a, rel=1e-6)
+            assert by_b == pytest.approx(1j * by_a, rel=1e-6)
+        else:
+            assert "holomorphic" in found.err
+            assert abs(by_b - 1j * by_a) > 0.1
+
     def test_wirtinger_in_a_table(self, run):
         assert "z        1.0-2.0j\nconj(z)  1.0+2.0j\n" in run("eval", "conj(z)*z", "z=1+2j", "--wirtinger").out
         assert "none is complex" in run("eval", "x**2", "x=1", "--wirtinger").err
