@@ -988,6 +988,8 @@ TENSORS: dict[str, Callable[..., Any]] = {
     "svdvals": _column(_singular_values),
     "pinv": _exact(_pseudoinverse),
     "matrix_exp": _exact(mpmath.expm),
+    "sqrtm": _exact(mpmath.sqrtm),
+    "logm": _exact(mpmath.logm),
     "zeros": lambda *shape: np.zeros(shape[0] if len(shape) == 1 else shape),
     "ones": lambda *shape: np.ones(shape[0] if len(shape) == 1 else shape),
     "full": np.full,

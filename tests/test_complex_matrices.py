@@ -67,6 +67,9 @@ FUNCTIONS = {
     "phase of det": (lambda x: linalg.slogdet(x)[0] + 0.3, SQUARE),
     "size of det": (lambda x: linalg.slogdet(x)[1], SQUARE),
     "expm": (gradcli.matrix_exp, SQUARE),
+    "sqrtm": (gradcli.sqrtm, SQUARE),
+    "logm": (gradcli.logm, SQUARE),
+    "logm of real": (gradcli.logm, HERMITIAN.real),
     "solve": (lambda x: linalg.solve(x, tensor(OTHER)), SQUARE),
     "lstsq": (lambda x: linalg.lstsq(x, x[:, :1] ** 2)[0], TALL),
     "norm": (linalg.norm, TALL),
@@ -131,6 +134,18 @@ def test_values_are_numpys(name):
 def test_exponentials_have_the_digits_of_real_ones():
     np.testing.assert_allclose(gradcli.matrix_exp(tensor(SQUARE)), scipy.linalg.expm(SQUARE), rtol=1e-13)
     np.testing.assert_allclose(gradcli.matrix_exp(tensor(np.diag([1j, 700.0 + 0j]))), np.diag(np.exp([1j, 700])))
+
+
+def test_square_roots_and_logarithms():
+    root = np.asarray(gradcli.sqrtm(tensor(np.stack([SQUARE, HERMITIAN]))))
+    np.testing.assert_allclose(root @ root, [SQUARE, HERMITIAN], atol=1e-13)
+    np.testing.assert_allclose(scipy.linalg.expm(np.asarray(gradcli.logm(tensor(SQUARE)))), SQUARE, atol=1e-13)
+    for function in (gradcli.sqrtm, gradcli.logm):
+        assert function(tensor(REAL @ REAL.T)).dtype == "float64"
+        assert np.isnan(function(tensor(-np.eye(2)))).all()
+        assert np.isfinite(function(tensor(-np.eye(2) + 0j))).all()
+    assert np.isnan(gradcli.sqrtm(tensor([[0.0, 1.0], [0.0, 0.0]]))).all()
+    assert np.isnan(gradcli.logm(tensor([[1.0, 1.0], [1.0, 1.0]]))).all()
 
 
 def test_triangular_systems():

@@ -57,7 +57,7 @@ COUNTED = {"add", "subtract", "negative", "zeros_like", "ones_like", "sum", "mea
 # Functions whose work exceeds that of their elements.
 DECOMPOSITIONS = {
     "inv", "det", "logdet", "solve", "cholesky", "eigenvectors", "eigvalsh", "svdvals", "orthonormal", "pinv",
-    "matrix_exp", "log_magnitude", "determinant_sign", "left_vectors", "right_vectors", "paired_values",
+    "matrix_exp", "sqrtm", "logm", "log_magnitude", "determinant_sign", "left_vectors", "right_vectors", "paired_values",
 }  # fmt: skip
 WORKING = {
     *DECOMPOSITIONS,

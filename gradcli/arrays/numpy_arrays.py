@@ -370,6 +370,18 @@ def expm(x: Array) -> Array:
         return np.where(lost, _triangular_expm(np.where(lost, given, 0.0)), value) if lost.any() else value
 
 
+def sqrtm(x: Array) -> Array:
+    from gradcli.arrays import matrix_functions
+
+    return matrix_functions.of_each("sqrtm", x)
+
+
+def logm(x: Array) -> Array:
+    from gradcli.arrays import matrix_functions
+
+    return matrix_functions.of_each("logm", x)
+
+
 def _triangular_expm(x: Array) -> Array:
     """The exponentials of triangular matrices, whose diagonals SciPy computes separately; nan for other matrices."""
     import scipy.linalg

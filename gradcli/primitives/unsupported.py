@@ -4,7 +4,7 @@ _REASONS = {
     "it is fft of the windows of a signal: fft(unfold(x, 0, size, hop)*window)": "stft",
     "fft, ifft and the transforms of real numbers are there": "istft dct idct dst idst fht ifht",
     "it needs complex numbers, and all numbers here are real": (
-        "complex complex64 complex128 polar view_as_complex view_as_real schur sqrtm logm iscomplexobj"
+        "complex complex64 complex128 polar view_as_complex view_as_real schur iscomplexobj"
     ),
     "distributions are called by their library, as in scipy.stats.norm.logpdf(x, loc=0, scale=1)": (
         "norm_logpdf logpdf logcdf logsf logpmf pmf log_prob icdf"

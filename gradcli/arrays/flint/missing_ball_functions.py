@@ -7,9 +7,11 @@ REASONS = {
     "eigh": "eigenvectors",
     "eigvals": "eigenvalues",
     "eigvalsh": "eigenvalues",
+    "logm": "logarithms of matrices",
     "nextafter": "neighbours of a number",
     "qr": "QR decomposition",
     "roots": "roots of polynomials",
+    "sqrtm": "square roots of matrices",
     "svd": "singular vectors",
     "svdvals": "singular values",
     **dict.fromkeys(
