@@ -56,9 +56,16 @@ def test_rows_have_their_own_roots():
         np.testing.assert_allclose(ordered(found), ordered(np.roots(row)), atol=1e-11)
 
 
-def test_an_equal_root_has_a_warning(run):
-    done = run("eval", "sum(abs(roots(p)))", "p=[1,-2,1]")
-    assert "'roots' is not differentiable here" in done.err
+@pytest.mark.parametrize("p", ["[1,-2,1]", "[1,-3,3,-1]", "[0,1,-7,18,-20,8]"])
+def test_a_multiple_root_has_a_warning(run, p):
+    done = run("eval", "sum(abs(roots(p)))", f"p={p}", "--json")
+    assert set(np.ravel(done.json["grad"]["p"])) == {"NaN"}
+    assert "the derivative of 'roots' is nan" in done.json["warnings"][0]["message"]
+
+
+def test_close_roots_have_derivatives(run):
+    done = run("eval", "real(max(real(roots([1, -b, c]))))", "b=2.0001", "c=1", "--json")
+    assert done.json["grad"]["b"] == pytest.approx(0.5 + 2.0001 / (2 * np.sqrt(2.0001**2 - 4)), rel=1e-9)
 
 
 def test_a_program(run):

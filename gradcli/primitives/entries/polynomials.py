@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,13 +13,13 @@ from gradcli.primitives import batching
 from gradcli.primitives.axes import integer, one_number
 from gradcli.primitives.bind import assume, bind, concrete, constant
 from gradcli.primitives.conversions import reshape
-from gradcli.primitives.entries.arithmetic import add, divide, multiply, negative, subtract, zeros_like
-from gradcli.primitives.entries.comparisons import equal, not_equal
+from gradcli.primitives.entries.arithmetic import absolute, add, divide, multiply, negative, subtract, zeros_like
+from gradcli.primitives.entries.comparisons import equal, less_equal, not_equal, nowhere, where
 from gradcli.primitives.entries.complex_numbers import real
-from gradcli.primitives.entries.eigenvalues import eigvals, no_two_equal
+from gradcli.primitives.entries.eigenvalues import eigvals
 from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.linear_systems import lstsq, vander
-from gradcli.primitives.entries.reductions import sum_
+from gradcli.primitives.entries.reductions import min_, sum_
 from gradcli.primitives.entries.sampling import convolve
 from gradcli.primitives.entries.shape import concat, expand_dims, stack
 from gradcli.primitives.entries.statistics import norm
@@ -104,11 +105,32 @@ def _roots_forward(xp: Any, p: Any, *, leading: int) -> Any:
     return x
 
 
+# Roots closer than this many times the rounding error of either count as equal: those of a multiple root differ by it.
+_ERRORS = 8.0
+
+
+def _are_multiple(p: Any, y: Any) -> Any:
+    """Whether each root counts as equal to another, within the error that rounding the coefficients' terms gives it."""
+    p, y = constant(p), constant(y)
+    terms = _value(absolute(p), absolute(y))
+    error = divide(multiply(arrays.epsilon(arrays.dtype_name(y)), terms), absolute(_slope(p, y)))
+    itself = arrays.numpy_namespace().eye(arrays.shape(y)[-1], dtype=bool)
+    gaps = where(itself, math.inf, absolute(subtract(expand_dims(y, -1), expand_dims(y, -2))))
+    return less_equal(min_(gaps, -1), multiply(_ERRORS, error))
+
+
+def _over_slope(x: Any, p: Any, y: Any) -> Any:
+    """x divided by the derivatives of a polynomial at its roots; nan at a multiple root, and 0 where x is 0 there."""
+    multiple = _are_multiple(p, y)
+    slope = where(multiple, 1.0, _slope(p, y))
+    return where(multiple, where(equal(x, 0), 0.0, math.nan), divide(x, slope))
+
+
 def _roots_rule(g: Any, y: Any, p: Any, **_params: Any) -> Any:
     """A root moves by -dp(root)/p'(root), and dp(root) is the sum of its powers times the changes of coefficients."""
     count = arrays.shape(p)[-1]
     limits.charge(count * arrays.size(constant(y)))
-    term = negative(divide(g, _slope(p, y)))
+    term = negative(_over_slope(g, p, y))
     terms = []
     for _ in range(count):
         terms.append(sum_(term, -1))
@@ -118,7 +140,7 @@ def _roots_rule(g: Any, y: Any, p: Any, **_params: Any) -> Any:
 
 def _roots_series(primitive: Primitive, y: Any, p: Any, *, leading: int) -> Coefficients:
     (inner,) = y.inside_rule(primitive, (p,), {"leading": leading})
-    yield from integrate_coefficients(y, negative(divide(_value(p.derivative(), y), _slope(inner, y))))
+    yield from integrate_coefficients(y, negative(_over_slope(_value(p.derivative(), y), inner, y)))
 
 
 def _roots_cost(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> int:
@@ -130,7 +152,7 @@ def _roots_cost(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> int:
 
 
 def _are_simple(p: Any, **_params: Any) -> bool:
-    return no_two_equal(bind(polynomial_roots, (p,), _params))
+    return nowhere(_are_multiple(p, bind(polynomial_roots, (p,), _params)))
 
 
 polynomial_roots: Primitive = Primitive(
@@ -145,6 +167,7 @@ polynomial_roots: Primitive = Primitive(
     derivative="-sum(g*root**k/p'(root)) by the coefficient of the power k",
     domain="no two roots equal",
     smooth=_are_simple,
+    nan_at_kinks=True,
 )  # fmt: skip
 
 
