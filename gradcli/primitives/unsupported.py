@@ -3,9 +3,8 @@
 _REASONS = {
     "it is fft of the windows of a signal: fft(unfold(x, 0, size, hop)*window)": "stft",
     "fft, ifft and the transforms of real numbers are there": "istft dct idct dst idst fht ifht",
-    "it needs complex numbers, and all numbers here are real": (
-        "complex complex64 complex128 polar view_as_complex view_as_real schur iscomplexobj"
-    ),
+    "a Schur form is not unique: eigvals, sqrtm and logm are there": "schur",
+    "complex(a, b) is there, in the precision of its parts": "complex64 complex128 csingle cdouble",
     "distributions are called by their library, as in scipy.stats.norm.logpdf(x, loc=0, scale=1)": (
         "norm_logpdf logpdf logcdf logsf logpmf pmf log_prob icdf"
     ),
