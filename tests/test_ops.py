@@ -221,6 +221,7 @@ CASES = {
     **{name: [Case(f"{name}(x)", 2.0, {"x": 0.0}, x=2.0)] for name in ("floor", "ceil", "trunc")},
     "round": [Case("round(x)", v, {"x": 0.0}, x=x) for x, v in ((0.5, 0.0), (1.5, 2.0), (2.5, 2.0))],
     **{name: [Case(f"{name}(A)", NAN, A=[[-1.0, 0.0], [0.0, -2.0]])] for name in ("sqrtm", "logm")},
+    "angle": [Case("angle(x)", 0.0, {"x": 0.0}, x=0.0)],
     "irfft": [Case("irfft(x)[2]", -0.75, {"x": [0.25, -0.5, 0.25]}, x=[1.0, 2.0, 0.0])],
     "frac": [Case("frac(x)", 0.0, {"x": 1.0}, x=2.0)],
     "clip": [
