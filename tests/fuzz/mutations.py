@@ -32,9 +32,16 @@ _CHARACTERS = (
 )
 
 
+class _Literal(Case):
+    """A string of a test, which may be no program."""
+
+
 @cache
 def corpus(further: str | None = None) -> Sequence[Case]:
-    """The programs that the tests have, and those of the JSON lines of a file or of the files of a folder `further`."""
+    """The programs that the tests have, and those of the JSON lines of a file or of the files of a folder `further`.
+
+    Of the strings in tests it has those too that are no programs: `drawn` leaves them out, so that not all are parsed.
+    """
     found: dict[str, Case] = {}
     files = [*sorted((TESTS / "data").glob("*.jsonl"))]
     if further is not None:
@@ -45,9 +52,16 @@ def corpus(further: str | None = None) -> Sequence[Case]:
             case = Case.of_line(line)
             found.setdefault(case.program, case)
     for text in _literals(sorted(TESTS.glob("*.py"))):
-        if text not in found and _is_program(text):
-            found[text] = Case(text, {})
+        found.setdefault(text, _Literal(text, {}))
     return tuple(found.values())
+
+
+def drawn(rng: Random, cases: Sequence[Case]) -> Case:
+    """A program of the corpus."""
+    while True:
+        case = rng.choice(cases)
+        if type(case) is not _Literal or _is_program(case.program):
+            return case
 
 
 def _literals(files: Iterable[Path]) -> Iterable[str]:
@@ -58,6 +72,7 @@ def _literals(files: Iterable[Path]) -> Iterable[str]:
                 yield node.value
 
 
+@cache
 def _is_program(text: str) -> bool:
     if text.isidentifier() or not text.strip():
         return False
@@ -69,7 +84,7 @@ def _is_program(text: str) -> bool:
 
 def from_corpus(rng: Random, cases: Sequence[Case]) -> Case:
     """A program of the corpus as it is, with numbers of its own or with others."""
-    case = rng.choice(cases)
+    case = drawn(rng, cases)
     if rng.random() < 0.3 and case.bindings:
         return case._replace(draw=rng.getrandbits(32))
     return Case(case.program, numbers_for(case.program, rng), rng.getrandbits(32))
@@ -132,7 +147,7 @@ def _in_tokens(text: str, rng: Random, cases: Sequence[Case]) -> str:
         low, high = sorted((at, other))
         tokens[low:low] = tokens[low : high + 1]
     elif roll < 0.95:
-        foreign = _TOKEN.findall(rng.choice(cases).program)
+        foreign = _TOKEN.findall(drawn(rng, cases).program)
         start = rng.randrange(len(foreign))
         tokens[at:at] = foreign[start : start + rng.randint(1, 12)]
     else:

@@ -32,5 +32,5 @@ def program(seed: int, i: int, cases: Sequence[Case]) -> Case:
     elif roots < 0.5:
         root = Writer(rng).case()
     else:
-        root = rng.choice(cases)
+        root = mutations.drawn(rng, cases)
     return mutations.mutated(root, rng, cases)
