@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import gradcli
+from tests.samples import several
 from tests.whole_domain import DATA, Case, cases
 
 # Tolerance of elementary functions, in units in the last place.
@@ -75,7 +76,7 @@ def is_right(found: Any, exact: float | None, condition: float | None) -> bool:
 
 # The first run of a compiled program is eager too.
 @pytest.mark.parametrize("path", [pytest.param("eager", marks=pytest.mark.one_in(4)), *list(PATHS)[1:]])
-@pytest.mark.parametrize("case", [CASES[program] for program in EXACT], ids=[*EXACT])
+@several("case", [CASES[program] for program in EXACT], lambda case: case.program)
 def test_the_digits_of_a_function(case, path):
     wrong = []
     for point, row, numbers in zip(case.points, EXACT[case.program], PATHS[path](case), strict=True):
