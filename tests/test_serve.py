@@ -111,6 +111,8 @@ def test_ode_and_explain_answer_as_the_commands_do(server, run):
     status, found = server.ask({**asked, "values": {"x": 1, "x'": 0, "w": 2, "t": "0..10"}})
     words = ["x'' = -w**2*x", "x=1", "x'=0", "w=2", "t=0..10", "--points", "3", "--wrt", "w", "--stop", "x = 0"]
     assert (status, found) == (200, run("ode", *words, "--json").json)
+    asked = {"command": "ode", "program": "dx/dt = -x", "values": {"x": 1, "t": [0, 1]}, "digits": 20}
+    assert server.ask(asked) == (200, run("ode", "dx/dt = -x", "x=1", "t=[0,1]", "--digits", "20", "--json").json)
     status, found = server.ask({"command": "explain", "program": "x*sin(x)", "symbolic": True})
     assert (status, found) == (200, run("explain", "x*sin(x)", "--symbolic", "--json").json)
     status, found = server.ask({"command": "explain", "program": "log(x**q)", "values": {"x": 5, "q": 3}, "order": 2})

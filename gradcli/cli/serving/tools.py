@@ -19,7 +19,7 @@ _OPTIONS = {
     "diff": "wrt order to dialect simplify digits",
     "plot": "order log",
     "solve": "unknowns all wrt const order seed digits",
-    "ode": "points wrt order show stop method",
+    "ode": "points wrt order show stop method digits",
     "fit": "response fix bounds prior sigma absolute_sigma loss loss_scale family trials offset weights errors "
     "x_sigma derive against bootstrap jackknife level profile starts seed",
     "minimize": "wrt const method max bounds subject_to global_ starts seed sensitivity steps lr momentum batch epochs "
