@@ -149,3 +149,20 @@ def test_a_double_root_has_no_digits(run: Callable[..., Any]) -> None:
     done = run("eval", "root(lambda x: (x - a)**2, 1.5)", "a=1", "--digits", "20", "--max-precision", "50")
     assert done.status == 1
     assert "the Jacobian is singular at the solution" in done.err
+
+
+def test_digits_of_a_finite_sum_are_proved(run: Callable[..., Any]) -> None:
+    words = ("s=2.5", "--digits", "30", "--order", "2")
+    expected = run("eval", "sum(1/(arange(20) + 1)**s)", *words)
+    assert run("eval", "nsum(1/k**s, k, 1, 20)", *words).out == expected.out
+    assert run("eval", "nsum(0.1*k, k, 1, 10)", "--digits", "30").out.startswith("value  5.5\n")
+
+
+@pytest.mark.parametrize(
+    ("last", "message"),
+    [("inf", "there are no proved digits of infinite sums"), ("2.5", "and 2.5 is none"), ("2**60", "steps")],
+)
+def test_sums_without_digits(last: str, message: str, run: Callable[..., Any]) -> None:
+    done = run("eval", f"nsum(x/k**2, k, 1, {last})", "x=1", "--digits", "10")
+    assert done.status
+    assert message in done.err

@@ -7,16 +7,17 @@ bound variable from `first` to `last`, which may be infinite; the operands are b
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.errors import BackendError, EvaluationError
 from gradcli.functionals import shortfalls
 from gradcli.functionals.body import Body, coefficient_operands
 from gradcli.functionals.row_results import of_each
-from gradcli.functionals.summation import total
+from gradcli.functionals.summation import check_limits, total
 from gradcli.kinds.jets import Jet
 from gradcli.primitives.bind import bind
 from gradcli.primitives.families import elementwise
@@ -25,13 +26,32 @@ from gradcli.primitives.primitive import Primitive
 
 # The cost of a sum, in array elements, beside that of the operations of its body.
 _TIME = 400
+# The cost in steps of a term in balls.
+_TERM = 4
 
 
 def _computed(_xp: Any, *operands: Any, body: Body, rtol: float, atol: float) -> Any:
     if is_exact():
-        raise BackendError("there are no proved digits of sums of series", hint="leave out --digits and the like")
+        return _finite(operands, body)
     with arrays.using_namespace(None):
         return of_each(operands, lambda rows: [_of_row(row.tolist(), body, rtol, atol) for row in rows])
+
+
+def _finite(operands: Sequence[Any], body: Body) -> Any:
+    """A sum of finitely many terms in balls. Raises BackendError for others."""
+    first, last, *reads = operands
+    low, high = (float(limit) for limit in (first, last))
+    check_limits(low, high)
+    if any(arrays.to_numpy(limit).dtype != "float64" for limit in (first, last)):
+        raise EvaluationError("a sum goes from one whole number to another, which its limits are not known to be")
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise BackendError("there are no proved digits of infinite sums", hint="leave out --digits and the like")
+    limits.require_steps(_TERM * (high - low))
+    total: Any = arrays.default_namespace().asarray(0.0, "float64")
+    for k in range(int(low), int(high) + 1):
+        limits.charge_steps(_TERM * limits.UNITS_PER_STEP)
+        total = total + body(float(k), *reads)[0]
+    return total
 
 
 def _of_row(row: Sequence[float], body: Body, rtol: float, atol: float) -> float:

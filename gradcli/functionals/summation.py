@@ -43,9 +43,7 @@ def total(terms: Terms, expansion: Expansion, first: float, last: float) -> Sum:
 
     Raises EvaluationError for limits that are no whole numbers, and LimitError for too many terms.
     """
-    for number in (first, last):
-        if math.isnan(number) or (math.isfinite(number) and number != round(number)):
-            raise EvaluationError(f"a sum goes from one whole number to another, and {number:g} is none")
+    check_limits(first, last)
     if first > last:
         return Sum(0.0, 0.0)
     with arrays.numpy_namespace().errstate(all="ignore"):
@@ -57,6 +55,13 @@ def total(terms: Terms, expansion: Expansion, first: float, last: float) -> Sum:
             return _infinite(lambda k: terms(-k), _mirrored(expansion), -last)
         up, down = _infinite(terms, expansion, 0.0), _infinite(lambda k: terms(-k), _mirrored(expansion), 1.0)
         return Sum(up.value + down.value, up.error + down.error, up.fault or down.fault)
+
+
+def check_limits(first: float, last: float) -> None:
+    """Raise EvaluationError for limits that are no whole numbers and not infinite."""
+    for number in (first, last):
+        if math.isnan(number) or (math.isfinite(number) and number != round(number)):
+            raise EvaluationError(f"a sum goes from one whole number to another, and {number:g} is none")
 
 
 def _mirrored(expansion: Expansion) -> Expansion:
