@@ -166,3 +166,28 @@ def test_sums_without_digits(last: str, message: str, run: Callable[..., Any]) -
     done = run("eval", f"nsum(x/k**2, k, 1, {last})", "x=1", "--digits", "10")
     assert done.status
     assert message in done.err
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "nsum(1j/k**2, k, 1, 10)",
+        "integrate(exp(1j*t), t, 0, 1)",
+        "limit(real(exp(1j*x)), x, 0)",
+        "root(lambda x: x**2 + 1j, 1)",
+        "argmin(lambda x: x**2 + 1j, 1)",
+        "odeint(lambda y, t: 1j*y, 1, [0, 1])[1]",
+        "odeint(lambda y, t: y, 1 + 0j, [0, 1])[1]",
+        "odeint(lambda y, t: real(exp(1j*t)), 1, [0, 1])[1]",
+    ],
+)
+def test_complex_functions_are_refused(program: str, run: Callable[..., Any]) -> None:
+    done = run("eval", program, "--no-grad")
+    assert done.status
+    assert "complex" in done.err
+    assert "internal" not in done.err
+
+
+def test_real_parts_of_complex_functions(run: Callable[..., Any]) -> None:
+    found = run("eval", "nsum(real(1j**k)/k**2, k, 1, 4)", "--no-grad", "--json").json["value"]
+    assert found == pytest.approx(-1 / 4 + 1 / 16, rel=1e-14)

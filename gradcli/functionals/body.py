@@ -12,6 +12,7 @@ from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.autograd.engine import grad
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
+from gradcli.errors import EvaluationError
 from gradcli.executors import stepwise
 from gradcli.kinds.branch_points import watching
 from gradcli.kinds.jets import Jet
@@ -48,6 +49,15 @@ class Body:
     def results(self) -> int:
         """The number of values of the function."""
         return len(self.program.outputs)
+
+    def require_real(self, what: str) -> None:
+        """Raise EvaluationError, which says of what, for a function that computes with complex numbers."""
+        parts = [(*e.inputs, e.output) for path in self.paths for e in path.program.equations]
+        if any(arrays.is_complex(atom) for atoms in parts for atom in atoms):
+            raise EvaluationError(
+                f"{what} takes real numbers, and its function computes with complex ones",
+                hint="write real and imaginary parts, as in cos(x) for real(exp(1j*x))",
+            )
 
     def __call__(self, *inputs: Any) -> list[Any]:
         """The values of the function for inputs of any kinds, which are broadcast."""

@@ -181,7 +181,12 @@ def trajectory(
 
 
 def _constant_of(value: Any) -> Any:
-    """A number as a constant of a program: a float, or a ball that is none."""
+    """A number as a constant of a program: a float, or a ball that is none. Raises EvaluationError for a complex one."""
+    if arrays.is_complex(value):
+        raise EvaluationError(
+            "a differential equation takes real numbers, and not complex ones",
+            hint="write the equations of real and imaginary parts",
+        )
     return value if is_exact() and arrays.to_numpy(value).dtype != "float64" else float(value)
 
 

@@ -33,6 +33,7 @@ def limit(function: Callable[..., Any], point: Any, side: str | None = None) -> 
     found = traced(function, [()])
     if found.body.results != 1 or found.shapes[0]:
         raise EvaluationError("a limit is that of a function whose value is a number")
+    found.body.require_real("a limit")
     numbers = [number_of(x) for x in (point, *found.reads)]
     if None in numbers:
         raise EvaluationError("a limit is computed for numbers, one at a time")

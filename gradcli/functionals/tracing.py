@@ -76,6 +76,11 @@ def _described(trace: Trace, bound: Sequence[Traced], paths: Sequence[TracedPath
     shapes = [arrays.shape(o) for o in paths[0].outputs]
     if any([arrays.shape(o) for o in path.outputs] != shapes for path in paths):
         raise NotRecordableError("its shape depends on numbers")
+    if any(arrays.is_complex(o) for path in paths for o in path.outputs):
+        raise EvaluationError(
+            "the function has complex values, and real ones are needed here",
+            hint="take its real and imaginary parts, each by itself",
+        )
     always = tuple(b.variable for b in bound)
     used = {v for path in paths for v in needed_variables(path.equations, (*path.outputs, *path.conditions))}
     read = [(value, variable) for value, variable in trace.read.values() if variable in used]

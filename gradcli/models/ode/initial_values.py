@@ -210,6 +210,8 @@ def _check(asked: InitialValueRequest) -> None:
             raise BindingError(f"the equations do not read '{readable(name)}'", hint=hint)
         if (name in equations.states or name in asked.wrt) and arrays.shape(value):
             raise BindingError(f"'{readable(name)}' is one number", hint=f"{readable(name)}=1")
+        if (name in equations.states or name in asked.wrt) and arrays.is_complex(value):
+            raise BindingError(f"'{readable(name)}' is complex", hint="write the equations of real and imaginary parts")
         if name in equations.states and not math.isfinite(float(value)):
             raise BindingError(f"the start of '{readable(name)}' is {float(value):g}", hint="starts are finite numbers")
     if not len(asked.times):
