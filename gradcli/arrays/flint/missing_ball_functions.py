@@ -24,7 +24,5 @@ REASONS = {
 
 # The same for functions of functions, which are no functions of the namespace.
 REASONS_OF_FUNCTIONALS = {
-    **dict.fromkeys(("brentq", "root"), "enclosed roots of functions"),
-    "nsum": "enclosed sums of series",
-    **dict.fromkeys(("odeint", "solve_ivp"), "enclosed solutions of differential equations"),
+    "nsum": "enclosed sums of infinite series; finite ones have digits",
 }
