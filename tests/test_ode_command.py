@@ -349,6 +349,7 @@ def test_digits_of_derivatives_by_the_time_of_a_jump(run: Run) -> None:
     [
         (["y' = y**2", "y=1", "t=0..2"], "the solution is enclosed up to t = 0.9999999"),
         (["y' = -y", "y=1", "t=0..2", "--stop", "y = 0.5"], "there are no proved digits of a time to stop at"),
+        (["y' = -y", "y=1", "t=0..2", "--method", "radau"], "--digits and --method radau contradict each other"),
         (["y' = -y", "y=1", "t=0..2", "--plot", "a.svg"], "--digits and --plot contradict each other"),
         (["y' = -y; at t = pi: y = 2", "y=1", "t=[0,pi]", "--max-precision", "50"], "cannot be told apart"),
         (["y' = -y", "y=1", "t=[0,2,1]"], "the times go back: 1 is after 2"),

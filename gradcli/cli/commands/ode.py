@@ -108,7 +108,8 @@ def run(options: OdeOptions, environment: Environment) -> ExitStatus:
         from gradcli.models.plotting import by_matplotlib
 
         by_matplotlib.format_of(options.plot)
-    inputs.check_digits(options, [f"--{name}" for name in ("plot", "output") if getattr(options, name) is not None])
+    others = [f"--{name}" for name in ("plot", "output") if getattr(options, name) is not None]
+    inputs.check_digits(options, [*others, *(["--method radau"] if options.method == "radau" else [])])
     with limits.within(options.max_steps, options.max_elements), _arithmetic(options):
         request = _request(options, environment)
         asked = request()
