@@ -128,7 +128,7 @@ def _candidates(system: System, start: Any, seed: int, watch: ProgressCallback) 
 
 def _candidates_by_sign_changes(system: System, start: Any) -> Iterator[Candidate]:
     """The candidates for one equation in one unknown from sign changes and zeros anywhere among the floats."""
-    if [*system.packing.shapes.values()] == [()]:
+    if system.is_of_one_number:
         for zero in far_zeros(ScalarEquation(system), float(start[0])):
             point = arrays.numpy_namespace().asarray([zero.point])
             found = _without_rounded(system, classified(system, point, point, zero.changes_sign), start)
@@ -159,7 +159,7 @@ def _without_rounded(system: System, found: Candidate, start: Any) -> Candidate:
 def _sharpened(system: System, found: Candidate, start: Any) -> Candidate:
     """The candidate at the sign change next to a singular root, where there is one: it has more digits, and may be
     regular."""
-    if [*system.packing.shapes.values()] != [()]:
+    if not system.is_of_one_number:
         return found
     near = _CLOSE * float(max(abs(found.point[0]), abs(start[0])))
     zero = next(far_zeros(ScalarEquation(system), float(found.point[0])), None)

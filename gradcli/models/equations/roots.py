@@ -20,6 +20,7 @@ from gradcli.language.syntax import parse_equations, tree
 from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
 from gradcli.models import checked_arguments, dense_matrices
 from gradcli.models.equations.all_roots import Box, RootsProof, all_roots
+from gradcli.models.equations.complex_systems import ComplexSystem, polynomial_roots
 from gradcli.models.equations.root_search import Candidate, balanced_sizes, classified, search, sizes_of
 from gradcli.models.equations.rounding_noise import is_noisy, with_rounded_marked
 from gradcli.models.equations.sign_changes import (
@@ -198,6 +199,8 @@ def question_of(text: str, starts: Mapping[str, Any], constants: Mapping[str, An
 def solve_problem(question: RootProblem, watch: ProgressCallback = lambda _: None) -> Roots:
     """The roots that a question asks for, within the limits of a run; see `solve`."""
     _check(question)
+    if any(map(arrays.is_complex, question.starts.values())):
+        return _complex_roots(question, watch)
     system = System(question.equations, question.starts, question.constants)
     start = system.packing.flat(question.starts)
     if question.box is not None:
@@ -226,6 +229,21 @@ def solve_problem(question: RootProblem, watch: ProgressCallback = lambda _: Non
     singular = any(root.condition == math.inf for root in roots.roots)
     lost = _has_degenerate_jacobian(question, system, system.packing.flat(roots.roots[0].point))
     return replace(roots, message="a root in the bracket" + (_SINGULAR if singular else _LOST * lost))
+
+
+def _complex_roots(question: RootProblem, watch: ProgressCallback) -> Roots:
+    """The root from a complex start, or with `all` all complex roots of a polynomial."""
+    if question.proof is not None:
+        raise UsageError("there are no proved digits of complex roots", hint="leave out --digits")
+    system = ComplexSystem(question.equations, question.starts, question.constants)
+    start = system.packing.flat(question.starts)
+    system.check(start)
+    if not question.all:
+        return _of_search(question, system, search(system, start, question.seed, watch))
+    (name,) = [*question.starts][:1]
+    points = [system.packing.flat({name: z}) for z in polynomial_roots(system)]
+    roots = [_root(question, system, classified(system, point, point)) for point in points]
+    return Roots(roots, True, f"{len(roots)} complex root{'s' * (len(roots) != 1)}, each as often as its multiplicity")
 
 
 def _in_box(
@@ -309,8 +327,11 @@ def _check(question: RootProblem) -> None:
         _check_box(question, question.box)
         return
     if question.range is None:
-        if question.all and not question.everywhere:
-            raise UsageError("all roots are those in a range", hint=f"give one, as in {next(iter(starts))}=0..5")
+        if question.all and not question.everywhere and not any(map(arrays.is_complex, starts.values())):
+            raise UsageError(
+                "all roots are those in a range",
+                hint=f"give one, as in {next(iter(starts))}=0..5, or a complex start for all roots of a polynomial",
+            )
         return
     low, high = question.range
     if len(starts) > 1 or arrays.shape(next(iter(starts.values()))):
@@ -431,7 +452,7 @@ def _proved(question: RootProblem, proof: ProofOptions, system: System, found: C
 def _by(question: RootProblem) -> list[str]:
     """The constants to differentiate by."""
     if question.wrt is None:
-        return [name for name, value in question.constants.items() if arrays.is_floating(value)]
+        return [name for name, value in question.constants.items() if arrays.is_inexact(value)]
     for name in question.wrt:
         if name not in question.constants:
             raise BindingError(f"cannot differentiate by '{name}', which is no constant with a value")

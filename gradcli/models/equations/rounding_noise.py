@@ -28,7 +28,7 @@ def rounding_errors(system: System, point: Any) -> tuple[Any, Any]:
     found = run_twice(system.function, system.packing.named(point))
     if found is None:
         return system.residual(point), xp.zeros(system.packing.size)
-    residuals, others = (xp.asarray(each, dtype=float) for each in found)
+    residuals, others = map(system.flat_residual, found)
     return residuals, xp.abs(residuals - others)
 
 

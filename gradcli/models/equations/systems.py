@@ -28,9 +28,14 @@ class System:
         self.constants = dict(constants)
         self.program = CompiledProgram(equations.program)
 
+    @property
+    def is_of_one_number(self) -> bool:
+        """Whether the only unknown is a real number."""
+        return self.packing.size == 1 and [*self.packing.shapes.values()] == [()]
+
     def check_count(self, point: Any) -> Any:
         """The residuals at a point. Raises UsageError unless there are as many equations as unknowns."""
-        residual = self.program(**self.values(point))
+        residual = self.flat_residual(self.program(**self.values(point)))
         count, size = len(residual), self.packing.size
         program = self.equations.program
         if count != size:
@@ -61,11 +66,19 @@ class System:
         """The values of all names, with the unknowns taken from a vector."""
         return {**self.constants, **self.packing.named(point)}
 
+    def flat_residual(self, value: Any) -> Any:
+        """The differences of the sides as a real vector."""
+        if arrays.is_complex(value):
+            raise UsageError(
+                "the equations are complex, and their unknowns real", hint="give a complex start, as in z~1+1j"
+            )
+        return arrays.numpy_namespace().asarray(value, dtype=float)
+
     def residual(self, point: Any) -> Any:
         """The differences `[n]` of the sides; nan where they have no value."""
         xp = arrays.numpy_namespace()
         try:
-            return xp.asarray(self.program(**self.values(point)), dtype=float)
+            return self.flat_residual(self.program(**self.values(point)))
         except LimitError:
             raise
         except EvaluationError:
@@ -115,7 +128,7 @@ class System:
         except GradcliError:
             return xp.full(len(point), xp.nan)
         change = value.coefficient(1) if isinstance(value, Jet) else None
-        return xp.zeros(len(point)) if change is None else xp.asarray(concrete(change), dtype=float)
+        return xp.zeros(len(point)) if change is None else self.flat_residual(concrete(change))
 
     def function(self, given: Mapping[str, Any]) -> Any:
         """The residuals for values of any kind, such as jets and balls."""
