@@ -18,7 +18,6 @@ _ALSO = ("ops", "backends", "help", "completion", "serve")
 _STARTS = (
     ("gradcli eval 'log(x**q)' x=5 q=3", "a value and its derivatives"),
     ("gradcli diff 'log(x**q)'", "derivatives as formulas"),
-    ("gradcli plot 'sin(x)' x=-5..5", "a picture"),
 )
 
 

@@ -24,7 +24,7 @@ Examples:
 
   gradcli sample 'sum(-((y - mu)/s)**2/2 - log(s)) - (mu/10)**2/2 - s' data.csv mu=0 s=1 --bounds s=0:
 
-  gradcli sample '-(x**2 + (y - x**2)**2)/2' x=0 y=0 --draws 2000 --output draws.parquet
+  gradcli sample '-(x**2 + (y - x**2)**2)/2' x=0 y=0 --output draws.parquet
 """
 _EXAMPLE = "gradcli sample '-x**2/2' x=0"
 
