@@ -149,6 +149,15 @@ def test_derivatives_of_an_integral(program: str) -> None:
             assert float(derivative) == pytest.approx(expected, rel=1e-8, abs=1e-9), key
 
 
+def test_a_choice_by_both_variables_of_a_double_integral() -> None:
+    result = evaluated("integrate(where(x <= 0.4 and y <= 0.6, exp(x+y), 0), (x, 0, 1), (y, 0, 1))")
+    assert float(result.value) == pytest.approx(math.expm1(0.4) * math.expm1(0.6), rel=1e-12)
+    choice = evaluated("integrate(where(y <= w, exp(x+y), x), (x, 0, 1), (y, 0, 1))", w=0.6)
+    assert float(choice.value) == pytest.approx(math.expm1(1) * math.expm1(0.6) + 0.2, rel=1e-12)
+    assert choice.grad is not None
+    assert float(choice.grad["w"]) == pytest.approx(math.expm1(1) * math.exp(0.6) - 0.5, rel=1e-12)
+
+
 def test_the_variable_may_stand_after_the_limits() -> None:
     assert float(evaluated("integrate(exp(-k*t), 0, b, t)", k=2.0, b=1.0).value) == pytest.approx(0.432332358381693654)
 

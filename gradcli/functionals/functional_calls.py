@@ -170,7 +170,7 @@ def trajectory(
         raise EvaluationError("times are a list with at least the time of the start")
     begin = moments[0]
     first = begin if isinstance(begin, Kind) else _constant_of(begin)
-    found = traced(lambda t, *y: [*function(first + t, [*y])], [()] * (1 + len(start)))
+    found = traced(lambda t, *y: [*function(first + t, [*y])], [()] * (1 + len(start)), computes_all=True)
     if len(found.shapes) != len(start) or any(found.shapes):
         raise EvaluationError(f"the right side has {len(found.shapes)} values for {len(start)} states")
     system = initial_value_problem(found.body, [None if isinstance(s, Kind) else _constant_of(s) for s in start])

@@ -18,7 +18,7 @@ from gradcli.loops.rolling import traced_paths
 from gradcli.primitives.bind import Kind
 from gradcli.primitives.conversions import reshaped
 from gradcli.primitives.entries.indexing import index
-from gradcli.program.ir import Atom, Program, Variable
+from gradcli.program.ir import Atom, Program
 from gradcli.program.passes import needed_variables, optimise
 from gradcli.program.scalarisation import TensorsNeededError, by_element
 
@@ -34,6 +34,10 @@ class TracedFunction(NamedTuple):
 class _ShapeTrace(Trace):
     """A trace whose examples are nan, so that what is recorded holds for all numbers."""
 
+    def __init__(self, *, computes_all: bool) -> None:
+        super().__init__()
+        self.computes_all = computes_all
+
     def atom(self, value: Any) -> Atom:
         """An array of one number is a number of the program."""
         plain = not isinstance(value, Kind) and type(value) not in arrays.PYTHON_NUMBERS and not arrays.shape(value)
@@ -47,13 +51,16 @@ class _ShapeTrace(Trace):
         return _nan(value.shape) if isinstance(value, Kind) else value
 
 
-def traced(function: Callable[..., Any], shapes: Sequence[Shape]) -> TracedFunction:
+def traced(function: Callable[..., Any], shapes: Sequence[Shape], *, computes_all: bool = False) -> TracedFunction:
     """A function of bound variables of these shapes, which returns one value or a list of values.
+
+    If it `computes_all`, the reads are what the function reads, and not what it computes of them alone, such as both k
+    and -k: its derivatives by each alone may be so large that nothing is left of their difference.
 
     Raises EvaluationError where the function cannot be a program of scalars, or takes a path that depends on more than
     the numbers that it is given.
     """
-    trace = _ShapeTrace()
+    trace = _ShapeTrace(computes_all=computes_all)
     bound = [trace.input(_nan(s)) for s in shapes]
 
     def run() -> list[Any]:
@@ -89,14 +96,22 @@ def _described(trace: Trace, bound: Sequence[Traced], paths: Sequence[TracedPath
     for path in paths:
         program = optimise(Program(inputs, path.equations, (*path.outputs, *path.conditions)))
         body.append(BodyPath(optimise(by_element(program)), path.holds))
-    count = sum(math.prod(s) for s in shapes)
-    made = Body(body, joined(body, count), sum(math.prod(v.shape) for v in always))
-    return TracedFunction(made, [e for value, variable in read for e in _elements(value, variable)], shapes)
+    count, first = sum(math.prod(s) for s in shapes), sum(math.prod(v.shape) for v in always)
+    elements = [(value, variable.shape, k) for value, variable in read for k in range(math.prod(variable.shape))]
+    kept = sorted(set().union(*(_used(path.program, first) for path in body)))
+    places = [*range(first), *kept]
+    body = [BodyPath(p._replace(inputs=tuple(p.inputs[k] for k in places)), holds) for p, holds in body]
+    return TracedFunction(
+        Body(body, joined(body, count), first), [_element(*elements[k - first]) for k in kept], shapes
+    )
 
 
-def _elements(value: Any, variable: Variable) -> list[Any]:
-    """The elements of a value as numbers, in row-major order."""
-    if not variable.shape:
-        return [value]
-    flat = reshaped(value, (math.prod(variable.shape),))
-    return [index(flat, k) for k in range(math.prod(variable.shape))]
+def _used(program: Program, first: int) -> set[int]:
+    """The numbers of the inputs from `first` on that are used."""
+    needed = needed_variables(program.equations, program.outputs)
+    return {k for k, variable in enumerate(program.inputs) if k >= first and variable in needed}
+
+
+def _element(value: Any, shape: Shape, number: int) -> Any:
+    """An element of a value, counted in row-major order."""
+    return index(reshaped(value, (math.prod(shape),)), number) if shape else value

@@ -69,8 +69,11 @@ _number = operator.attrgetter("number")
 class Trace:
     """What the round of a loop reads from outside, and the execution path that is being traced.
 
-    With `strict`, guards exclude all kinks and ties, not only those that are watched for.
+    With `strict`, guards exclude all kinks and ties, not only those that are watched for. If it `computes_all`, what is
+    computed of values from outside alone is traced, too, where a function reads them by name.
     """
+
+    computes_all = False
 
     def __init__(self, *, strict: bool = False) -> None:
         self.strict = strict
@@ -215,7 +218,7 @@ class Traced(ExampleValue):
         if primitive is where and isinstance(operands[0], Traced) and all(map(_is_float, operands[1:])):
             # Each branch is a path, so that the derivatives of the other one leave no trace.
             trace.selects = True
-            return operands[1] if trace.decided(operands[0]) else operands[2]
+            return operands[1] if operands[0].trace.decided(operands[0]) else operands[2]
         example = bind(primitive, [trace.example(o) for o in operands], params)
         if type(example) is list:
             raise NotRecordableError(f"'{primitive.called}' has several results")

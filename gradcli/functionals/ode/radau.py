@@ -20,6 +20,8 @@ _STAGES = 9
 _MOST_ITERATIONS = 12
 # Newton's method ends at this part of the tolerance, and the error of a step is this part of it.
 _NEWTON, _SAFETY = 0.01, 0.3
+# Errors of this part of the tolerance and more are compared with rounding, that of states being so large.
+_NOTED, _ROUNDING = 1e-3, 2.0**-51
 _FIRST = 1e-6
 _GROWTH, _SHRINK = 8.0, 0.1
 # The length of a step, relative to the time to go, that is too small, and a size that stands for 0.
@@ -66,6 +68,8 @@ class Stepper:
         self._length = self._first_length()
         # The Legendre coefficients of the slopes in the step before, and its length.
         self._before: tuple[Any, float] | None = None
+        # The matrix of the last step's equations.
+        self._matrix: Any = None
 
     def _first_length(self) -> float:
         progress = self._progress
@@ -90,6 +94,8 @@ class Stepper:
                 continue
             coefficients = tableau().to_legendre @ slopes
             error = self._error(coefficients, lapse)
+            if error > _NOTED and self._further:
+                error = self._error(coefficients, lapse, self._noise(slopes, lapse))
             factor = (_SAFETY / error) ** (1 / _STAGES) if error else _GROWTH
             self._length = abs(lapse) * min(_GROWTH, max(_SHRINK, factor))
             if error <= 1:
@@ -104,13 +110,14 @@ class Stepper:
         progress.advance(end, after(lapse), after)
         self._before = coefficients, lapse
 
-    def _error(self, coefficients: Any, lapse: float) -> float:
-        """The error of the polynomial, in units of the tolerance, by extrapolation of its last coefficients."""
+    def _error(self, coefficients: Any, lapse: float, noise: Any = _SMALLEST) -> float:
+        """The error of the polynomial, in units of the tolerance or of the `noise` of each state, by extrapolation of its
+        last coefficients."""
         np = arrays.numpy_namespace()
         # What begins with 0 has a part of the size that it comes to.
         share = max(abs(lapse), self._problem.atol / self._problem.rtol * abs(self._progress.left))
         sizes = np.maximum(self._problem.sizes(self._progress.states), np.abs(share * coefficients[0]))
-        size = np.maximum(self._problem.rtol * sizes, _SMALLEST)
+        size = np.maximum(self._problem.rtol * sizes, noise)
         last, before = (np.abs(lapse * coefficients[k]) / size for k in (-1, -2))
         ratio = min(1.0, float(last.max()) / max(float(before.max()), _SMALLEST))
         return float(last.max()) * ratio / (2 * _STAGES)
@@ -124,13 +131,30 @@ class Stepper:
         spread = lapse * tableau().integrals
         size = np.maximum(self._problem.rtol * np.array(self._problem.sizes(progress.states))[first], _SMALLEST)
         try:
-            matrix = self._converge(times, start[first], slopes, spread, size)
+            matrix = self._matrix = self._converge(times, start[first], slopes, spread, size)
             for groups in self._further if matrix is not None else ():
                 rates = self._sides.all_rates(times, start + spread @ slopes)
                 slopes[:, groups] += _solved(matrix, (rates - slopes)[:, groups])
         except (NoStepError, np.linalg.LinAlgError):
             return None
         return slopes if matrix is not None and np.isfinite(slopes).all() else None
+
+    def _noise(self, slopes: Any, lapse: float) -> Any:
+        """What derivatives change by if the states are rounded in another way, which no shorter step makes smaller: where a
+        slope is a difference of large numbers, so is its derivative, and larger by the stiffness."""
+        np = arrays.numpy_namespace()
+        progress, found = self._progress, np.full(slopes.shape[1], _SMALLEST)
+        times, spread = progress.time + lapse * tableau().points, lapse * tableau().integrals
+        states = np.array(progress.states) + spread @ slopes
+        rounded = states.copy()
+        rounded[:, self._first] *= 1 + _ROUNDING * (-1.0) ** np.arange(_STAGES)[:, None]
+        try:
+            changes = self._sides.all_rates(times, rounded) - self._sides.all_rates(times, states)
+            for groups in self._further:
+                found[groups] = np.abs(np.tensordot(spread, _solved(self._matrix, changes[:, groups]), 1)).max(axis=0)
+        except (NoStepError, np.linalg.LinAlgError):
+            return _SMALLEST
+        return np.maximum(found, _SMALLEST)
 
     def _converge(self, times: Any, start: Any, slopes: Any, spread: Any, size: Any) -> Any:
         """Solve the equations of the first states by Newton's method; returns the matrix at the solution, or None."""

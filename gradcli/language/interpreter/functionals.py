@@ -13,6 +13,7 @@ from gradcli.errors import CallError
 from gradcli.functionals import functional_calls
 from gradcli.functionals.limit import limit
 from gradcli.language.interpreter import call_arguments
+from gradcli.language.interpreter.lifted_values import lifted
 from gradcli.language.interpreter.lists import ProgramList
 from gradcli.language.interpreter.machine import Caller, Evaluator, Scope
 from gradcli.language.interpreter.provenance import UNKNOWN
@@ -91,7 +92,8 @@ class _TracedCalls:
         provenance, machine.provenance = machine.provenance, UNKNOWN
         machine.traced_loops.append(_NO_LOOP)
         try:
-            found = machine.drive(self.caller(function, *given), self.node, self.scope)
+            with lifted(function, given) as inside:
+                found = machine.drive(self.caller(function, *inside), self.node, self.scope)
         finally:
             current_span.set(self.node.span)
             machine.traced_loops.pop()
