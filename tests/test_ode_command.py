@@ -123,6 +123,26 @@ def test_a_jump_over_the_condition_has_no_derivatives(run: Run, equations: str, 
     assert "the condition jumps over 0 at 2.0015" in done.err
 
 
+@pytest.mark.parametrize(
+    ("stop", "time"),
+    [
+        ("(x-3.003)**2 = 1e-10", 3.00299),
+        ("(x-3.0031)*(x-3.0032)*(x-3.0034) = 0", 3.0031),
+        ("x*(x-1e-7) = 0", 1e-7),
+        ("sin(1000*x) = 0.99999999999", 0.001570791855),
+    ],
+)
+def test_a_condition_that_is_met_for_a_moment_is_seen(run: Run, stop: str, time: float) -> None:
+    found = table(run, "x' = 1", "x=0", "t=0..10", "--points", "2", "--stop", stop)
+    assert found["t"][-1] == pytest.approx(time, rel=1e-8)
+
+
+def test_a_condition_that_is_jumped_over_is_a_warning(run: Run) -> None:
+    words = ["x' = x; at t = 2: x += 5", "x=1", "t=0..4", "--points", "2"]
+    assert "warning: x = 10 is jumped over, and not met" in run("ode", *words, "--stop", "x = 10").err
+    assert "warning" not in run("ode", *words, "--stop", "x = 5").err
+
+
 def test_a_condition_may_have_a_choice_on_its_left(run: Run) -> None:
     words = ["x' = 1; y' = 2", "x=0", "y=0", "c=1", "t=0..5", "--points", "2", "--stop", "x if c else y = 3"]
     assert table(run, *words)["t"][-1] == pytest.approx(3, rel=1e-12)

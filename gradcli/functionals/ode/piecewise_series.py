@@ -129,7 +129,8 @@ class PiecewiseSeries:
         while True:
             found = self.at(order, time, states)
             crossing = self.crossing(found, lapse)
-            if crossing is None or crossing.lapse:
+            # A lapse that is nothing beside the time would end the next step where it begins.
+            if crossing is None or time + crossing.lapse != time:
                 return found
             tried.append({**self._decisions})
             self.cross(crossing)

@@ -69,7 +69,9 @@ class Stepper:
         step = self._step(self._series.at(self.order, time, states), sizes)
         if not step.expansion.margins:
             return step
-        lapse = math.copysign(step.length, self._progress.left)
+        left = self._progress.left
+        # As long as the step that is made, which else may see another sign of what is 0 but for rounding.
+        lapse = math.copysign(min(step.length, abs(left)), left)
         return self._step(self._series.settled(self.order, time, states, lapse), sizes)
 
     def _step(self, expansion: Expansion, sizes: Sequence[float]) -> Step:

@@ -43,19 +43,22 @@ class InitialValueRequest(NamedTuple):
 class Solution(NamedTuple):
     """The columns of a solution, and the time of its end `{"t": …, "d_t_a": …}` where that is an event.
 
-    Columns of proved digits are texts; `complete` says whether all of them have as many as were asked for.
+    Columns of proved digits are texts; `complete` says whether all of them have as many as were asked for. `jumped` is a
+    condition that jumps over 0 at the end.
     """
 
     columns: dict[str, Array]
     stop: dict[str, float] | None = None
     complete: bool = True
+    jumped: str | None = None
 
     @property
     def warnings(self) -> list[str]:
-        """Which columns have numbers that are not finite."""
+        """That the condition is not met, and which columns have numbers that are not finite."""
         floats = {name: column for name, column in self.columns.items() if column.dtype != object}
         bad = {name: int((~np.isfinite(column)).sum()) for name, column in floats.items()}
-        return [f"'{name}' is not finite in {n:,} row{'s' * (n != 1)}" for name, n in bad.items() if n]
+        over = [f"{self.jumped} is jumped over, and not met"] if self.jumped else []
+        return over + [f"'{name}' is not finite in {n:,} row{'s' * (n != 1)}" for name, n in bad.items() if n]
 
 
 def solve(asked: InitialValueRequest) -> Solution:
@@ -103,7 +106,10 @@ def _stopped(
     if re.search(r"[<>!≤≥≠]|^\s*=|=\s*$", asked.stop):
         raise UsageError(f"--stop {asked.stop} is no equation", hint="write where it is met first: 'y = 0'")
     condition = _function(solver, asked, _difference(asked.stop), asked.stop)
-    end = stops.met(solver, condition, asked.values, asked.times, order)
+    equations = asked.equations
+    shared = {name: value for name, value in asked.values.items() if name not in equations.states}
+    signs = stops.SignTimes(equations, _difference(asked.stop), shared, asked.method)
+    end = stops.met(solver, condition, signs, asked.values, asked.times, order)
     if end is None:
         raise EvaluationError(
             f"{asked.stop} is not met up to {asked.equations.time} = {asked.times[-1]:g}",
@@ -118,7 +124,8 @@ def _stopped(
     final = _columns_of(solver, asked, moving, shown, moves=order > 0)
     time = asked.equations.time
     told = {n: float(c[0]) for n, c in final.items() if n == time or n.startswith(f"d_{time}_")}
-    return Solution({n: np.concatenate([columns[n], final[n]]) for n in columns}, told)
+    jumped = asked.stop if end.jumps else None
+    return Solution({n: np.concatenate([columns[n], final[n]]) for n in columns}, told, jumped=jumped)
 
 
 def _row(states: Expansion) -> Expansion:
