@@ -130,6 +130,18 @@ PARAMETRIC: dict[str, Callable[..., mpmath.mpf]] = {
     "integrate(floor(k*t), t, 0, 2) + 0*b": lambda k, b: sum(
         (2 - j / k) for j in range(1, int(mpmath.floor(2 * k)) + 1)
     ),
+    "b*integrate(relu(t-k)**2, t, 0, 2)": lambda k, b: b * (2 - k) ** 3 / 3,
+    "integrate(sign(t-k)*exp(b*t), t, 0, 2)": lambda k, b: (mpmath.exp(2 * b) - 2 * mpmath.exp(b * k) + 1) / b,
+    "integrate(where(t*t > b, 1, k), t, -2, 2)": lambda k, b: 4 + 2 * (k - 1) * mpmath.sqrt(b),
+    "integrate(log(k+b*cos(t)), t, 0, pi)": lambda k, b: mpmath.pi * mpmath.log((k + mpmath.sqrt(k * k - b * b)) / 2),
+    "integrate(exp(-k*t-b/t)/sqrt(t), t, 0, inf)": lambda k, b: (
+        mpmath.sqrt(mpmath.pi / k) * mpmath.exp(-2 * mpmath.sqrt(k * b))
+    ),
+    "integrate((t**k-t**b)/log(t), t, 0, 1)": lambda k, b: mpmath.log((1 + k) / (1 + b)),
+    "b*integrate((1-t**k)/(1-t), t, 0, 1)": lambda k, b: b * mpmath.harmonic(k),
+    "integrate(erfc(k*t)*exp(-b*t), t, 0, inf)": lambda k, b: (
+        (1 - mpmath.exp(b * b / 4 / k / k) * mpmath.erfc(b / 2 / k)) / b
+    ),
     "b*quad(lambda t: t**2*k, 0, b)[0]": lambda k, b: k * b**4 / 3,
     "dblquad(lambda y, x: k*x*y, 0, b, 0, lambda x: x)[0]": lambda k, b: k * b**4 / 8,
 }

@@ -30,6 +30,7 @@ from gradcli.primitives.entries.comparisons import (
     not_equal,
     where,
 )
+from gradcli.primitives.entries.special import relu
 from gradcli.primitives.families import elementwise
 from gradcli.program.ir import Atom, Equation, Program, Variable
 from gradcli.program.passes import needed_variables, optimise
@@ -43,7 +44,7 @@ _NEWTON_STEPS = 3
 
 _COMPARISONS = frozenset({less, less_equal, greater, greater_equal, equal, not_equal})
 _ORDERED = frozenset({maximum, minimum})
-_CONTINUOUS = _ORDERED | {absolute}
+_CONTINUOUS = _ORDERED | {absolute, relu}
 _STEPS = frozenset({floor, ceil})
 
 
@@ -229,6 +230,8 @@ def between(body: Body, first: float, last: float, reads: Sequence[float]) -> Bo
                 meaning[output] = atoms[0] if known[output] == values[0] else atoms[1]
             elif primitive is absolute and known[output] == values[0]:
                 meaning[output] = atoms[0]
+            elif primitive is relu:
+                meaning[output] = atoms[0] if values[0] > 0 else 0.0
             else:
                 equations.append(Equation(negative if primitive is absolute else primitive, atoms, params, output))
     outputs = tuple(meaning.get(a, a) if isinstance(a, Variable) else a for a in program.outputs)
