@@ -130,6 +130,8 @@ PARAMETRIC: dict[str, Callable[..., mpmath.mpf]] = {
     "integrate(floor(k*t), t, 0, 2) + 0*b": lambda k, b: sum(
         (2 - j / k) for j in range(1, int(mpmath.floor(2 * k)) + 1)
     ),
+    "k*integrate(sqrt(b**2-t**2), t, 0, b)": lambda k, b: k * mpmath.pi * b * b / 4,
+    "integrate(sqrt(b**2-t**2)*t, t, k*0.1, b)": lambda k, b: (b * b - (k / 10) ** 2) ** 1.5 / 3,
     "b*integrate(relu(t-k)**2, t, 0, 2)": lambda k, b: b * (2 - k) ** 3 / 3,
     "integrate(sign(t-k)*exp(b*t), t, 0, 2)": lambda k, b: (mpmath.exp(2 * b) - 2 * mpmath.exp(b * k) + 1) / b,
     "integrate(where(t*t > b, 1, k), t, -2, 2)": lambda k, b: 4 + 2 * (k - 1) * mpmath.sqrt(b),

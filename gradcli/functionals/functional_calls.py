@@ -14,8 +14,9 @@ from gradcli.functionals.body import Body
 from gradcli.functionals.integral import integral, integral_error
 from gradcli.functionals.series_sum import series_sum
 from gradcli.functionals.solution import Search, number_solution, solution
-from gradcli.functionals.switches import pieces
+from gradcli.functionals.switches import number_of, pieces
 from gradcli.functionals.tracing import TracedFunction, traced
+from gradcli.loops.body_tracing import Traced
 from gradcli.primitives.bind import Kind, bind, constant
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.arithmetic import add
@@ -48,7 +49,33 @@ def integrate(
     Limits are numbers, which may be infinite. `points` are places to split at. Raises EvaluationError for an integral
     that diverges.
     """
-    return _of_each_result(integral, traced(function, [()]), low, high, points, rtol, atol)
+    found = traced(function, [()])
+    if not points and _is_singular_at_a_limit(found, low, high):
+        # Derivatives by the limit alone, and by what the integrand reads, may be infinite where the whole is not.
+        def scaled(u: Traced) -> Any:
+            first, last = (u.trace.inside(x) if isinstance(x, Kind) else x for x in (low, high))
+            return (last - first) * function(first + (last - first) * u)
+
+        return _of_each_result(integral, traced(scaled, [()], computes_all=True), 0.0, 1.0, points, rtol, atol)
+    return _of_each_result(integral, found, low, high, points, rtol, atol)
+
+
+def _is_singular_at_a_limit(function: TracedFunction, low: Any, high: Any) -> bool:
+    """Whether a function or its slope is infinite or undefined at a finite limit by which is differentiated."""
+    # Inner integrals take long where their limits are computed from a place that is.
+    if is_exact() or any(e.primitive is integral for e in function.body.program.equations):
+        return False
+    ends = [number_of(x) for x in (low, high)]
+    reads = [number_of(r) for r in function.reads]
+    if any(x is None or not math.isfinite(x) for x in ends) or None in reads:
+        return False
+    with arrays.using_namespace(None), arrays.quiet():
+        for place, limit in zip(ends, (low, high)):
+            if isinstance(limit, Kind):
+                found = [*function.body(place, *reads), *function.body.partial(0)(place, *reads)]
+                if not all(math.isfinite(x) for x in found):
+                    return True
+    return False
 
 
 def quad(

@@ -124,6 +124,10 @@ class Trace:
             return value.variable
         return self._captured(value) if isinstance(value, Kind) else arrays.owned(value)
 
+    def inside(self, value: Any) -> Traced:
+        """A value from outside as one of the round."""
+        return Traced(self, self._captured(value), self.example(value))
+
     def _captured(self, value: Kind) -> Variable:
         known = self.read.get(id(value))
         if known is None:

@@ -60,7 +60,7 @@ def _inside(value: Value, trace: Trace) -> Value:
     if math.prod(arrays.shape(value)) > _MOST:
         return value
     try:
-        return Traced(trace, trace.atom(value), trace.example(value))
+        return trace.inside(value)
     except NotRecordableError:
         return value
 
