@@ -29,6 +29,15 @@ def at_each(cases: Iterable[Any]) -> Callable[[Check], Check]:
     return _decorator("case", groups, lambda case: f"the sample {case.operands!r} of {case.entry.name}")
 
 
+def has_complex_sample(entry: Any) -> bool:
+    """Whether a sample of an entry has complex numbers."""
+
+    def is_complex(value: Any) -> bool:
+        return any(map(is_complex, value)) if isinstance(value, list | tuple) else isinstance(value, complex)
+
+    return is_complex(list(entry.samples))
+
+
 def _decorator(
     argument: str, groups: dict[str, list[Any]], described: Callable[[Any], str]
 ) -> Callable[[Check], Check]:

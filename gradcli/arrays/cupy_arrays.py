@@ -146,7 +146,7 @@ class CupyArrays(common_definitions.SpecialFunctions, StandardArrays):
     def j1(self, x: Array) -> Array:
         return cupyx.scipy.special.j1(x) + (x - x)
 
-    def complex_from_parts(self, real: Any, imag: Any) -> Array:
+    def complex(self, real: Any, imag: Any) -> Array:
         real, imag = cupy.broadcast_arrays(cupy.asarray(real), cupy.asarray(imag))
         made = cupy.empty(real.shape, complex_dtype(str(cupy.result_type(real, imag))))
         made.real, made.imag = real, imag

@@ -140,8 +140,8 @@ def cbrt(x: float) -> float:
     return corrected
 
 
-def complex_from_parts(real: float, imag: float) -> complex:
-    return complex(real, imag)
+def complex(real: float, imag: float) -> builtins.complex:
+    return builtins.complex(real, imag)
 
 
 def conj(x: float) -> float:

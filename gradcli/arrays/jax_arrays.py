@@ -145,7 +145,7 @@ class JaxArrays(common_definitions.SpecialFunctions, StandardArrays):
     def j1(self, x: Array) -> Array:
         return common_definitions.jv(self, 1, x)
 
-    def complex_from_parts(self, real: Any, imag: Any) -> Array:
+    def complex(self, real: Any, imag: Any) -> Array:
         dtype = jnp.result_type(real, imag)
         parts = [jnp.asarray(part, dtype) for part in (real, imag)]
         return jax.lax.complex(*jnp.broadcast_arrays(*parts))

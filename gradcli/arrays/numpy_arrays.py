@@ -65,7 +65,7 @@ np.empty(2**24, "uint8")
 
 _namespace = sys.modules[__name__]
 _NUMBERS = frozenset({float, int})
-_CHARS: dict[type, str] = {bool: "?", complex: "D"}
+_CHARS: dict[type, str] = {bool: "?", builtins.complex: "D"}
 _FLOAT64 = np.dtype("float64")
 _add_reduce: Any = np.add.reduce
 # For smaller x, 1/(1 + exp(-x)) rounds to exp(x); for larger x, exp(-x) is finite, also in float32.
@@ -325,7 +325,7 @@ def contraction_steps(shapes: Sequence[tuple[int, ...]], *, subscripts: str) -> 
     return steps
 
 
-def complex_from_parts(real: Array, imag: Array) -> Array:
+def complex(real: Array, imag: Array) -> Array:
     """The complex numbers with these parts, which real + 1j*imag would turn into nan where one of them is infinite."""
     real, imag = np.broadcast_arrays(real, imag)
     made = np.empty(real.shape, complex_dtype(str(np.result_type(real, imag))))

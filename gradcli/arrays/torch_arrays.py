@@ -198,7 +198,7 @@ class TorchArrays(common_definitions.SpecialFunctions, StandardArrays):
     def y1(self, x: Array) -> Array:
         return common_definitions.bessel_y(self, 1, x, self._function("y1"))
 
-    def complex_from_parts(self, real: Any, imag: Any) -> Array:
+    def complex(self, real: Any, imag: Any) -> Array:
         parts = [self.asarray(part) for part in self.promoted([real, imag], truths=False)]
         dtype = reduce(torch.promote_types, (part.dtype for part in parts))
         return torch.complex(*torch.broadcast_tensors(*(part.to(dtype) for part in parts)))
