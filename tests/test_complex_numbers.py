@@ -352,3 +352,17 @@ def test_gradcheck_counts_both_parts(fast):
         RuntimeError, match=r"While considering the \w+ part of complex outputs only, Jacobian mismatch"
     ):
         gradcheck(wrong, (x, z), fast_mode=fast)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda z: gradcli.layer_norm(z, (2,)),
+        lambda z: gradcli.cosine_similarity(z, z, 0),
+        lambda z: gradcli.batch_norm(gradcli.reshape(z, (2, 1))),
+        lambda z: gradcli.gaussian_nll_loss(z, z, 1.0),
+    ],
+)
+def test_what_sums_plain_squares_takes_real_numbers(call):
+    with pytest.raises(EvaluationError, match="takes real numbers, and not complex ones"):
+        call(tensor([1 + 2j, 3j]))

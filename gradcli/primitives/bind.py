@@ -268,11 +268,15 @@ def apply_to_arrays(primitive: Primitive, operands: Sequence[Any], params: Param
 def _of_complex(primitive: Primitive) -> Callable[..., Any]:
     """The implementation of a primitive for complex operands. Raises EvaluationError if it takes real numbers only."""
     if primitive.numbers == "real":
-        raise EvaluationError(
-            f"'{primitive.called}' takes real numbers, and not complex ones",
-            hint="real(z), imag(z), abs(z) and angle(z) are real",
-        )
+        raise real_numbers_only(primitive.called)
     return primitive.of_complex
+
+
+def real_numbers_only(name: str) -> EvaluationError:
+    """The error of the function `name` for complex operands."""
+    return EvaluationError(
+        f"'{name}' takes real numbers, and not complex ones", hint="real(z), imag(z), abs(z) and angle(z) are real"
+    )
 
 
 def _charge(budget: Budget, primitive: Primitive, operands: Sequence[Any], params: Params, xp: Any) -> None:

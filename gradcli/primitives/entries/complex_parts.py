@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.arrays.dtypes import is_complex
+from gradcli.primitives.bind import real_numbers_only
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.jet_rules import linear
 from gradcli.primitives.primitive import Primitive
@@ -56,3 +57,9 @@ def conjugate_of(x: Any) -> Any:
 def real_part_of(x: Any) -> Any:
     """The real part of a complex x; a real x itself."""
     return real_part(x) if is_complex(x) else x
+
+
+def check_real(name: str, *operands: Any) -> None:
+    """Raise EvaluationError for a complex operand of the function `name`."""
+    if any(map(is_complex, operands)):
+        raise real_numbers_only(name)

@@ -22,6 +22,7 @@ from gradcli.primitives.entries.arithmetic import (
 )
 from gradcli.primitives.entries.batched_indexing import is_batched, take, taken_along
 from gradcli.primitives.entries.comparisons import clip, greater, less, not_equal, where
+from gradcli.primitives.entries.complex_parts import check_real
 from gradcli.primitives.entries.exponential import exp, log, log1p, softplus
 from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.powers import square
@@ -258,6 +259,7 @@ cross_entropy = Composite(
 
 
 def _gaussian(input: Any, target: Any, var: Any, full: Any = False, eps: Any = None, reduction: Any = "mean") -> Any:
+    check_real("gaussian_nll_loss", input, target, var)
     if len(arrays.shape(var)) == len(arrays.shape(input)) - 1 and arrays.shape(var):
         var = reshape(var, (*arrays.shape(var), 1))
     var = clip(var, _least_variance() if eps is None else eps)

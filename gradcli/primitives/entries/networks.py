@@ -15,6 +15,7 @@ from gradcli.primitives.conversions import broadcast_to, reshape
 from gradcli.primitives.entries.arithmetic import add, divide, multiply, subtract
 from gradcli.primitives.entries.batched_indexing import is_batched, take
 from gradcli.primitives.entries.comparisons import greater, maximum, where
+from gradcli.primitives.entries.complex_parts import check_real
 from gradcli.primitives.entries.exponential import sigmoid
 from gradcli.primitives.entries.indexing import axis_key, index
 from gradcli.primitives.entries.linear import matmul
@@ -47,6 +48,7 @@ normalize = Composite(
 
 
 def _cosine_similarity(x1: Any, x2: Any, axis: Any = 1, eps: Any = None) -> Any:
+    check_real("cosine_similarity", x1, x2)
     least = _least_factor() if eps is None else eps
     # Broadcast first: an axis of size 1 that is repeated must be normalised with the norm of the repeated vector.
     shape = broadcast([arrays.shape(x1), arrays.shape(x2)])
@@ -80,6 +82,7 @@ pairwise_distance = Composite(
 
 def _normalized_axes(input: Any, normalized_shape: Any, name: str) -> tuple[int, ...]:
     """The last axes, whose sizes must equal `normalized_shape`. Raises ShapeError otherwise."""
+    check_real(name, input)
     sizes, shape = whole_numbers(normalized_shape, "a size"), arrays.shape(input)
     if not sizes or shape[-len(sizes) :] != sizes:
         raise ShapeError(f"'{name}' over axes of sizes {list(sizes)} does not fit a tensor of {list(shape)}")

@@ -12,6 +12,7 @@ from gradcli.errors import CallError, ShapeError
 from gradcli.primitives.axes import boolean, integer
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.arithmetic import add, divide, multiply, subtract
+from gradcli.primitives.entries.complex_parts import check_real
 from gradcli.primitives.entries.indexing import axis_key, index
 from gradcli.primitives.entries.powers import power, rsqrt, square
 from gradcli.primitives.entries.reductions import mean
@@ -27,6 +28,7 @@ _least_spread, _small_share = decimal("1e-5"), decimal("1e-4")
 
 
 def _channels(input: Any, name: str) -> Shape:
+    check_real(name, input)
     shape = arrays.shape(input)
     if len(shape) < 2:
         raise ShapeError(f"'{name}' takes a tensor with channels along its second axis, not one of {list(shape)}")
