@@ -79,3 +79,32 @@ def test_what_cannot_be_solved(run, words, message):
     done = run("solve", *words)
     assert done.status
     assert message in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["propagate", "1/(1 + 1j*w)", "w=1±0.1"], "the propagation of uncertainties takes real numbers"),
+        (["plot", "exp(1j*w)", "w=0..3"], "a curve takes real numbers"),
+        (["fit", "y ~ a*exp(1j*x)", "{data}", "a=1"], "a fit takes real numbers"),
+        (["fit", "complex(x, y) ~ a*x", "{data}", "a=1"], "a fit takes real numbers"),
+        (["explain", "abs(z)**2", "z=1+2j"], "the chain rule is explained for real numbers"),
+    ],
+)
+def test_other_commands_refuse_complex_values(run, tmp_path, words, message):
+    data = tmp_path / "data.csv"
+    data.write_text("x,y\n1,2\n2,3\n3,5\n4,4\n")
+    done = run(*(word.format(data=data) for word in words))
+    assert done.status
+    assert message in done.err
+
+
+def test_a_real_value_of_complex_numbers_is_fitted(run, tmp_path):
+    """The modulus of an impedance of a resistor beside a capacitor: R/sqrt(1 + (w*R*C)**2)."""
+    frequencies = np.logspace(0, 3, 20)
+    sizes = np.abs(100 / (1 + 1j * frequencies * 100 * 1e-4))
+    data = tmp_path / "spectrum.csv"
+    data.write_text("w,z\n" + "".join(f"{w},{z}\n" for w, z in zip(frequencies, sizes)))
+    found = run("fit", "z ~ abs(R/(1 + 1j*w*R*C))", str(data), "R=50", "C=1e-3", "--json").json
+    assert abs(found["estimates"]["R"]["value"]) == pytest.approx(100, rel=1e-9)
+    assert abs(found["estimates"]["C"]["value"]) == pytest.approx(1e-4, rel=1e-9)

@@ -22,6 +22,7 @@ from gradcli.evaluation.explanation.units import Unit, Units
 from gradcli.language.interpreter.expression_trace import Event, ExpressionTrace
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.interpreter.values import as_numpy
+from gradcli.language.names.scope import makes_complex
 from gradcli.language.syntax import tree
 
 # A longer condition or branch is shortened.
@@ -122,6 +123,11 @@ def explain(request: ExplanationRequest) -> Explanation:
     Raises what `evaluate` raises, and DifferentiationError for a value that is no number or depends on no input.
     """
     program = request.program
+    if makes_complex(program) or any(map(arrays.is_complex, request.bindings.values())):
+        raise DifferentiationError(
+            "the chain rule is explained for real numbers, and the program may have complex ones",
+            hint="gradcli eval differentiates it",
+        )
     # A program that does not end within the limits is found out here, before each of its steps is kept.
     compared = _differentiated(request)
     with locating(program.source, program.body[-1].span):

@@ -25,6 +25,7 @@ from gradcli.models.fitting.linear_parameters import linear_parameters, projecte
 from gradcli.models.fitting.linearisations import Linearised, linearised, weights
 from gradcli.models.fitting.problems import Problem
 from gradcli.models.fitting.start_values import start_values
+from gradcli.models.real_values import real_value
 from gradcli.models.results import ProgressCallback
 
 # Size of the sample of rows (see `Problem.sampled`) that a search begins with: from one point, and from each of
@@ -94,7 +95,9 @@ def estimate(problem: Problem, start: Any, search: SearchOptions | None = None) 
     """
     np = arrays.numpy_namespace()
     search = search or SearchOptions()
-    for failed in problem.with_rows(slice(0, 1)).results(np.where(np.isnan(start), 1.0, start)).failures:
+    first = problem.with_rows(slice(0, 1)).results(np.where(np.isnan(start), 1.0, start))
+    real_value(first.value, "a fit")
+    for failed in first.failures:
         if failed.error.exit_status is ExitStatus.USAGE or isinstance(failed.error, LimitError):
             # This error comes from the program itself and would occur in every row at every point.
             raise failed.error

@@ -17,6 +17,7 @@ from gradcli.models.fitting.problems import Problem, in_row
 from gradcli.models.fitting.units import Scaling, in_units, units_of
 from gradcli.models.nonfinite_errors import nonfinite_error
 from gradcli.models.packing import Bounds, Packing
+from gradcli.models.real_values import real_value
 from gradcli.rows.column_names import check_dots, hint_of_column, nearest_column
 from gradcli.rows.row_programs import RowProgram
 
@@ -371,7 +372,7 @@ def _evaluated(program: tree.Module, data: Data, limits: tuple[int, int]) -> Any
         raise in_row("", data.rows[failed.index], failed.error)
     if np.ndim(found.value) > 1:
         raise ShapeError("the response is one number in a row", span=program.body[-1].span, source=program.source)
-    return np.asarray(found.value, "float64")
+    return real_value(found.value, "a fit")
 
 
 def check_response(family: str, response: Any, name: str, places: Any) -> None:

@@ -111,6 +111,7 @@ def _rules(program: Program, problem: Problem) -> Iterator[_Rule]:
 
 
 def _rules_of(equation: Equation) -> Iterator[_Rule]:
+    np = arrays.numpy_namespace()
     name, output = equation.primitive.name, equation.output
     operands = equation.inputs
     if name in _PRODUCTS:
@@ -125,7 +126,7 @@ def _rules_of(equation: Equation) -> Iterator[_Rule]:
         if isinstance(exponent, Variable):
             yield {exponent: 1.0}, 0.0, _WEIGHT_ROUGH
         else:
-            yield _zero_sum_rule([(output, 1.0), (operands[0], -float(exponent))], _WEIGHT_EXACT)
+            yield _zero_sum_rule([(output, 1.0), (operands[0], -float(np.real(exponent)))], _WEIGHT_EXACT)
     else:
         # Other functions have arguments and values of about 1.
         for operand in operands:
@@ -143,7 +144,7 @@ def _zero_sum_rule(terms: Sequence[tuple[Any, float]], weight: float) -> _Rule:
         if isinstance(atom, Variable):
             found[atom] = found.get(atom, 0.0) + factor
         else:
-            right -= factor * _logarithm(np.asarray(atom, "float64"))
+            right -= factor * _logarithm(np.abs(atom))
     return found, right, weight
 
 

@@ -14,6 +14,7 @@ from gradcli.language.names import scope
 from gradcli.language.syntax.tree import Module
 from gradcli.models.plotting.ranges import PlotRange, SeveralValues
 from gradcli.models.plotting.refinement import MOST_EVALUATIONS, Evaluate, refined
+from gradcli.models.real_values import real_value
 from gradcli.rows.row_programs import RowProgram
 from gradcli.rows.row_results import RowResults
 
@@ -195,12 +196,13 @@ class Sampler:
             if listed is not None:
                 hint += f"; {listed}=1,2 without brackets has a curve for each"
             raise ShapeError(f"a curve is of numbers, and the value has shape {[*shape]}", hint=hint)
+        value = real_value(found.value, "a curve")
         derivatives = {}
         for key, derivative in found.derivatives.items():
-            derivatives[key] = np.zeros(count) if derivative is None else np.asarray(derivative, "float64")
+            derivatives[key] = np.zeros(count) if derivative is None else real_value(derivative, "a curve")
             if key in found.absent:
                 derivatives[key] = np.where(found.absent[key], 0.0, derivatives[key])
-        return np.asarray(found.value, "float64"), derivatives
+        return value, derivatives
 
     # --- over two ranges
 

@@ -23,6 +23,7 @@ from gradcli.language.syntax import tree
 from gradcli.limits import MAX_DIGITS, MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
 from gradcli.models import checked_arguments
 from gradcli.models.packing import Packing
+from gradcli.models.real_values import real_value
 from gradcli.models.results import MAY_BE_NULL, Reported, Sampling
 from gradcli.models.uncertainty.coverage import coverage_factor, effective_dofs, norm, scale_of
 from gradcli.models.uncertainty.input_quantities import Quantities, input_of_value, quantities
@@ -314,7 +315,7 @@ class _Linear(NamedTuple):
         bindings = {**inputs.exact, **inputs.packing.named(inputs.mean)}
         bindings = {name: arrays.asarray(bindings[name], "float64") for name in bindings}
         found = session.run(session.EvaluationRequest(module, bindings, names, jacobian=True))
-        value = np.asarray(found.value, "float64")
+        value = real_value(found.value, "the propagation of uncertainties")
         if not value.size:
             raise ShapeError("the value has no elements", span=module.body[-1].span, source=module.source)
         columns = [
