@@ -66,7 +66,9 @@ def difference(case: Case, value: Any, gradients: dict[str, Any]) -> str:
 
 
 def _same(found: Any, right: Any, any_shape: bool = False) -> bool:
-    found, right = np.asarray(found, float), np.asarray(right, float)
+    found, right = np.asarray(found), np.asarray(right)
+    dtype = complex if "c" in found.dtype.kind + right.dtype.kind else float
+    found, right = found.astype(dtype), right.astype(dtype)
     if not any_shape and found.shape != right.shape:
         return False
     return np.allclose(found, right, _RELATIVE, _ABSOLUTE, equal_nan=True)

@@ -3,8 +3,9 @@
 `python -m tests.operators` runs the first samples of every operator as `torch.OP(x, …)` and as a method, with its
 tensors as inputs, and compares values and gradients. It prints the samples whose results differ, those that raise an
 error which is not gradcli's, and the operators that are refused, with the message. `python -m tests.operators NAME…`
-runs the named operators, `--samples N` sets the number of samples of each, and `--store` writes a selection of programs
-with PyTorch's results for `tests/test_operators.py`, which does not need PyTorch.
+runs the named operators, `--samples N` sets the number of samples of each, `--complex` draws samples of complex numbers,
+and `--store` writes a selection of programs with PyTorch's results for `tests/test_operators.py`, which does not need
+PyTorch.
 
 Needs the dependency group `oracle`, and `expecttest`, which the database imports.
 """
@@ -26,9 +27,10 @@ from tests.operator_programs import STORED, Case, difference, outcome
 
 # The maximum number of elements of stored tensors.
 _SMALL = 12
-# Operators that cannot agree here, or are not functions of real numbers.
+# Operators that cannot agree here, and those whose results are complex.
+_OF_COMPLEX = re.compile(r"fft|complex|polar|^linalg\.eig$|^linalg\.eigvals$")
 _LEFT_OUT = re.compile(
-    r"fft|signal\.|masked\.|jiterator|sparse|complex|polar|_ex$|^linalg\.eig$|^linalg\.eigvals$|stft|dropout|rand|normal"
+    r"signal\.|masked\.|jiterator|sparse|_ex$|stft|dropout|rand|normal"
     r"|bernoulli|cauchy|exponential|geometric|uniform|multinomial|^new_|empty|resize|_like$|fractional|rrelu|lowrank"
     r"|^(bfloat16|bool|byte|char|double|float|half|int|long|short|cdouble|cfloat|chalf|to|hash_tensor)$|bmm_triton"
     r"|_chunked|^_|torch\.ops|native_"
@@ -58,23 +60,28 @@ class Sample(NamedTuple):
     several: bool
 
 
-def samples(names: Sequence[str], count: int) -> Iterator[Sample]:
+def samples(names: Sequence[str], count: int, dtype: Any = torch.float64) -> Iterator[Sample]:
     """The first `count` samples of each operator, as function calls and as method calls."""
     from torch.testing._internal.common_methods_invocations import op_db
 
     for operator in op_db:
-        if torch.float64 not in operator.supported_dtypes("cpu"):
+        if dtype not in operator.supported_dtypes("cpu"):
             continue
-        if not (operator.name in names if names else not _LEFT_OUT.search(operator.name)):
+        left_out = _LEFT_OUT.search(operator.name) or (dtype is torch.float64 and _OF_COMPLEX.search(operator.name))
+        if not (operator.name in names if names else not left_out):
             continue
         torch.manual_seed(0)
         np.random.seed(0)
-        given = operator.sample_inputs("cpu", torch.float64, requires_grad=operator.supports_autograd)
+        given = operator.sample_inputs("cpu", dtype, requires_grad=operator.supports_autograd)
         for sample, _ in zip(given, range(count)):
             for form in _forms(operator):
                 made = _sample(operator, sample, form)
-                if made is not None:
+                if made is not None and _is_real(made) == (dtype is torch.float64):
                     yield made
+
+
+def _is_real(sample: Sample) -> bool:
+    return not any(t.is_complex() for t in (*sample.inputs.values(), *sample.results))
 
 
 def _forms(operator: Any) -> Iterator[str]:
@@ -110,15 +117,15 @@ def _evaluated(call: str, inputs: dict[str, torch.Tensor]) -> Any:
     names = {"torch": torch, "inf": float("inf"), "nan": float("nan"), **inputs}
     found = eval(call.removeprefix("import torch\n"), names)
     parts = [found] if isinstance(found, torch.Tensor) else list(found)
-    if not all(isinstance(part, torch.Tensor) and not part.is_complex() for part in parts):
-        raise TypeError("no tensors of real numbers")
+    if not all(isinstance(part, torch.Tensor) for part in parts):
+        raise TypeError("no tensors")
     return found if isinstance(found, torch.Tensor) else parts
 
 
 def _text(value: Any, inputs: dict[str, torch.Tensor]) -> str:
     """An argument as source text; tensors become inputs. Raises TypeError for arguments without a text."""
     if isinstance(value, torch.Tensor):
-        if value.is_complex() or value.layout is not torch.strided or value.dtype in (torch.float16, torch.float32):
+        if value.layout is not torch.strided or value.dtype in (torch.float16, torch.float32, torch.complex64):
             raise TypeError("another tensor")
         name = "xyzuvwabcd"[len(inputs)]
         # Programs receive no memory layout.
@@ -128,7 +135,7 @@ def _text(value: Any, inputs: dict[str, torch.Tensor]) -> str:
         ends = "[]" if isinstance(value, list) else "()"
         comma = "," * (ends == "()" and len(value) == 1)
         return ends[0] + ", ".join(_text(v, inputs) for v in value) + comma + ends[1]
-    if value is None or isinstance(value, bool | int | float | str | torch.dtype):
+    if value is None or isinstance(value, bool | int | float | complex | str | torch.dtype):
         return repr(value)
     raise TypeError("another argument")
 
@@ -138,7 +145,10 @@ def case_of(sample: Sample, number: int) -> Case:
     result = sample.results[number]
     program = sample.program + f"[{number}]" * sample.several
     leaves = {name: t for name, t in sample.inputs.items() if t.requires_grad}
-    weights = np.random.default_rng(0).uniform(0.5, 1.5, tuple(result.shape))
+    drawn = np.random.default_rng(0)
+    weights = drawn.uniform(0.5, 1.5, tuple(result.shape))
+    if result.is_complex():
+        weights = weights + 1j * drawn.uniform(0.5, 1.5, tuple(result.shape))
     gradients: dict[str, Any] = dict.fromkeys(leaves)
     if result.requires_grad and leaves:
         with warnings.catch_warnings():
@@ -146,12 +156,13 @@ def case_of(sample: Sample, number: int) -> Case:
             found = torch.autograd.grad(
                 result, list(leaves.values()), torch.as_tensor(weights), allow_unused=True, retain_graph=True
             )
-        gradients = {name: None if g is None else g.numpy(force=True) for name, g in zip(leaves, found)}
+        gradients = {name: None if g is None else g.resolve_conj().numpy(force=True) for name, g in zip(leaves, found)}
     inputs = {name: t.detach().numpy() for name, t in sample.inputs.items()}
-    return Case(program, inputs, weights, result.detach().double().numpy(), gradients)
+    wide = torch.complex128 if result.is_complex() else torch.float64
+    return Case(program, inputs, weights, result.detach().to(wide).resolve_conj().numpy(), gradients)
 
 
-def compare(names: Sequence[str], count: int) -> dict[str, list[tuple[str, str, str]]]:
+def compare(names: Sequence[str], count: int, dtype: Any = torch.float64) -> dict[str, list[tuple[str, str, str]]]:
     """The samples by verdict: operator, program and message."""
     found: dict[str, list[tuple[str, str, str]]] = {
         "same": [],
@@ -160,7 +171,7 @@ def compare(names: Sequence[str], count: int) -> dict[str, list[tuple[str, str, 
         "crash": [],
         "refused": [],
     }
-    for sample in samples(names, count):
+    for sample in samples(names, count, dtype):
         verdict, words = "same", ""
         for number in range(len(sample.results)):
             one, said = _verdict(case_of(sample, number))
@@ -219,13 +230,15 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="operators of the database; default: all")
     parser.add_argument("--samples", type=int, default=6, metavar="N", help="of each operator")
     parser.add_argument("--store", action="store_true", help=f"write {STORED.name}")
+    parser.add_argument("--complex", action="store_true", help="samples of complex128")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     if options.store:
         _store(options.names)
     else:
-        _report(compare(options.names, options.samples))
+        dtype = torch.complex128 if options.complex else torch.float64
+        _report(compare(options.names, options.samples, dtype))
 
 
 if __name__ == "__main__":
