@@ -116,6 +116,7 @@ FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
             "--json",
         ),
         ("fit", "y ~ a", "y=[1,2,4]", "g=[1,1,2]", "--errors", "cluster:g", "--json"),
+        ("fit", "z ~ a", "z=[1,2j,4]", "--json"),
     ),
     "gradcli minimize": (("minimize", "abs(x - c)", "x=0.3", "c=1", "--sensitivity", "c", "--json"),),
     "gradcli explain": (

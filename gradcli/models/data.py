@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import IO, Any, NamedTuple
 
 from gradcli import arrays
@@ -127,12 +127,18 @@ class DataTable:
         found._vectors |= {name: column_of(name, vector) for name, vector in vectors.items()}
         return found
 
-    def taken(self, names: Sequence[str], texts: Sequence[str] = (), optional: Sequence[str] = ()) -> Data:
+    def taken(
+        self,
+        names: Sequence[str],
+        texts: Sequence[str] = (),
+        optional: Sequence[str] = (),
+        may_be_complex: Collection[str] = (),
+    ) -> Data:
         """The columns `names` as numbers and `texts` as texts, without rows in which a number is missing. In `optional`
-        columns a missing number is nan and its row is kept.
+        columns a missing number is nan and its row is kept. Those that `may_be_complex` keep their complex numbers.
 
-        Raises BindingError for a column that does not exist, and, with the row, for a field in one of `names` that is
-        neither a number nor missing; ShapeError for columns of different lengths.
+        Raises BindingError for a column that does not exist, for complex numbers in another column, and, with the row,
+        for a field in one of `names` that is neither a number nor missing; ShapeError for columns of different lengths.
         """
         for name in (*names, *texts):
             if name not in self._titles and name not in self._vectors:
@@ -146,7 +152,7 @@ class DataTable:
                 [*dict.fromkeys(self._titles[name] for name in texts if name in self._titles)],
             )
         numbers = {name: read.numbers[self._titles[name]] for name in names if name in self._titles}
-        columns = numbers | {name: numbers_of(self._vectors[name], None) for name in names if name in self._vectors}
+        columns = numbers | {name: _numbers(self._vectors[name], None) for name in names if name in self._vectors}
         count = read.height
         for name, column in columns.items():
             if count not in (-1, len(column.values)):
@@ -159,7 +165,7 @@ class DataTable:
             if count not in (-1, rows):
                 raise ShapeError(f"'{name}' has {rows:,} rows, and the other data have {count:,}")
             count = rows
-        return _complete_rows(max(count, 0), columns, words, optional)
+        return _complete_rows(max(count, 0), columns, words, optional, may_be_complex)
 
     def _listed(self) -> str:
         return f"they have {', '.join(self.columns)}" if self.columns else "there are none: give a file, or x=[1,2,3]"
@@ -182,7 +188,7 @@ def table_of(data: Any, reading: TableReadOptions | None = None, stream: IO[byte
     frame = frame_of(data)
 
     def read(numbers: Sequence[str], texts: Sequence[str]) -> _Read:
-        found = {name: numbers_of(*frame.column(name)) for name in numbers}
+        found = {name: _numbers(*frame.column(name)) for name in numbers}
         return _Read(frame.rows(), found, {name: Categories.of_values(*frame.column(name)) for name in texts})
 
     return DataTable(frame.columns, read)
@@ -218,6 +224,14 @@ def _of_files(words: Sequence[str], reading: TableReadOptions, stream: IO[bytes]
     return DataTable(together.columns or [], read, [] if sources == [STDIN] else sources)
 
 
+def _numbers(values: Any, missing: Any) -> Column:
+    """The column of an array of numbers, which may be complex, of texts or of objects."""
+    np = arrays.numpy_namespace()
+    if values.dtype.kind != "c":
+        return numbers_of(values, missing)
+    return Column(values, np.zeros(len(values), "bool") if missing is None else missing, {})
+
+
 def _check(name: str, column: Column, before: int) -> None:
     """Raise BindingError for the first field that is infinite, or neither a number nor missing. `before` is the number
     of rows that precede these."""
@@ -243,16 +257,29 @@ def _check(name: str, column: Column, before: int) -> None:
 
 
 def _complete_rows(
-    count: int, columns: Mapping[str, Column], texts: Mapping[str, Categories], optional: Sequence[str]
+    count: int,
+    columns: Mapping[str, Column],
+    texts: Mapping[str, Categories],
+    optional: Sequence[str],
+    may_be_complex: Collection[str],
 ) -> Data:
-    """The rows in which no number is missing, except in `optional` columns."""
+    """The rows in which no number is missing, except in `optional` columns. Raises BindingError for complex numbers in
+    other columns than those that `may_be_complex`."""
     np = arrays.numpy_namespace()
     whole = np.ones(count, "bool")
     for name, column in columns.items():
         _check(name, column, 0)
+        if column.values.dtype.kind == "c" and name not in may_be_complex:
+            raise BindingError(
+                f"the column '{name}' has complex numbers, and real ones are needed",
+                hint="columns of their real and imaginary parts are real",
+            )
         if name not in optional:
             whole &= ~(column.missing | np.isnan(column.values))
-    found = {name: c.values.astype("float64", copy=False) for name, c in columns.items()}
+    found = {
+        name: c.values.astype("complex128" if c.values.dtype.kind == "c" else "float64", copy=False)
+        for name, c in columns.items()
+    }
     return Data(found, np.arange(count), 0, texts)._with(whole)
 
 

@@ -20,6 +20,7 @@ from gradcli.language.differential_equations import has_differential_equations
 from gradcli.models import checked_arguments
 from gradcli.models.data import DataTable, table_of
 from gradcli.models.fitting import fit_tables
+from gradcli.models.fitting.complex_responses import MODULUS
 from gradcli.models.fitting.estimation import SearchOptions
 from gradcli.models.fitting.fit_execution import execute
 from gradcli.models.fitting.fit_files import FitFiles
@@ -101,9 +102,9 @@ class FitOptions(opt.PictureRun):
         opt.Option(
             "--sigma",
             brief="The uncertainties of the measurements.",
-            metavar="COLUMN|NUMBER",
+            metavar="COLUMN|NUMBER|modulus",
             help="The standard deviations of the response, up to a common factor: the weight of a row is 1/sigma²; of several "
-            "responses by name, hare=dh,lynx=0.1.",
+            "responses by name, hare=dh,lynx=0.1; modulus: those of both parts of a complex response are its modulus.",
         ),
     ] = None
     absolute_sigma: Annotated[
@@ -417,8 +418,8 @@ def _sigma(text: str, table: DataTable, option: str) -> str | float:
 
 def _sigmas(text: str, table: DataTable) -> str | float | Mapping[str, str | float]:
     """The standard deviations of the response, or those of several responses by name, as in `hare=dh,lynx=0.1`."""
-    if "=" not in text:
-        return _sigma(text, table, "--sigma")
+    if text == MODULUS or "=" not in text:
+        return text if text == MODULUS else _sigma(text, table, "--sigma")
     parts = _parts([text], "--sigma", "hare=dh,lynx=0.1")
     return {name: _sigma(part, table, "--sigma") for name, (part, _, _) in parts.items()}
 

@@ -14,6 +14,7 @@ from gradcli.errors import BindingError, UsageError
 from gradcli.language.differential_equations import has_differential_equations
 from gradcli.language.names import scope
 from gradcli.models.data import Data
+from gradcli.models.fitting.complex_responses import MODULUS, is_complex, is_modulus, parts_of
 from gradcli.models.fitting.density_problems import posed_density
 from gradcli.models.fitting.derived_quantities import read_within
 from gradcli.models.fitting.estimation import SearchOptions
@@ -79,6 +80,8 @@ def _read(request: FitRequest) -> _Reading:
         whole, levels = parted(request.parameters, texts.indexed)
         said = (request.sigma, request.trials, request.weights, *request.x_sigma.values())
         columns = [column for column in said if isinstance(column, str)]
+        if is_modulus(request):
+            columns.remove(MODULUS)
         names = classify_names(texts.text, request.table, whole, columns, texts.indexed)
         _check_levels(request, texts)
     words = dict.fromkeys((request.by, request.clusters, *texts.indexed.values()))
@@ -94,16 +97,35 @@ def _prepared(request: FitRequest, search: SearchOptions, readings: Sequence[_Re
     # A row without a response cannot be fitted, but the model has a value there.
     predictors = names.predictors if texts.density is None else texts.density.predictors(request.table.columns)
     optional = [n for n in needed if n not in predictors] if predicts else []
-    everything = request.table.taken(needed, words, optional)
+    may_be_complex = [] if request.known.family != "gaussian" else set(needed) - _real_columns(request, readings)
+    everything = request.table.taken(needed, words, optional, may_be_complex)
     return _of_rows(request, search, readings[0], everything)
+
+
+def _real_columns(request: FitRequest, readings: Sequence[_Reading]) -> set[str]:
+    """The names of the columns that hold real numbers: all but those that the response alone reads."""
+    said = (request.sigma, request.weights, *request.x_sigma, *request.x_sigma.values())
+    predictors = [name for reading in readings for name in reading.names.predictors]
+    return {*predictors, *(name for name in said if isinstance(name, str))}
 
 
 def _of_rows(request: FitRequest, search: SearchOptions, reading: _Reading, everything: Data) -> Prepared:
     texts, whole, levels, names, _ = reading
     data = everything.complete()
-    question = _posed(request._replace(parameters=whole), texts, names, data)
+    part = None
+    if request.known.family == "gaussian" and is_complex(texts.text.response, data, request.limits):
+        request, texts, data, part = parts_of(request, texts, data)
+    elif is_modulus(request):
+        raise UsageError(
+            f"--sigma {MODULUS} is for complex responses, and this one is real",
+            hint="--sigma COLUMN; --weights for others",
+        )
+    question = _posed(request._replace(parameters=whole), texts, names, data)._replace(part=part)
     if request.clusters is not None:
         question.problem.clusters = data.texts[request.clusters].codes
+    elif part is not None:
+        # Both parts of a number are sampled together.
+        question.problem.clusters = data.rows
     if texts.indexed:
         # Imported here because few models have levels.
         from gradcli.models.fitting.factor_problems import posed_factors
@@ -199,6 +221,10 @@ def execute(request: FitRequest, search: SearchOptions, files: FitFiles) -> FitR
     files.check(request.table.sources)
     ready = prepare(request, search, files.predict is not None)
     fitting, data = ready.fitting, ready.data
+    if fitting.question.part is not None and any(files[:3]):
+        raise UsageError(
+            "no files are written for complex responses", hint="gradcli map computes the model in each row"
+        )
     if has_differential_equations(request.model) and any(files[:3]):
         raise UsageError("no files are written for differential equations", hint="gradcli ode writes their solution")
     if request.known.is_density and (files.residuals is not None or files.plot is not None):

@@ -47,7 +47,8 @@ class PosedFit(NamedTuple):
 
     `names` are those of all parameters, including fixed ones; `start` `[p]` has the free ones alone, nan where no value
     is given. `response_name` is the response as it is written, and `warnings` are about its values. All numbers are in
-    `units` where these are not None.
+    `units` where these are not None. `part` is the column that is 1 in the rows of real parts and 0 in those of imaginary
+    ones, None for a real response.
     """
 
     problem: Problem
@@ -56,6 +57,7 @@ class PosedFit(NamedTuple):
     response_name: str
     warnings: Sequence[str] = ()
     units: Scaling | None = None
+    part: str | None = None
 
     @property
     def least_rows(self) -> int:
@@ -348,19 +350,20 @@ def response_of(response: tree.Module, data: Data, limits: tuple[int, int]) -> A
         raise UsageError(
             "the response is no column of the data", span=Span(0, len(response.source)), source=response.source
         )
-    found = _evaluated(response, data, limits)
+    found = real_value(program_values(response, data, limits), "a fit")
     bad = ~np.isfinite(found)
     if bad.any():
         row = int(bad.argmax())
-        given = {name: float(data.columns[name][row]) for name in scope.free_names(response) if name in data.columns}
+        given = {name: data.columns[name][row].item() for name in scope.free_names(response) if name in data.columns}
         error = nonfinite_error(response, given, (), "the response is not finite")
         error.hint = "leave such rows out, or write the response otherwise"
         raise in_row("", data.rows[row], error)
     return found
 
 
-def _evaluated(program: tree.Module, data: Data, limits: tuple[int, int]) -> Any:
-    """The value of a program of columns in each row."""
+def program_values(program: tree.Module, data: Data, limits: tuple[int, int]) -> Any:
+    """The value of a program of columns in each row. Raises ShapeError where it is not one number, and the error of the
+    first row that fails."""
     np = arrays.numpy_namespace()
     reads = {name: data.columns[name] for name in scope.free_names(program) if name in data.columns}
     name = program.source.strip()
@@ -372,7 +375,7 @@ def _evaluated(program: tree.Module, data: Data, limits: tuple[int, int]) -> Any
         raise in_row("", data.rows[failed.index], failed.error)
     if np.ndim(found.value) > 1:
         raise ShapeError("the response is one number in a row", span=program.body[-1].span, source=program.source)
-    return real_value(found.value, "a fit")
+    return found.value
 
 
 def check_response(family: str, response: Any, name: str, places: Any) -> None:
@@ -424,7 +427,7 @@ def _divisor(response: tree.Module, shares: Any, data: Data, limits: tuple[int, 
         return None
     right = last.value.right
     below = tree.Module(response.span, response.source, (*response.body[:-1], tree.Evaluate(right.span, right)))
-    trials = _evaluated(below, data, limits)
+    trials = real_value(program_values(below, data, limits), "a fit")
     events = shares * trials
     is_count = np.abs(events - np.round(events)) <= _ROUNDING * trials
     return trials if (is_count & (trials == np.floor(trials))).all() else None

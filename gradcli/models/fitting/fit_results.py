@@ -81,12 +81,14 @@ class Fit(Reported):
     in their order. `loglik`, `aic`, `bic` and `deviance` are nan for a robust loss, `loss_scale` is nan for any other,
     and `curvature` is None for all but least squares. `left_out` is the number of rows that lack a number. `derived`
     are the derived quantities by name, None where none were asked for. `errors` says what standard errors are from, None
-    where it is the information, and `clusters` is the number of clusters of rows. `comparison`, `bootstrap` and
+    where it is the information, and `clusters` is the number of clusters of rows. `rows` is the number of rows of a
+    complex response, each of which counts as two in `n`, and None for a real one. `comparison`, `bootstrap` and
     `jackknife` are None where they were not asked for.
     """
 
     group: Any = None
     n: int
+    rows: int | None = None
     dof: int
     converged: bool
     message: str
@@ -402,6 +404,7 @@ def failed(names: Sequence[str], fixed: Mapping[str, float], n: int, message: st
         undetermined=[],
         warnings=[],
         n=n,
+        rows=None,
         **dict.fromkeys(_NUMBERS, nothing),
     )
 

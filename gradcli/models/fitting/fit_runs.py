@@ -133,11 +133,24 @@ def _fit_outcome(fitting: FitJob, problem: Problem, solved: Solution, group: str
     groups = None if group is None else [group]
     endings = SearchEnds.of_one(solved.ending)
     fits = fitted(question.names, fixed, endings, one, intervals=intervals, groups=groups, units=question.units)
+    if question.part is not None:
+        fits = [fits[0].including(rows=problem.count // 2, r2=_r2_of_parts(problem.columns[question.part], solved))]
     if problem.known.errors != INFORMATION:
         count = None if problem.clusters is None else len(np.unique(problem.clusters))
         fits = [fits[0].including(errors=problem.known.errors, clusters=count)]
     fits = derived_of(fitting.derived, fits, one.quantile.tolist(), of_derived)
     return FitOutcome(fits[0], Solutions(endings, solved.rows, one))
+
+
+def _r2_of_parts(part: Any, solved: Solution) -> float:
+    """R² of a complex response, the squares about the complex mean; `part` `[n]` tells the real and the imaginary rows."""
+    response, weights = solved.rows.response[solved.place], solved.rows.sigma[solved.place] ** -2.0
+    about_mean = np.float64(0)
+    for own in (part == 1, part == 0):
+        mean = np.average(response[own], weights=weights[own])
+        about_mean += (weights[own] * (response[own] - mean) ** 2).sum()
+    with np.errstate(all="ignore"):
+        return float(1 - solved.statistics.rss[solved.place] / about_mean)
 
 
 def _derived_ends(fitting: FitJob, problem: Problem, solved: Solution) -> dict[str, tuple[float, float]]:

@@ -26,7 +26,7 @@ def brief(fit: Any) -> list[Table]:
         estimates = estimates._replace(rows=[*estimates.rows[:_MOST_ESTIMATES], ("…", more, "", "", "", "", "")])
     correlations = [_correlations(fit)] if 1 < len(fit.estimates) <= _MOST_CORRELATED else []
     whole = {
-        "rows": f"{fit.n:,}, with {fit.dof:,} degrees of freedom",
+        "rows": f"{fit.n if fit.rows is None else fit.rows:,}, with {fit.dof:,} degrees of freedom",
         "residual standard deviation": _six(fit.s) if fit.s == fit.s else None,
         "reduced chi-square": _six(fit.reduced_chi2) if fit.reduced_chi2 == fit.reduced_chi2 else None,
         "R²": _six(fit.r2) if fit.r2 == fit.r2 else None,
@@ -123,7 +123,13 @@ def _whole(fit: Any) -> Table:
         "curvature, by parameters": None if curvature is None else curvature.parameter,
     }
     return members(
-        {"rows": fit.n, "clusters of them": fit.clusters, "standard errors": fit.errors, "degrees of freedom": fit.dof}
+        {
+            "rows": fit.n if fit.rows is None else fit.rows,
+            "real and imaginary parts": None if fit.rows is None else fit.n,
+            "clusters of them": fit.clusters,
+            "standard errors": fit.errors,
+            "degrees of freedom": fit.dof,
+        }
         # Undefined quantities are nan.
         | {name: _six(number) for name, number in numbers.items() if number is not None and number == number}
         | {

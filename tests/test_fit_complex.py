@@ -1,0 +1,166 @@
+"""Fits of complex responses: both parts of each row are measurements."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gradcli.models import fit
+
+# The impedance of a Randles circuit, a resistor before a resistor beside a capacitor, with errors that are no random
+# numbers.
+FREQUENCIES = np.logspace(0, 5, 60)
+MEASURED = 10 + 100 / (1 + 1j * FREQUENCIES * 1e-5 * 100)
+MEASURED = MEASURED + 0.5 * np.sin(7 * np.arange(60)) + 0.5j * np.cos(11 * np.arange(60))
+MODEL = "R0 + R1/(1 + 1j*w*C*R1)"
+START = {"R0": 8.0, "R1": 80.0, "C": 2e-5}
+
+# From SciPy, with z, w and sigma as above:
+#
+#     def residuals(q):
+#         r = (q[0] + q[1]/(1 + 1j*w*q[2]*1e-5*q[1]) - z)/sigma
+#         return np.concatenate([r.real, r.imag])
+#
+#     found = least_squares(residuals, [8, 80, 2], xtol=1e-15, ftol=1e-15, gtol=1e-15, jac="3-point")
+#     covariance = np.linalg.inv(found.jac.T @ found.jac) * 2*found.cost/(2*60 - 3)
+#
+# The values and standard errors of R0, R1 and 1e5 C, and 2*found.cost.
+EXPECTED = {
+    None: (
+        (9.994171136, 100.0239982, 0.9997856122),
+        (0.07744831, 0.09461244, 0.00271824),
+        14.9771997608,
+    ),
+    "modulus": (
+        (9.963593354, 100.0392581, 0.9994709273),
+        (0.04694803, 0.2976043, 0.00511714),
+        0.0303225367921,
+    ),
+}
+
+
+@pytest.fixture
+def data(tmp_path):
+    """A table with the measurements as pairs of columns and as complex numbers."""
+    path = tmp_path / "eis.csv"
+    rows = [f"{w!r},{z.real!r},{z.imag!r},{z!r}" for w, z in zip(FREQUENCIES.tolist(), MEASURED.tolist())]
+    path.write_text("\n".join(["w,zre,zim,z", *rows]) + "\n")
+    return str(path)
+
+
+def starts():
+    return [f"{name}={value}" for name, value in START.items()]
+
+
+@pytest.mark.parametrize("response", ["complex(zre, zim)", "z", "zre + 1j*zim"])
+@pytest.mark.parametrize("sigma", [None, "modulus"])
+def test_values_and_standard_errors_are_those_of_stacked_parts(run, data, response, sigma):
+    options = [] if sigma is None else ["--sigma", sigma]
+    done = run("fit", f"{response} ~ {MODEL}", data, *starts(), *options, "--json")
+    assert done.status == 0
+    found = done.json
+    values, errors, squares = EXPECTED[sigma]
+    own = [found["estimates"][name] for name in START]
+    np.testing.assert_allclose([e["value"] for e in own], np.multiply(values, [1, 1, 1e-5]), rtol=1e-7)
+    np.testing.assert_allclose([e["error"] for e in own], np.multiply(errors, [1, 1, 1e-5]), rtol=1e-5)
+    assert found["rss"] == pytest.approx(squares, rel=1e-9)
+    assert (found["n"], found["rows"], found["dof"]) == (120, 60, 117)
+    assert found["curvature"]["intrinsic"] < 0.1
+
+
+def test_starts_may_be_left_out(run, data):
+    found = run("fit", f"z ~ {MODEL}", data, "--json").json
+    assert found["estimates"]["R1"]["value"] == pytest.approx(EXPECTED[None][0][1], rel=1e-7)
+
+
+def test_the_table_has_rows_and_parts(run, data):
+    lines = run("fit", f"z ~ {MODEL}", data, *starts()).out.splitlines()
+    assert [line.split()[-1] for line in lines if line.startswith(("rows", "real and imaginary parts"))] == [
+        "60",
+        "120",
+    ]
+
+
+def test_r2_is_about_the_complex_mean():
+    found = fit("z ~ a + 0*w", w=FREQUENCIES, z=MEASURED.real + 3j, a=1.0)
+    variation = np.square(np.abs(MEASURED.real - MEASURED.real.mean())).sum()
+    assert found.r2 == pytest.approx(1 - found.rss / variation, rel=1e-12)
+
+
+def test_from_python_with_large_numbers():
+    found = fit(f"z ~ {MODEL}", {"w": FREQUENCIES, "z": MEASURED * 1e80}, R0=8e80, R1=80e80, C=2e-85)
+    assert found.estimates["R1"].value == pytest.approx(EXPECTED[None][0][1] * 1e80, rel=1e-7)
+    assert 0.999 < found.r2 < 1
+    assert found.rows == 60
+
+
+def test_structs_of_a_parquet_file(tmp_path):
+    polars = pytest.importorskip("polars")
+    path = tmp_path / "z.parquet"
+    numbers = [{"re": z.real, "im": z.imag} for z in MEASURED.tolist()]
+    polars.DataFrame({"w": FREQUENCIES, "z": numbers}).write_parquet(path)
+    found = fit(f"z ~ {MODEL}", str(path), START)
+    assert found.estimates["C"].value == pytest.approx(EXPECTED[None][0][2] * 1e-5, rel=1e-7)
+
+
+def test_names_that_the_parts_use_may_be_columns():
+    w = np.arange(1.0, 9.0)
+    z = (2 + 3j) * w + 5 + 0.1j * np.sin(w)
+    found = fit("z ~ (a + b*1j)*part + c + 0*real", {"z": z, "part": w, "real": w}, sigma="modulus")
+    part = found.estimates
+    assert [part[name].value for name in "abc"] == pytest.approx([2, 3, 5], rel=0.02)
+
+
+def test_a_column_called_modulus_comes_first():
+    w = np.arange(1.0, 6.0)
+    data = {"w": w, "z": (1 + 2j) * w**2, "modulus": w**4}
+    by_column = fit("z ~ a*w", {**data, "s": w**4}, sigma="s")
+    assert fit("z ~ a*w", data, sigma="modulus").estimates == by_column.estimates
+
+
+def test_both_parts_of_a_row_are_sampled_together(data):
+    """The jackknife leaves out rows: with 60 fits and the t distribution of 59 degrees of freedom."""
+    found = fit(f"z ~ {MODEL}", data, START, jackknife=True, bootstrap=40)
+    assert found.jackknife.samples == 60
+    assert found.bootstrap.estimates["R1"].error == pytest.approx(found.estimates["R1"].error, rel=0.5)
+
+
+def test_errors_of_clusters_of_rows_are_those_of_the_sandwich(data):
+    found = fit("z ~ a", data, errors="cluster:w")
+    residuals = (MEASURED - found.estimates["a"].value).real
+    # Only real parts depend on a; each row is a cluster.
+    squares = np.square(residuals).sum() / 60**2
+    assert found.estimates["a"].error == pytest.approx(np.sqrt(squares * 119 / 119 * 60 / 59), rel=1e-9)
+    assert found.clusters == 60
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["z ~ a + 0*w", "--by", "w"], "--by is for real responses"),
+        (["z ~ a[w]"], "parameters with levels are for real responses"),
+        (["z ~ a*w", "a=1", "--x-sigma", "w=1"], "errors of the predictors are for real responses"),
+        (["z ~ a*w", "--errors", "robust"], "takes the two parts of a complex number for independent"),
+        (["z ~ a*w", "--residuals", "r.csv"], "no files are written for complex responses"),
+        (["z ~ a*w", "--predict", "r.csv"], "no files are written for complex responses"),
+        (["z ~ a*w", "--plot", "r.png"], "no files are written for complex responses"),
+        (["zre ~ a*w", "--sigma", "modulus"], "--sigma modulus is for complex responses"),
+        (["z - z ~ a*w", "--sigma", "modulus"], "the response is 0 in row 1"),
+        (["z ~ a*w", "--sigma", "z"], "the column 'z' has complex numbers"),
+        (["zre ~ real(a*z)", "a=1"], "the column 'z' has complex numbers"),
+        (["z ~ a*w", "--family", "poisson"], "the column 'z' has complex numbers"),
+        (["zre ~ a*exp(1j*w)", "a=1"], "a fit takes real numbers"),
+        (["1/(z - z) ~ a*w"], "in row 1 of the data: 'divide' gives"),
+    ],
+)
+def test_what_is_refused(run, data, words, message):
+    done = run("fit", words[0], data, *words[1:])
+    assert done.status
+    assert message in done.err
+
+
+def test_a_real_response_may_read_complex_columns(run, data):
+    of_parts = run("fit", "sqrt(zre**2 + zim**2) ~ a + b*log(w)", data, "--json").json
+    found = run("fit", "abs(z) ~ a + b*log(w)", data, "--json").json
+    assert found["n"] == 60
+    assert found["estimates"]["a"]["value"] == pytest.approx(of_parts["estimates"]["a"]["value"], rel=1e-12)
