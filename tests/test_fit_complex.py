@@ -111,6 +111,22 @@ def test_names_that_the_parts_use_may_be_columns():
     assert [part[name].value for name in "abc"] == pytest.approx([2, 3, 5], rel=0.02)
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        "part = w; z ~ complex(a*part, b*part)",
+        "f = lambda part: complex(a*part, b*part); z ~ f(w)",
+        "j = w; z ~ complex(a*j, b*j)",
+        "complex(x, y) = x + 2j*y; z ~ complex(a*w, b/2*w)",
+        "real(x) = 0; imag(x) = 0; z ~ a*w + 1j*b*w",
+    ],
+)
+def test_names_that_the_parts_use_may_be_those_of_the_model(model):
+    w = np.arange(1.0, 9.0)
+    found = fit(model, {"z": (2 + 3j) * w, "w": w}).estimates
+    assert [found["a"].value, found["b"].value] == pytest.approx([2, 3], rel=1e-12)
+
+
 def test_a_column_called_modulus_comes_first():
     w = np.arange(1.0, 6.0)
     data = {"w": w, "z": (1 + 2j) * w**2, "modulus": w**4}
@@ -157,6 +173,37 @@ def test_what_is_refused(run, data, words, message):
     done = run("fit", words[0], data, *words[1:])
     assert done.status
     assert message in done.err
+
+
+@pytest.mark.parametrize(
+    ("model", "place"),
+    [
+        ("z ~ a + w/(w - w)", "w/(w - w)"),
+        ("q = 1j; z ~ a*q*log(-w)", "log(-w)"),
+        ("z ~ [a, w]", "[a, w]"),
+        ("1/(z - z) ~ a*w", "1/(z - z)"),
+        ("[z, z] ~ a*w", "[z, z]"),
+    ],
+)
+def test_errors_show_what_was_written(run, data, model, place):
+    lines = run("fit", model, data, "a=1").err.splitlines()
+    source, marks = (line.removeprefix("  | ") for line in lines if line.startswith("  | "))
+    assert source in (model, place)
+    assert source[marks.index("^") : len(marks)] == place
+
+
+def test_errors_of_the_other_model_show_what_was_written(run, data):
+    assert "  | a/(w - w)\n" in run("fit", "z ~ a*w", data, "a=1", "--against", "a/(w - w)").err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("minimize", "sum((a*w - z)**2)", "{data}", "a=1"), ("plot", "w", "w=0..3", "--data", "{data}:w,z")],
+)
+def test_other_commands_refuse_complex_columns(run, data, words):
+    done = run(*(word.format(data=data) for word in words))
+    assert done.status
+    assert "the column 'z' has complex numbers, and real ones are needed" in done.err
 
 
 def test_a_real_response_may_read_complex_columns(run, data):

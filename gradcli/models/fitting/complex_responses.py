@@ -3,12 +3,15 @@ part, which are fitted as measurements of their own."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradcli import arrays
-from gradcli.errors import BindingError, GradcliError, UsageError
+from gradcli.errors import BindingError, GradcliError, Span, UsageError
 from gradcli.evaluation.row_evaluation import evaluated
 from gradcli.language.names import scope
 from gradcli.language.syntax import tree
@@ -23,8 +26,9 @@ from gradcli.rows.new_tables import unused_name
 # What `sigma` is where the standard deviations are proportional to the moduli of the responses.
 MODULUS = "modulus"
 # The part of a value that the column {part} tells, 1 for the real and 0 for the imaginary one: the real part of the value
-# times 1 or times -1j. The value is computed once, and the products are exact.
-_PART = "({value}*({part} + 1j*({part} - 1))).real"
+# times 1 or times -1j. The value is computed once, and the products are exact. A model may have a name j, and a function
+# `complex` of its own, but none with a prefix.
+_PART = "({value}*torch.complex({part}, {part} - 1)).real"
 
 
 def is_modulus(request: FitRequest) -> bool:
@@ -46,6 +50,13 @@ def is_complex(response: tree.Module, data: Data, limits: tuple[int, int]) -> bo
         return False
 
 
+class Rewriting(NamedTuple):
+    """The program of a part, and the program as it is written."""
+
+    made: tree.Module
+    written: tree.Module
+
+
 class Parts(NamedTuple):
     """A request, its programs, its data with two rows for each row, and the column that tells the part of a row."""
 
@@ -53,6 +64,7 @@ class Parts(NamedTuple):
     texts: FitTexts
     data: Data
     part: str
+    rewritings: Sequence[Rewriting]
 
 
 def parts_of(request: FitRequest, texts: FitTexts, data: Data) -> Parts:
@@ -63,7 +75,7 @@ def parts_of(request: FitRequest, texts: FitTexts, data: Data) -> Parts:
     """
     _check(request, texts)
     columns = {name: np.repeat(column, 2) for name, column in data.columns.items()}
-    taken = {*request.table.columns, *scope.free_names(texts.text.model), *scope.free_names(texts.text.response)}
+    taken = {*request.table.columns, *re.findall(r"\w+", f"{texts.text.model.source} {texts.text.response.source}")}
     part = unused_name("part", taken)
     if is_modulus(request):
         moduli = unused_name("modulus_of_row", taken)
@@ -71,12 +83,41 @@ def parts_of(request: FitRequest, texts: FitTexts, data: Data) -> Parts:
         request = request._replace(sigma=moduli)
     columns[part] = np.tile([1.0, 0.0], len(data.rows))
     formula = _PART.replace("{part}", part)
-    text = texts.text._replace(
-        model=rewritten(texts.text.model, [formula]), response=rewritten(texts.text.response, [formula])
-    )
+    rewritings = [
+        Rewriting(rewritten(written, [formula]), written) for written in (texts.text.model, texts.text.response)
+    ]
+    text = texts.text._replace(model=rewritings[0].made, response=rewritings[1].made)
     words = {name: Categories(own.names, np.repeat(own.codes, 2)) for name, own in data.texts.items()}
     doubled = data._replace(columns=columns, rows=np.repeat(data.rows, 2), texts=words)
-    return Parts(request, texts._replace(text=text), doubled, part)
+    return Parts(request, texts._replace(text=text), doubled, part, rewritings)
+
+
+@contextmanager
+def as_written(rewritings: Sequence[Rewriting]) -> Iterator[None]:
+    """Errors in the programs of parts show the programs as they are written."""
+    try:
+        yield
+    except GradcliError as error:
+        for made, written in rewritings:
+            if error.source == made.source and error.span is not None:
+                _relocate(error, error.span, made, written)
+                break
+        raise
+
+
+def _relocate(error: GradcliError, span: Span, made: tree.Module, written: tree.Module) -> None:
+    """Let an error within the last expression show it as it is written; what is added around it counts as all of it."""
+    last = written.body[-1]
+    assert isinstance(last, tree.Evaluate)
+    value = last.value.span
+    text = written.source[value.start : value.end]
+    start = made.source.rindex(_PART.partition("{value}")[0] + f"({text})") + 2
+    if span.end < start:
+        return
+    inside = start <= span.start and span.end <= start + len(text)
+    shift = value.start - start
+    error.source = written.source
+    error.span = Span(span.start + shift, span.end + shift) if inside else value
 
 
 def _moduli(response: tree.Module, data: Data, limits: tuple[int, int]) -> Any:

@@ -14,7 +14,7 @@ from gradcli.errors import BindingError, UsageError
 from gradcli.language.differential_equations import has_differential_equations
 from gradcli.language.names import scope
 from gradcli.models.data import Data
-from gradcli.models.fitting.complex_responses import MODULUS, is_complex, is_modulus, parts_of
+from gradcli.models.fitting.complex_responses import MODULUS, Rewriting, as_written, is_complex, is_modulus, parts_of
 from gradcli.models.fitting.density_problems import posed_density
 from gradcli.models.fitting.derived_quantities import read_within
 from gradcli.models.fitting.estimation import SearchOptions
@@ -33,12 +33,13 @@ from gradcli.models.fitting.robust_errors import INFORMATION
 
 class Prepared(NamedTuple):
     """The posed fit of a request, `everything` that was read for it, the `data` of the rows that have all numbers, and
-    the indices of the rows of each group, by name; the name is None where there are no groups."""
+    the indices of the rows of each group, by name; the name is None where there are no groups. For `rewritings` see `as_written`."""
 
     fitting: FitJob
     everything: Data
     data: Data
     groups: Mapping[str | None, Any]
+    rewritings: Sequence[Rewriting] = ()
 
     def left_out(self, by: str | None) -> Mapping[Any, int]:
         """The number of rows of each group that lack a number."""
@@ -112,15 +113,18 @@ def _real_columns(request: FitRequest, readings: Sequence[_Reading]) -> set[str]
 def _of_rows(request: FitRequest, search: SearchOptions, reading: _Reading, everything: Data) -> Prepared:
     texts, whole, levels, names, _ = reading
     data = everything.complete()
-    part = None
+    part: str | None = None
+    rewritings: Sequence[Rewriting] = ()
     if request.known.family == "gaussian" and is_complex(texts.text.response, data, request.limits):
-        request, texts, data, part = parts_of(request, texts, data)
+        request, texts, data, part, rewritings = parts_of(request, texts, data)
     elif is_modulus(request):
         raise UsageError(
             f"--sigma {MODULUS} is for complex responses, and this one is real",
             hint="--sigma COLUMN; --weights for others",
         )
-    question = _posed(request._replace(parameters=whole), texts, names, data)._replace(part=part)
+    with as_written(rewritings):
+        question = _posed(request._replace(parameters=whole), texts, names, data)
+    question = question._replace(part=part)
     if request.clusters is not None:
         question.problem.clusters = data.texts[request.clusters].codes
     elif part is not None:
@@ -136,7 +140,9 @@ def _of_rows(request: FitRequest, search: SearchOptions, reading: _Reading, ever
     every: dict[str | None, Any] = {None: np.arange(len(data.rows))}
     groups = every if request.by is None else data.grouped(request.by)
     derived = read_within(request.derived, question.names, request.limits)
-    return Prepared(FitJob(question, deviations, request.profile, search, derived), everything, data, groups)
+    return Prepared(
+        FitJob(question, deviations, request.profile, search, derived), everything, data, groups, rewritings
+    )
 
 
 def _posed(request: FitRequest, texts: FitTexts, names: ModelNames, data: Data) -> PosedFit:
@@ -239,7 +245,8 @@ def execute(request: FitRequest, search: SearchOptions, files: FitFiles) -> FitR
         raise UsageError(
             "no files are written for numbers as large or small as these", hint="give the data in other units"
         )
-    found = [run_fit(fitting)] if request.by is None else run_group_fits(fitting, ready.groups, plan_of(fitting))
+    with as_written(ready.rewritings):
+        found = [run_fit(fitting)] if request.by is None else run_group_fits(fitting, ready.groups, plan_of(fitting))
     write(files, found, [*ready.groups.values()], fitting, request, ready.everything, data)
     fits = [each.fit for each in found]
     if request.against is not None:
@@ -257,7 +264,9 @@ def _compared(request: FitRequest, search: SearchOptions, ready: Prepared, fit: 
     from gradcli.models.fitting.comparisons import comparison_of
 
     _, other = _parted_settings(request)
-    of_other = run_fit(_of_rows(other, search, _read(other), ready.everything).fitting).fit
+    prepared = _of_rows(other, search, _read(other), ready.everything)
+    with as_written(prepared.rewritings):
+        of_other = run_fit(prepared.fitting).fit
     found, warnings = comparison_of((request.model, other.model), (fit, of_other), request.known)
     return fit.including(warnings, comparison=found)
 
