@@ -72,6 +72,14 @@ class PlotOptions(opt.PictureRun):
             "first two. - is standard input.",
         ),
     ] = None
+    nyquist: Annotated[
+        bool,
+        opt.Option(
+            "--nyquist",
+            brief="A complex value in its plane.",
+            help="Draw the imaginary part of a complex value over its real part, not its modulus and its phase.",
+        ),
+    ] = False
     output: Annotated[
         str | None,
         opt.Option(
@@ -109,7 +117,9 @@ def run(options: PlotOptions, environment: Environment) -> ExitStatus:
         data = _data(options, environment)
         sources = inputs.sources(options, environment, "float64", ranges.value)
         values = {name: value() for name, value in sources.values.items()}
-        asked = pictures.PlotRequest(options.order, options.log, data, options.max_steps, options.max_elements)
+        asked = pictures.PlotRequest(
+            options.order, options.log, data, options.max_steps, options.max_elements, options.nyquist
+        )
         made = pictures.plotted(sources.program, values, asked)
     if made.field is not None and (looks.x_limits or looks.y_limits):
         raise UsageError("the ends of both axes are the two ranges", hint="leave out --xlim and --ylim")

@@ -101,19 +101,30 @@ def drawn(chart: Chart) -> Any:
         figure = matplotlib.figure.Figure(figsize=chart.size or _INCHES, layout="constrained")
         axes, *below = _panels(figure, chart)
         _label(figure, axes, below[-1] if below else axes, chart)
-        if below:
+        if chart.residuals:
             _residuals(below[0], chart)
-        for axis in chart.log:
-            # Numbers that are not positive are masked, and not clipped to the end of the axis.
-            getattr(axes, f"set_{axis}scale")("log", nonpositive="mask")
-            # Matplotlib's automatic margins may exceed the largest float.
-            axes.autoscale(False, axis=axis)
-        _Drawing(matplotlib, figure, axes, chart, below[0] if below else None).draw()
+        _scale(axes, chart.log)
+        if chart.below is not None:
+            _label_below(below[0], chart)
+            _scale(below[0], chart.below.log)
+            _Drawing(matplotlib, figure, below[0], chart.below, None).draw(legend=False)
+        _Drawing(matplotlib, figure, axes, chart, below[0] if chart.residuals else None).draw()
         return figure
 
 
+def _scale(axes: Any, log: str) -> None:
+    """Make the axes in `log` logarithmic."""
+    for axis in log:
+        # Numbers that are not positive are masked, and not clipped to the end of the axis.
+        getattr(axes, f"set_{axis}scale")("log", nonpositive="mask")
+        # Matplotlib's automatic margins may exceed the largest float.
+        axes.autoscale(False, axis=axis)
+
+
 def _panels(figure: Any, chart: Chart) -> Any:
-    """The axes of the picture, and those of the residuals below."""
+    """The axes of the picture, and those of the residuals or of another chart below."""
+    if chart.below is not None:
+        return figure.subplots(2, 1, sharex=True)
     if not chart.residuals:
         return [figure.add_subplot()]
     return figure.subplots(2, 1, sharex=True, height_ratios=_HEIGHTS)
@@ -122,7 +133,7 @@ def _panels(figure: Any, chart: Chart) -> Any:
 def _label(figure: Any, axes: Any, lowest: Any, chart: Chart) -> None:
     """Set title and labels, on as many lines as they need."""
     width, height = (length * _POINTS_PER_INCH * _ROOM_FOR_TEXT for length in chart.size or _INCHES)
-    share = _HEIGHTS[0] / sum(_HEIGHTS) if chart.residuals else 1.0
+    share = 1 / 2 if chart.below is not None else _HEIGHTS[0] / sum(_HEIGHTS) if chart.residuals else 1.0
     # The title is that of the figure: beside a legend, the axes may be narrower than it.
     size = axes.title.get_fontsize()
     if chart.title:
@@ -132,6 +143,13 @@ def _label(figure: Any, axes: Any, lowest: Any, chart: Chart) -> None:
     across = width / 2 if lines > 1 else width
     lowest.set_xlabel(_lines_of(chart.x, across, lowest.xaxis.label.get_fontsize()))
     axes.set_ylabel(_lines_of(chart.y, height * share, axes.yaxis.label.get_fontsize()))
+
+
+def _label_below(axes: Any, chart: Chart) -> None:
+    """Set the y label of the chart below."""
+    _, height = chart.size or _INCHES
+    room = height * _POINTS_PER_INCH * _ROOM_FOR_TEXT / 2
+    axes.set_ylabel(_lines_of(chart.below.y, room, axes.yaxis.label.get_fontsize()))  # type: ignore[union-attr]
 
 
 def _lines_of(text: str, length: float, size: float) -> str:
@@ -219,7 +237,7 @@ class _Drawing:
         # The colour of each group, and the number of its curves drawn so far.
         self.groups: dict[int | None, tuple[Any, int]] = {}
 
-    def draw(self) -> None:
+    def draw(self, *, legend: bool = True) -> None:
         for layer in self.chart.layers:
             if isinstance(layer, Polyline):
                 self._line(layer)
@@ -234,7 +252,7 @@ class _Drawing:
         if not self._has(Field):
             self._limits()
             self.axes.grid(alpha=0.3)
-        if len(self.keys) > 1:
+        if legend and len(self.keys) > 1:
             self._legend()
 
     def _has(self, kind: type) -> bool:

@@ -58,7 +58,13 @@ def _needed() -> Any:
 
 def text(chart: Chart, style: Style) -> str:
     """A chart as lines of text, no wider than the style allows. Raises BackendError where plotext is not installed."""
-    return _Drawing(chart, style).text()
+    if chart.below is None:
+        return _Drawing(chart, style).text()
+    # The legend and the label of the x axis are those of the chart below.
+    drawings = _Drawing(chart._replace(x=""), style), _Drawing(chart.below, style)
+    width = max(each.label_width() for each in drawings)
+    above, below = (each.text(width, legend=place > 0) for place, each in enumerate(drawings))
+    return above + below
 
 
 class _Drawing:
@@ -75,14 +81,19 @@ class _Drawing:
         lines = sum(isinstance(layer, Polyline) for layer in chart.layers)
         self.fine = style.unicode and lines <= (len(_COLORS) if style.colors else 1)
 
-    def text(self) -> str:
+    def label_width(self) -> int:
+        """The number of characters of the longest number along the y axis."""
+        return max(map(len, self.y.ticks(_TICKS)[1]), default=0)
+
+    def text(self, width: int = 0, *, legend: bool = True) -> str:
+        """The lines of the chart; the numbers along the y axis take at least `width` characters."""
         figure = self.figure = self.plotext.figure
         self.plotext.terminal.limit(False, False)
         figure.clear()
         try:
             figure.theme("colorless")
             figure.plot_size(self.columns, self.rows)
-            self._frame()
+            self._frame(width)
             # Points are drawn last, so that no curve hides them.
             for layer in sorted(self.chart.layers, key=lambda layer: isinstance(layer, Points)):
                 self._layer(layer)
@@ -90,7 +101,7 @@ class _Drawing:
         finally:
             figure.clear()
         lines = [line.rstrip() for line in drawn.rstrip("\n").split("\n")]
-        return "\n".join([*self._title_lines(), *lines, *self._legend()]) + "\n"
+        return "\n".join([*self._title_lines(), *lines, *(self._legend() if legend else ())]) + "\n"
 
     def _title_lines(self) -> list[str]:
         """The lines of a title that is too long for one."""
@@ -98,14 +109,15 @@ class _Drawing:
         lines = textwrap.wrap(title, self.columns) if len(title) > self.columns else []
         return [line.center(self.columns).rstrip() for line in lines]
 
-    def _frame(self) -> None:
+    def _frame(self, width: int) -> None:
         title = _plain(self.chart.title, len(self.chart.title))
         self.figure.title((title if len(title) <= self.columns else "") or None)
         for name, axis, title in (("x", self.x, self.chart.x), ("y", self.y, self.chart.y)):
             self.figure.label(_plain(title, self.columns // 2) or None, name)
             ruler = self.figure.ruler(name)
             ruler.lim(0.0, 1.0)
-            ruler.ticks(*axis.ticks(_TICKS))
+            places, numbers = axis.ticks(_TICKS)
+            ruler.ticks(places, [number.rjust(width) for number in numbers] if name == "y" else numbers)
 
     def _axis(self, name: str) -> Axis:
         """The axis over all layers; where there is a field, over the field."""
@@ -177,8 +189,7 @@ class _Drawing:
 
     def _cells(self) -> tuple[int, int]:
         """The number of character columns and rows within the frame."""
-        _, labels = self.y.ticks(_TICKS)
-        beside = max(map(len, labels), default=0) + 2
+        beside = self.label_width() + 2
         below = 4 + bool(self.chart.title)
         return max(4, self.columns - beside), max(4, self.rows - below)
 

@@ -70,7 +70,7 @@ class Chart(NamedTuple):
 
     `log` names the logarithmic axes, `"x"`, `"y"` or `"xy"`; numbers that are not positive are not drawn along these.
     `x_limits` and `y_limits` are the ends of an axis, None for those of the numbers; those of the axes in `exact` have
-    no margin. `residuals` are drawn in a panel below. `size` are the width and the height of a saved picture in inches,
+    no margin. `residuals` are drawn in a panel below, and so is another chart, `below`, over the same x axis. `size` are the width and the height of a saved picture in inches,
     `dpi` are its dots in an inch.
     """
 
@@ -83,6 +83,7 @@ class Chart(NamedTuple):
     y_limits: tuple[float, float] | None = None
     exact: str = ""
     residuals: Sequence[Points] = ()
+    below: Chart | None = None
     size: tuple[float, float] | None = None
     dpi: int | None = None
 
@@ -105,7 +106,10 @@ class Presentation(NamedTuple):
                 raise UsageError("a logarithmic axis begins above 0", hint=f"--{name}lim 0.001..20")
         exact = "".join(name for name, ends in (("x", self.x_limits), ("y", self.y_limits)) if ends is not None)
         said = {name: value for name, value in self._asdict().items() if value is not None}
-        return chart._replace(exact=exact, **said)
+        below = None
+        if chart.below is not None:
+            below = Presentation(x=self.x, x_limits=self.x_limits).of(chart.below)
+        return chart._replace(exact=exact, below=below, **said)
 
 
 def axes_of(log: str) -> str:

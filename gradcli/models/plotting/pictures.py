@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradcli import arrays, limits
-from gradcli.errors import BindingError, CallError, EvaluationError, UsageError, expect
+from gradcli.errors import BindingError, CallError, EvaluationError, UsageError, as_bool, expect
 from gradcli.evaluation import python_values
 from gradcli.language.formula_lists import formulas_of
 from gradcli.language.names import scope
@@ -19,8 +19,16 @@ from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models import checked_arguments
 from gradcli.models.plotting import by_matplotlib, ranges
 from gradcli.models.plotting.charts import Arrows, Chart, Field, Layer, Points, Polyline, axes_of, shown
+from gradcli.models.plotting.complex_curves import PlottedComplexCurve, phase_in_degrees
 from gradcli.models.plotting.found_ranges import found_range
-from gradcli.models.plotting.plot_samples import PlottedCurve, PlottedField, Sampler, program_label, sampled
+from gradcli.models.plotting.plot_samples import (
+    PlottedCurve,
+    PlottedField,
+    Sampler,
+    program_label,
+    sampled,
+    sampled_in_plane,
+)
 from gradcli.models.plotting.ranges import PlotRange, SeveralValues
 from gradcli.rows.plan import unread
 
@@ -58,13 +66,15 @@ class Plot:
     program: str
     ranges: Mapping[str, PlotRange]
     log: str
-    curves: Sequence[PlottedCurve] | None
+    curves: Sequence[PlottedCurve | PlottedComplexCurve] | None
     field: PlottedField | None
     points: PlottedPoints | None
     # The limits of the y axis, or of the colours, where a pole would hide the rest; else None.
     view: tuple[float, float] | None
     # Whether the range was found, and not given.
     found: bool = False
+    # The ends of both axes of the complex plane, `re` and `im`, where the curves are drawn in it; else None.
+    plane: Mapping[str, tuple[float, float]] | None = None
 
     def chart(self) -> Chart:
         """The chart to draw."""
@@ -76,11 +86,24 @@ class Plot:
             layers.append(self.points.layer())
         if others:
             return Chart(layers, x, others[0])
-        layers += self._lines()
+        title = program_label(self.program, _LONGEST_TITLE)
+        if self.plane is not None:
+            lines = self._lines(lambda curve: (curve.value_re, curve.value_im))
+            return Chart(lines, "real part", "imaginary part", title, "", self.plane["re"], self.plane["im"])
+        if any(isinstance(curve, PlottedComplexCurve) for curve in self.curves or ()):
+            return self._bode(x, title)
+        layers += self._lines(lambda curve: (curve.x, curve.y))
         y = "value" if all(c.order == 0 for c in self.curves or ()) else "value, derivatives"
         ends = self._with_points(self.ranges[x], "x"), self.view and self._with_points(self.view, "y")
-        title = program_label(self.program, _LONGEST_TITLE)
         return Chart(layers, x, y, title, self.log, *ends)
+
+    def _bode(self, x: str, title: str) -> Chart:
+        """The modulus of complex curves, and their phase below it."""
+        sizes = self._lines(lambda curve: (curve.x, abs(curve.value)))
+        phases = self._lines(lambda curve: (curve.x, phase_in_degrees(curve.value)))
+        over = self.ranges[x]
+        below = Chart(phases, x, "phase in degrees", "", self.log.replace("y", ""), over)
+        return Chart(sizes, x, "modulus", title, self.log, over, self.view, below=below)
 
     def hidden(self) -> int:
         """The number of data points that are not shown since they are not positive along a logarithmic axis."""
@@ -103,14 +126,14 @@ class Plot:
         """The program on one line, shortened where it is long."""
         return program_label(self.program)
 
-    def _lines(self) -> list[Polyline]:
-        """The curves as polylines. Where there are several choices of values, the value and the derivatives of each
+    def _lines(self, points: Callable[[Any], tuple[Any, Any]]) -> list[Polyline]:
+        """The curves as polylines through their `points`, x and y. Where there are several choices of values, the value and the derivatives of each
         form a group."""
         curves = self.curves or ()
         choices = [number for number, curve in enumerate(curves) if curve.order == 0]
         grouped = 1 < len(choices) < len(curves)
         return [
-            Polyline(c.label, c.x, c.y, bisect_right(choices, number) if grouped else None)
+            Polyline(c.label, *points(c), bisect_right(choices, number) if grouped else None)
             for number, c in enumerate(curves)
         ]
 
@@ -132,6 +155,7 @@ def plot(
     order: int = 0,
     data: Any = None,
     log: str = "",
+    nyquist: bool = False,
     output: str | os.PathLike[str] | None = None,
     max_steps: int = MAX_STEPS,
     max_elements: int = MAX_ELEMENTS,
@@ -145,7 +169,8 @@ def plot(
     as `"0.1,0.2,0.5"` has several values, with a curve for each; other values are numbers and arrays. `order` adds the
     derivatives up to it. `log` names the logarithmic axes, `"x"`, `"y"` or `"x,y"`, or over two ranges `"z"`, the
     colours. `data` are the points of two columns of a table (a path, `"PATH:X,Y"`, a data frame or a mapping of
-    columns).
+    columns). Curves of a complex value are its modulus and its phase below it, or with `nyquist` its imaginary part over
+    its real one.
 
     Raises UsageError where there is no range or more than two, ShapeError for a value that is not a scalar, and
     EvaluationError where no value is finite.
@@ -167,7 +192,9 @@ def plot(
         if unknown is not None:
             raise unread(unknown, reads, given, parsed)
         scope.check_names(parsed, given)
-        made = plotted(parsed, given, PlotRequest(order, log, _data(data), max_steps, max_elements))
+        made = plotted(
+            parsed, given, PlotRequest(order, log, _data(data), max_steps, max_elements, as_bool(nyquist, "nyquist"))
+        )
     if path is not None:
         made.save(path)
     return made
@@ -181,6 +208,7 @@ class PlotRequest(NamedTuple):
     data: tuple[DataTable, Sequence[str] | None] | None = None
     max_steps: int = MAX_STEPS
     max_elements: int = MAX_ELEMENTS
+    nyquist: bool = False
 
 
 def plotted(program: Module, values: Mapping[str, Any], asked: PlotRequest) -> Plot:
@@ -208,7 +236,12 @@ def plotted(program: Module, values: Mapping[str, Any], asked: PlotRequest) -> P
                 hint="a logarithmic scale has what is above 0",
             )
         return Plot(program.source, over, log, None, field, points, view)
+    if asked.nyquist:
+        lines, plane = sampled_in_plane(samplers, *next(iter(over.items())), asked.order, log)
+        return Plot(program.source, over, log, lines, None, None, None, not given, plane)
     curves, view = sampled(samplers, *next(iter(over.items())), asked.order, log)
+    if points is not None and isinstance(curves[0], PlottedComplexCurve):
+        raise UsageError("--data is for real values", hint="real(…), imag(…), abs(…) and angle(…) are real")
     return Plot(program.source, over, log, curves, None, points, view, not given)
 
 
@@ -269,11 +302,15 @@ def _check(over: Mapping[str, PlotRange], values: Mapping[str, Any], asked: Plot
     if type(asked.order) is not int or asked.order < 0:
         raise UsageError("the order is a whole number from 0 on", hint="--order 1 adds the first derivative")
     if len(over) == 2:
-        for what, is_given in (("--order", asked.order > 0), ("--log", log not in ("", "z"))):
+        given = ("--order", asked.order > 0), ("--log", log not in ("", "z")), ("--nyquist", asked.nyquist)
+        for what, is_given in given:
             if is_given:
                 raise UsageError(f"{what} is for one range", hint="over two there are heights and gradients")
         if any(isinstance(value, SeveralValues) for value in values.values()):
             raise UsageError("a list of values is for one range", hint="over two ranges give each name one value")
+    elif asked.nyquist and ("y" in log or asked.data is not None):
+        what = "--log y" if "y" in log else "--data"
+        raise UsageError(f"{what} is not for the complex plane", hint="leave out --nyquist")
     elif "z" in log:
         raise UsageError("--log z is for the colours over two ranges", hint="--log x, --log y or --log x,y")
     for name, (low, high) in over.items():

@@ -12,8 +12,17 @@ from gradcli import arrays
 from gradcli.errors import DifferentiationError, EvaluationError, LimitError, ShapeError, UsageError
 from gradcli.language.names import scope
 from gradcli.language.syntax.tree import Module
+from gradcli.models.plotting.complex_curves import (
+    UNIT_ROUNDING,
+    PlottedComplexCurve,
+    check_phase,
+    modulus_of,
+    part_of,
+    unit_of,
+    with_margin,
+)
 from gradcli.models.plotting.ranges import PlotRange, SeveralValues
-from gradcli.models.plotting.refinement import MOST_EVALUATIONS, Evaluate, refined
+from gradcli.models.plotting.refinement import MOST_EVALUATIONS, Evaluate, SampledCurve, refined
 from gradcli.models.real_values import real_value
 from gradcli.rows.row_programs import RowProgram
 from gradcli.rows.row_results import RowResults
@@ -21,6 +30,8 @@ from gradcli.rows.row_results import RowResults
 # Upper bounds of the curves in one picture, and of the evaluations for all of them.
 _MOST_CURVES = 50
 _MOST_POINTS = 8 * MOST_EVALUATIONS
+# Evaluations for the usual size of a complex value.
+_FEW = 256
 # Grid points of a field along x and y.
 _GRID = (241, 181)
 # The quantiles of the values between which the colours of a field with a pole range.
@@ -53,35 +64,68 @@ class PlottedField:
     dy: Any
 
 
+# The label of a curve, its order, and its choice of the values of the names with several.
+_About = tuple[str, int, Mapping[str, Any] | None]
+
+
 class SampledCurves(NamedTuple):
     """Curves, whether one of them has a pole, and the ends of each that are to be seen, as they are drawn."""
 
-    curves: list[PlottedCurve]
+    curves: list[PlottedCurve] | list[PlottedComplexCurve]
     has_pole: bool
     ends: list[tuple[float, float]]
 
 
 def sampled(
     samplers: Sequence[Sampler], name: str, over: PlotRange, order: int, log: str
-) -> tuple[list[PlottedCurve], Any]:
-    """The curves of several programs over a range, and the limits of the y axis, None where no curve has a pole."""
+) -> tuple[Sequence[PlottedCurve | PlottedComplexCurve], Any]:
+    """The curves of several programs over a range, all real or all complex, and the limits of the y axis, None where no
+    curve has a pole."""
+    _check_count(samplers, order)
     count = sum(sampler.count(order) for sampler in samplers)
-    if count > _MOST_CURVES:
-        raise UsageError(f"there are {count} curves, more than {_MOST_CURVES}", hint="give fewer values or orders")
     found = [sampler.curves(name, over, order, log, count) for sampler in samplers]
+    curves = [curve for each in found for curve in each.curves]
+    if len({*map(type, curves)}) > 1:
+        raise EvaluationError(
+            "some of the curves are complex, and others real",
+            hint="real(…), imag(…), abs(…) and angle(…) are real, and x+0j is complex",
+        )
     ends = [pair for each in found for pair in each.ends]
     if not ends:
-        raise EvaluationError(
-            f"there is nothing to be seen: the value is nowhere finite for {name}={over.low:g}..{over.high:g}",
-            hint="gradcli eval shows where it comes from"
-            if "y" not in log
-            else "a logarithmic axis has what is above 0",
-        )
-    curves = [curve for each in found for curve in each.curves]
+        raise _nothing(name, over, log)
     if not any(each.has_pole for each in found):
         return curves, None
     view = min(low for low, _ in ends), max(high for _, high in ends)
     return curves, tuple(10**e for e in view) if "y" in log else view
+
+
+def sampled_in_plane(
+    samplers: Sequence[Sampler], name: str, over: PlotRange, order: int, log: str
+) -> tuple[list[PlottedComplexCurve], dict[str, tuple[float, float]]]:
+    """The curves of several programs in the complex plane, and the ends of its axes, `re` and `im`."""
+    _check_count(samplers, order)
+    count = sum(sampler.count(order) for sampler in samplers)
+    found = [each for sampler in samplers for each in sampler.in_plane(name, over, order, log, count)]
+    ends = {}
+    for place, axis in enumerate(("re", "im")):
+        pairs = [pair for _, of_parts in found if (pair := of_parts[place]) is not None]
+        if not pairs:
+            raise _nothing(name, over, "")
+        ends[axis] = with_margin((min(low for low, _ in pairs), max(high for _, high in pairs)))
+    return [curve for curve, _ in found], ends
+
+
+def _check_count(samplers: Sequence[Sampler], order: int) -> None:
+    count = sum(sampler.count(order) for sampler in samplers)
+    if count > _MOST_CURVES:
+        raise UsageError(f"there are {count} curves, more than {_MOST_CURVES}", hint="give fewer values or orders")
+
+
+def _nothing(name: str, over: PlotRange, log: str) -> EvaluationError:
+    return EvaluationError(
+        f"there is nothing to be seen: the value is nowhere finite for {name}={over.low:g}..{over.high:g}",
+        hint="gradcli eval shows where it comes from" if "y" not in log else "a logarithmic axis has what is above 0",
+    )
 
 
 class Sampler:
@@ -99,6 +143,8 @@ class Sampler:
         self.fixed = {n: v for n, v in values.items() if not isinstance(v, (PlotRange, SeveralValues))}
         # Whether the program has been run once.
         self.tried = False
+        # Whether a value was complex.
+        self.is_complex = False
         self.several = {n: v.values for n, v in values.items() if isinstance(v, SeveralValues)}
 
     def count(self, order: int) -> int:
@@ -106,24 +152,76 @@ class Sampler:
         return (order + 1) * math.prod(map(len, self.several.values()))
 
     def value(self, name: str) -> Evaluate:
-        """The function of one name, with the first of several values of the others."""
-        return self._evaluate({**self.fixed, **next(self._choices())}, name, 0)
+        """The function of one name, with the first of several values of the others; of a complex value the sum of both
+        parts, in which the extrema of each are seen."""
+        evaluate = self._evaluate({**self.fixed, **next(self._choices())}, name, 0)
+
+        def parts(x: Any) -> tuple[Any, Any, Any]:
+            f, f1, f2 = (each.real + each.imag if arrays.is_complex(each) else each for each in evaluate(x))
+            return f, f1, f2
+
+        return parts
 
     def curves(self, name: str, over: PlotRange, order: int, log: str, count: int) -> SampledCurves:
         """The curves over a range; `count` are all in the picture."""
-        made, views, ends = [], [], []
+        made: list[Any] = []
+        views, ends = [], []
+        low, high = _scaled(over, log)
+        most = min(MOST_EVALUATIONS, _MOST_POINTS // count)
+        for choice, k, evaluate in self._functions(name, order):
+            curve = refined(_on_axes(modulus_of(evaluate), over, log), low, high, most)
+            about: _About = self._label(name, k, choice), k, choice or None
+            if self.is_complex:
+                made.append(self._bode(about, evaluate, curve, over, log, most))
+            else:
+                made.append(PlottedCurve(*about, *_unscaled(curve.x, curve.y, over, log)))
+            if (pair := _ends(curve)) is not None:
+                ends.append(pair)
+                views.append(curve.view)
+        return SampledCurves(made, any(views), ends)
+
+    def _functions(self, name: str, order: int) -> Iterator[tuple[Mapping[str, Any], int, Evaluate]]:
+        """The derivatives up to an order, with each choice of the values."""
         for choice in self._choices():
             for k in range(order + 1):
-                low, high = _scaled(over, log)
-                evaluate = _on_axes(self._evaluate({**self.fixed, **choice}, name, k), over, log)
-                curve = refined(evaluate, low, high, min(MOST_EVALUATIONS, _MOST_POINTS // count))
-                x, y = _unscaled(curve.x, curve.y, over, log)
-                made.append(PlottedCurve(self._label(name, k, choice), k, choice or None, x, y))
-                seen = curve.y[arrays.numpy_namespace().isfinite(curve.y)]
-                if seen.size:
-                    ends.append(curve.view or (float(seen.min()), float(seen.max())))
-                    views.append(curve.view)
-        return SampledCurves(made, any(views), ends)
+                yield choice, k, self._evaluate({**self.fixed, **choice}, name, k)
+
+    def _bode(
+        self, about: _About, evaluate: Evaluate, modulus: SampledCurve, over: PlotRange, log: str, most: int
+    ) -> PlottedComplexCurve:
+        """The curve of a complex function, at enough points for its modulus and its phase."""
+        log_x = log.replace("y", "")
+        unit = unit_of(evaluate)
+        parts = [
+            refined(_on_axes(part_of(unit, part), over, log_x), *_scaled(over, log), most, UNIT_ROUNDING)
+            for part in ("real", "imag")
+        ]
+        x, values = _merged([modulus, *parts], evaluate, over, log_x)
+        if x.size:
+            check_phase(x, values, _on_axes(unit, over, log_x)(x))
+        return PlottedComplexCurve(*about, _unscaled(x, x, over, log_x)[0], values.real, values.imag)
+
+    def in_plane(
+        self, name: str, over: PlotRange, order: int, log: str, count: int
+    ) -> Iterator[tuple[PlottedComplexCurve, Sequence[tuple[float, float] | None]]]:
+        """The curves in the complex plane, and the ends of the real and of the imaginary part of each that are to be
+        seen."""
+        low, high = _scaled(over, log)
+        most = min(MOST_EVALUATIONS, _MOST_POINTS // count)
+        for choice, k, evaluate in self._functions(name, order):
+            size = refined(_on_axes(modulus_of(evaluate), over, log), low, high, _FEW).y
+            size = size[arrays.numpy_namespace().isfinite(size)]
+            rounding = UNIT_ROUNDING * float(sorted(size)[len(size) // 2]) if len(size) else 0.0
+            parts = [
+                refined(_on_axes(part_of(evaluate, part), over, log), low, high, most, rounding)
+                for part in ("real", "imag")
+            ]
+            if not self.is_complex:
+                raise EvaluationError("a real value has no curve in the complex plane", hint="leave out --nyquist")
+            x, values = _merged(parts, evaluate, over, log)
+            about = self._label(name, k, choice), k, choice or None
+            curve = PlottedComplexCurve(*about, _unscaled(x, x, over, log)[0], values.real, values.imag)
+            yield curve, [_ends(part) for part in parts]
 
     def _choices(self) -> Iterator[Mapping[str, Any]]:
         for values in product(*self.several.values()):
@@ -196,10 +294,11 @@ class Sampler:
             if listed is not None:
                 hint += f"; {listed}=1,2 without brackets has a curve for each"
             raise ShapeError(f"a curve is of numbers, and the value has shape {[*shape]}", hint=hint)
-        value = real_value(found.value, "a curve")
+        self.is_complex |= arrays.is_complex(found.value)
+        value = np.asarray(found.value, "complex128" if self.is_complex else "float64")
         derivatives = {}
         for key, derivative in found.derivatives.items():
-            derivatives[key] = np.zeros(count) if derivative is None else real_value(derivative, "a curve")
+            derivatives[key] = np.zeros(count) if derivative is None else np.asarray(derivative, value.dtype)
             if key in found.absent:
                 derivatives[key] = np.where(found.absent[key], 0.0, derivatives[key])
         return value, derivatives
@@ -213,6 +312,7 @@ class Sampler:
         x, y = (np.linspace(*ends, count) for ends, count in zip(over.values(), _GRID))
         columns = dict(zip(names, (part.ravel() for part in np.meshgrid(x, y))))
         value, derivatives = self._runner(names, 1, 0)(columns, self.fixed)
+        value = real_value(value, "a field over two ranges")
         shape = (y.size, x.size)
         unknown = np.full(value.shape, np.nan)
         parts = (derivatives.get(name, unknown).reshape(shape) for name in names)
@@ -236,6 +336,23 @@ class Sampler:
             if refined(self._evaluate(fixed, name, 0), *ends).view is not None:
                 return True
         return False
+
+
+def _ends(curve: SampledCurve) -> tuple[float, float] | None:
+    """The ends of a curve that are to be seen, None where it has no points."""
+    seen = curve.y[arrays.numpy_namespace().isfinite(curve.y)]
+    return (curve.view or (float(seen.min()), float(seen.max()))) if seen.size else None
+
+
+def _merged(curves: Sequence[SampledCurve], evaluate: Evaluate, over: PlotRange, log: str) -> tuple[Any, Any]:
+    """The positions of the points of several curves of one function, and its values there, nan in the gaps of each."""
+    np = arrays.numpy_namespace()
+    x = np.unique(np.concatenate([curve.x for curve in curves]))
+    gaps = np.concatenate([curve.x[np.isnan(curve.y)] for curve in curves])
+    if not x.size:
+        return x, np.empty(0, "complex128")
+    values = np.asarray(evaluate(_unscaled(x, x, over, log)[0])[0], "complex128")
+    return x, np.where(np.isfinite(values) & ~np.isin(x, gaps), values, np.nan)
 
 
 def _within_limits(found: RowResults) -> None:

@@ -21,6 +21,8 @@ _INTERVALS = 128
 MOST_EVALUATIONS = 2**15
 # The deviation of the drawn polyline from the curve that is allowed, as a share of the height of the picture.
 _TOLERANCE = 1e-3
+# A smaller deviation is a rounding error, as a share of the largest value.
+_ROUNDING = 2.0**-49
 # Intervals of at most this share of the range are narrower than a dot.
 _DOT = 2.0**-12
 # The number of halvings after which an interval may contain a pole, and after which it is not halved again.
@@ -54,9 +56,12 @@ class SampledCurve(NamedTuple):
     view: tuple[float, float] | None
 
 
-def refined(evaluate: Evaluate, low: float, high: float, most: int = MOST_EVALUATIONS) -> SampledCurve:
-    """The curve of a function from `low` to `high`, by at most `most` evaluations."""
-    mesh = _Mesh(evaluate, low, high)
+def refined(
+    evaluate: Evaluate, low: float, high: float, most: int = MOST_EVALUATIONS, rounding: float = 0.0
+) -> SampledCurve:
+    """The curve of a function from `low` to `high`, by at most `most` evaluations. Its values have errors up to
+    `rounding`, if these are not small compared to the values themselves."""
+    mesh = _Mesh(evaluate, low, high, rounding)
     while mesh.x.size < most and (mesh.halve(most - mesh.x.size) or mesh.be_patient()):
         pass
     return mesh.curve()
@@ -65,10 +70,11 @@ def refined(evaluate: Evaluate, low: float, high: float, most: int = MOST_EVALUA
 class _Mesh:
     """Sample points in ascending order, and how often each interval between two of them was halved."""
 
-    def __init__(self, evaluate: Evaluate, low: float, high: float) -> None:
+    def __init__(self, evaluate: Evaluate, low: float, high: float, rounding: float) -> None:
         np = self.np = arrays.numpy_namespace()
         self.evaluate = evaluate
         self.range = float(high - low)
+        self.rounding = rounding
         self.x = np.linspace(low, high, _INTERVALS + 1)
         self.f, self.f1, self.f2 = self._values(self.x)
         self.depth = np.zeros(_INTERVALS, "int64")
@@ -119,7 +125,8 @@ class _Mesh:
         here = np.isfinite(self.f)
         # Intervals in which the curve begins or ends are halved to find this point.
         ending = here[:-1] != here[1:]
-        tolerance = np.full(self.depth.shape, _TOLERANCE * (high - low))
+        least = max(_TOLERANCE * (high - low), _ROUNDING * max(abs(low), abs(high)), self.rounding)
+        tolerance = np.full(self.depth.shape, least)
         outside = np.maximum(self.f - high, low - self.f)
         unseen = (np.sign(self.f[:-1] - low) == np.sign(self.f[1:] - low)) & (np.minimum(outside[:-1], outside[1:]) > 0)
         tolerance = np.where(unseen, np.maximum(outside[:-1], outside[1:]) / 2, tolerance)
