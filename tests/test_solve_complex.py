@@ -84,7 +84,6 @@ def test_what_cannot_be_solved(run, words, message):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["propagate", "1/(1 + 1j*w)", "w=1±0.1"], "the propagation of uncertainties takes real numbers"),
         (["fit", "y ~ a*exp(1j*x)", "{data}", "a=1"], "a fit takes real numbers"),
         (["explain", "abs(z)**2", "z=1+2j"], "the chain rule is explained for real numbers"),
     ],

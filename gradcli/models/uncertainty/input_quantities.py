@@ -13,6 +13,7 @@ from gradcli.models.packing import Packing
 from gradcli.models.uncertainty.assigned_distributions import Distribution, distribution, is_distribution
 from gradcli.models.uncertainty.uncertain_values import (
     HINT,
+    REAL_HINT,
     in_floats,
     is_uncertain,
     read_uncertain,
@@ -164,9 +165,12 @@ def input_of_value(value: Any, name: str) -> Any:
     if found is not None:
         return Quantity(*found)
     try:
-        return arrays.asarray(value, "float64")
+        read = arrays.asarray(value)
+        if not arrays.is_complex(read):
+            return arrays.asarray(read, "float64")
     except (TypeError, ValueError, OverflowError):
         raise BindingError(f"'{name}' is neither numbers nor an uncertain value", hint=HINT) from None
+    raise BindingError(f"'{name}' is complex, and inputs of a propagation are real", hint=REAL_HINT)
 
 
 def quantities(

@@ -23,8 +23,13 @@ from gradcli.language.syntax import tree
 from gradcli.limits import MAX_DIGITS, MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
 from gradcli.models import checked_arguments
 from gradcli.models.packing import Packing
-from gradcli.models.real_values import real_value
 from gradcli.models.results import MAY_BE_NULL, Reported, Sampling
+from gradcli.models.uncertainty.complex_results import (
+    count_of_parts,
+    labels_of_parts,
+    program_of_parts,
+    without_polar_at_zero,
+)
 from gradcli.models.uncertainty.coverage import coverage_factor, effective_dofs, norm, scale_of
 from gradcli.models.uncertainty.input_quantities import Quantities, input_of_value, quantities
 from gradcli.models.uncertainty.monte_carlo import check_distributions, draw, summary
@@ -67,9 +72,10 @@ class Contribution:
 class Propagation(Reported):
     """A result and its combined standard uncertainty; with several results each attribute is a mapping by name.
 
+    Those of a complex value are its `real` and `imag`, and `abs` and `angle`, whose uncertainties follow from these.
     `dof` are the effective degrees of freedom, and `interval` is the value ± k times its uncertainty. `second_order`
     and `monte_carlo` are the results to the next order and by sampling. `covariance` `[m, m]` is that of several
-    results, in their order. `warnings` say where the linear propagation cannot be trusted.
+    results, in their order, and of a complex value that of both parts. `warnings` say where the linear propagation cannot be trusted.
     """
 
     value: Any
@@ -178,7 +184,8 @@ def propagated(
         if asked.samples is not None:
             check_distributions(inputs)
         with arrays.quiet():
-            linear = _Linear.of(module, inputs)
+            linear = _Linear.of(module, inputs, in_digits=asked.digits is not None)
+            module = linear.module
             found = _in_floats(module, inputs, linear, asked, most)
         if asked.digits is None:
             return PropagationAnswer(found, True)
@@ -245,6 +252,8 @@ def _in_floats(
         *(Warning(code, "propagation", of, span, text) for code, of, text in messages),
     ]
 
+    scaled = linear.scaled[: linear.varying]
+
     def named(parts: Sequence[Any]) -> Any:
         return dict(zip(linear.labels, parts)) if linear.several else parts[0]
 
@@ -259,7 +268,7 @@ def _in_floats(
         interval=named(intervals),
         second_order=None if second is None else named(second),
         monte_carlo=None if sampled is None else named([found for found, _ in sampled]),
-        covariance=linear.scaled @ linear.scaled.T if linear.several else None,
+        covariance=scaled @ scaled.T if linear.several else None,
         warnings=tuple(warnings) or None,
     )
 
@@ -299,23 +308,35 @@ def _pair(key: str | tuple[str, str]) -> tuple[str, str]:
 
 class _Linear(NamedTuple):
     """The results of a linear propagation: labels and values of m results, their sensitivities `[m, n]` by the n
-    inputs, and `scaled` `[m, n]`, those by independent quantities of variance 1, whose norms are the uncertainties."""
+    inputs, and `scaled` `[m, n]`, those by independent quantities of variance 1, whose norms are the uncertainties.
 
+    `module` is the program of the results, which for a complex value is that of its parts; the first `varying` results
+    have a covariance matrix.
+    """
+
+    module: tree.Module
     labels: Sequence[str]
     several: bool
+    varying: int
     value: Any
     sensitivities: Any
     scaled: Any
     warnings: Sequence[Warning]
 
     @classmethod
-    def of(cls, module: tree.Module, inputs: Quantities) -> _Linear:
+    def of(cls, module: tree.Module, inputs: Quantities, *, in_digits: bool) -> _Linear:
         np = arrays.numpy_namespace()
         names = list(inputs.packing.shapes)
         bindings = {**inputs.exact, **inputs.packing.named(inputs.mean)}
         bindings = {name: arrays.asarray(bindings[name], "float64") for name in bindings}
         found = session.run(session.EvaluationRequest(module, bindings, names, jacobian=True))
-        value = real_value(found.value, "the propagation of uncertainties")
+        labels = _labels(module, arrays.shape(found.value))
+        several = bool(arrays.shape(found.value))
+        is_complex = arrays.is_complex(found.value)
+        if is_complex:
+            module, labels = program_of_parts(module, in_digits=in_digits), labels_of_parts(labels, several=several)
+            found = session.run(session.EvaluationRequest(module, bindings, names, jacobian=True))
+        value = np.asarray(found.value, "float64")
         if not value.size:
             raise ShapeError("the value has no elements", span=module.body[-1].span, source=module.source)
         columns = [
@@ -327,6 +348,8 @@ class _Linear(NamedTuple):
         sensitivities = np.concatenate(columns, 1)
         # A derivative may exist by its formula where the value does not, as for log(-1).
         sensitivities[np.isnan(value.ravel())] = np.nan
+        if is_complex:
+            sensitivities = without_polar_at_zero(sensitivities, value)
         scaled = inputs.scaled(inputs.without_exact(sensitivities, value.ravel()))
         warnings = found.warnings
         uncertain = [name for name in names if name not in inputs.named_exactly]
@@ -335,8 +358,8 @@ class _Linear(NamedTuple):
             warnings = session.run(session.EvaluationRequest(module, bindings, uncertain, jacobian=True)).warnings
         if np.isfinite(scaled).all() and np.isfinite(value).all():
             warnings = [warning for warning in warnings if (warning.code, warning.phase) != ("nonfinite", "backward")]
-        labels = _labels(module, value.shape)
-        return cls(labels, value.ndim > 0, value.ravel(), sensitivities, scaled, warnings)
+        varying = count_of_parts(value.size) if is_complex else value.size
+        return cls(module, labels, value.ndim > 0, varying, value.ravel(), sensitivities, scaled, warnings)
 
     @property
     def u(self) -> Any:

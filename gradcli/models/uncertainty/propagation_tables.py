@@ -25,7 +25,7 @@ def tables(found: Any, *, in_digits: bool = False) -> list[Table]:
     if found.covariance is not None:
         matrix = as_json(found.covariance)
         rows = [(str(label), *map(_brief, row)) for label, row in zip(labels, matrix)]
-        made.append(Table(("covariance", *map(str, labels)), rows))
+        made.append(Table(("covariance", *map(str, labels[: len(rows)])), rows))
     return made
 
 

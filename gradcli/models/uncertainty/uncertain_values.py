@@ -19,6 +19,9 @@ _MARK = re.compile(r"±|\+-|\+/-")
 # The digits in parentheses stand for the last places of the value; with a decimal point they are the uncertainty itself
 # (GUM, 7.2.2).
 _CONCISE = re.compile(r"\s*([-+]?)(?=\.?\d)(\d*)(?:\.(\d*))?\((\d+|\d+\.\d*|\d*\.\d+)\)([eE][-+]?\d+)?\s*")
+# An imaginary number at the end of a text, such as (2±0.1)j.
+_IMAGINARY = re.compile(r"[\d.)][ij]\s*$")
+REAL_HINT = "write complex(a, b) in the program, with a=1.0±0.1 and b=2.0±0.1"
 HINT = "write x=5.0±0.1, x=5.0+-0.1, x=5.0(1) or x=5.0±2%, or a list of them"
 
 
@@ -49,7 +52,7 @@ def read_uncertain(text: str, offset: int, whole: str, read: Read) -> Uncertain:
     form.
     """
     if not is_uncertain(text):
-        value = read(text, offset)
+        value = _real(read(text, offset), text, offset, whole)
         return Uncertain(value, value * 0.0)
     at = _mark(text)
     if at is None:
@@ -58,6 +61,8 @@ def read_uncertain(text: str, offset: int, whole: str, read: Read) -> Uncertain:
             value, u = _in_last_places(concise)
             return Uncertain(read(value, offset), read(u, offset))
         shape, parts = nested(text, offset, whole, "values with uncertainties", HINT)
+        if not shape and _IMAGINARY.search(text):
+            raise _not_real(text, offset, whole)
         if not shape:
             raise unreadable("this is no value with an uncertainty", text, offset, whole, HINT)
         found = [read_uncertain(part.text, part.offset, whole, read) for part in parts]
@@ -67,11 +72,22 @@ def read_uncertain(text: str, offset: int, whole: str, read: Read) -> Uncertain:
     before, behind = text[: at.start()], text[at.end() :]
     if _MARK.search(behind) or not before.strip() or not behind.strip():
         raise unreadable("this is no value with an uncertainty", text, offset, whole, HINT)
-    value = read(before, offset)
+    value = _real(read(before, offset), text, offset, whole)
     relative = behind.rstrip().endswith("%")
-    u = read(behind.rstrip()[:-1] if relative else behind, offset + at.end())
+    u = _real(read(behind.rstrip()[:-1] if relative else behind, offset + at.end()), text, offset, whole)
     u = abs(concrete(value)) * u / 100 if relative else u
     return _checked(value, u, text, offset, whole)
+
+
+def _real(value: Any, text: str, offset: int, whole: str) -> Any:
+    """The value that was read. Raises BindingError for a complex one."""
+    if arrays.is_complex(value):
+        raise _not_real(text, offset, whole)
+    return value
+
+
+def _not_real(text: str, offset: int, whole: str) -> Exception:
+    return unreadable("inputs of a propagation are real", text, offset, whole, REAL_HINT)
 
 
 def _mark(text: str) -> re.Match[str] | None:

@@ -1,0 +1,66 @@
+"""The results of a program with a complex value: its parts, its modulus and its angle, which are real."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import EvaluationError, UsageError
+from gradcli.language.stable import stable_expressions
+from gradcli.language.syntax import tree
+
+# The results that share a covariance matrix, and those that are functions of them.
+_PARTS, _POLAR = ("real", "imag"), ("abs", "angle")
+# A name with a space, so that no program can use it.
+_VALUE = "complex value"
+
+
+def program_of_parts(module: tree.Module, *, in_digits: bool) -> tree.Module:
+    """The program whose value has the real and the imaginary part, the modulus and the angle of each element of that of
+    `module`, one after the other. Raises UsageError with proved digits, and EvaluationError where the program ends with a
+    block."""
+    if in_digits:
+        raise UsageError(
+            "there are no proved digits of complex values", hint="leave out --digits, or write real numbers alone"
+        )
+    *before, last = module.body
+    if isinstance(last, tree.Evaluate):
+        before.append(tree.Assign(last.span, (tree.BoundName(last.span, _VALUE),), last.value))
+        name = _VALUE
+    elif isinstance(last, tree.Assign) and isinstance(last.targets[0], tree.BoundName):
+        before.append(last)
+        name = last.targets[0].name
+    else:
+        raise EvaluationError(
+            "the value of the program is complex, and its last statement has no name",
+            hint="end it with a name or an expression",
+            span=last.span,
+            source=module.source,
+        )
+
+    def call(function: str, argument: tree.Expression) -> tree.Expression:
+        return tree.Call(last.span, function, last.span, None, (argument,), (), stable_expressions.MODULE)
+
+    parts = [call("ravel", call(part, tree.Name(last.span, name, ""))) for part in (*_PARTS, *_POLAR)]
+    value = call("concat", tree.List(last.span, tuple(parts)))
+    return tree.Module(module.span, module.source, (*before, tree.Evaluate(last.span, value)))
+
+
+def labels_of_parts(labels: Sequence[str], *, several: bool) -> list[str]:
+    """The labels of the results of `program_of_parts`, in their order, by those of the complex values."""
+    return [f"{part}({label})" if several else part for part in (*_PARTS, *_POLAR) for label in labels]
+
+
+def count_of_parts(results: int) -> int:
+    """How many of the results are real and imaginary parts, which come first."""
+    return results * len(_PARTS) // len((*_PARTS, *_POLAR))
+
+
+def without_polar_at_zero(sensitivities: Any, value: Any) -> Any:
+    """The sensitivities `[m, n]` of the results `[m]`, nan for modulus and angle of 0: a linear propagation would give
+    them the uncertainty 0."""
+    np = arrays.numpy_namespace()
+    _, _, size, _ = np.split(value, 4)
+    nowhere = np.concatenate([np.zeros(2 * size.size, "bool"), size == 0, size == 0])
+    return np.where(nowhere[:, None], np.nan, sensitivities)
