@@ -17,7 +17,7 @@ from gradcli.errors import UsageError, did_you_mean
 _OPTIONS = {
     "eval": "wrt const order jacobian grad_output no_grad no_rewrite digits enclose certify sparse nodes retain dtype",
     "diff": "wrt order to dialect simplify digits",
-    "plot": "order log",
+    "plot": "order log nyquist",
     "solve": "unknowns all wrt const order seed digits",
     "ode": "points wrt order show stop method digits",
     "fit": "response fix bounds prior sigma absolute_sigma loss loss_scale family trials offset weights errors "
