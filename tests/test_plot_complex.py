@@ -53,6 +53,15 @@ def test_a_phase_that_turns_too_often_is_refused():
         gradcli.plot("exp(1j*1e7*w)", w=(0, 3))
 
 
+def test_zeros_of_an_array_of_antennas():
+    """Its value is 0 up to rounding errors, and so is the derivative of its phase beside these places."""
+    w, phase = phases_of("sum(exp(1j*w*x))", w=(0, 3), x=np.arange(10.0))
+    between = np.abs(np.sin(5 * w)) > 1e-3
+    expected = np.where(np.sin(5 * w) * np.sin(w / 2) > 0, 0.0, 180.0) + np.degrees(4.5 * w)
+    error = (phase - expected)[between & np.isfinite(phase) & (w > 0)]
+    assert np.abs((error + 180) % 360 - 180).max() < 1e-6
+
+
 def test_a_notch_is_a_jump_of_the_phase():
     w, phase = phases_of("(1 - w**2)/(1 - w**2 + 0.3j*w)", w=(0, 3))
     before, after = phase[w < 1], phase[w > 1]

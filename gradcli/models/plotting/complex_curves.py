@@ -10,8 +10,8 @@ from gradcli import arrays
 from gradcli.errors import EvaluationError
 from gradcli.models.plotting.refinement import Evaluate
 
-# The largest difference in radians between the change of the phase from one point to the next and the prediction of
-# its derivative. Where it is larger, the phase may have made whole turns between the points.
+# The largest difference in radians between the change of the phase from one point to the next and the predictions of
+# its derivatives. Where it is larger, the phase may have made whole turns between the points.
 _LARGEST_ERROR = 1.0
 # Deviations of the parts of a number of modulus 1 that count as rounding errors. One part may be far smaller than the
 # other, whose rounding errors it has.
@@ -94,10 +94,12 @@ def check_phase(x: Any, values: Any, unit: tuple[Any, Any, Any]) -> None:
     np = arrays.numpy_namespace()
     with arrays.quiet():
         slope = (np.conj(unit[0]) * unit[1]).imag
-        predicted = np.diff(x) / 2 * (slope[:-1] + slope[1:])
-        change = np.angle(values[1:] * np.conj(values[:-1]))
-        wrong = np.abs(change - predicted) > _LARGEST_ERROR
-    if (wrong & np.isfinite(predicted) & np.isfinite(change)).any():
+        change = np.angle(unit[0][1:] * np.conj(unit[0][:-1]))
+        change[np.isnan(values[1:]) | np.isnan(values[:-1])] = np.nan
+        # Beside a zero of the value the slope at one end may be a rounding error.
+        predictions = (slope[:-1], slope[1:], (slope[:-1] + slope[1:]) / 2)
+        errors = [np.abs(change - np.diff(x) * predicted) for predicted in predictions]
+    if (np.min(errors, 0) > _LARGEST_ERROR).any():
         raise EvaluationError(
             "the phase turns too often to be followed over this range",
             hint="give it a shorter range, or draw abs(…) and angle(…)",
