@@ -164,6 +164,11 @@ def test_products_that_conjugate():
     np.testing.assert_allclose(gradcli.inner(tensor(a), tensor(b)), np.inner(a, b))
 
 
+@pytest.mark.parametrize("vdot", ["vdot", "np.vdot", "torch.vdot", "jnp.vdot"])
+def test_vdot_conjugates_its_first_vector_in_every_library(run, vdot):
+    assert run("eval", f"{vdot}(z, w)", "z=[1+2j, 3]", "w=[1j, 2]", "--no-grad").out == "value  8.0+1.0j\n"
+
+
 def test_eigenvalues_of_a_real_matrix_are_complex():
     x = tensor(REAL, requires_grad=True)
     w, v = linalg.eig(x)

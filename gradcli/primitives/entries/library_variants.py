@@ -21,7 +21,7 @@ from gradcli.primitives.entries.gather_scatter import meshgrid, nonzero, split
 from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.linear_systems import matrix_norm, vander
 from gradcli.primitives.entries.losses import reduced
-from gradcli.primitives.entries.matrices import cross, dot
+from gradcli.primitives.entries.matrices import cross, dot, vdot
 from gradcli.primitives.entries.numpy_shape import slopes
 from gradcli.primitives.entries.order_statistics import Pair, difference, kth_value, positions_in_order
 from gradcli.primitives.entries.products import lu_solve, solved_by_factors
@@ -312,25 +312,25 @@ scipy_kl_div = Composite(
 )  # fmt: skip
 
 
-def _of_vectors(name: str) -> Composite:
+def _of_vectors(of: Composite) -> Composite:
     def definition(a: Any, b: Any) -> Any:
         if any(len(arrays.shape(x)) != 1 for x in (a, b)):
             raise ShapeError(
-                f"PyTorch's '{name}' takes two vectors, and these have shapes {list(arrays.shape(a))} and "
+                f"PyTorch's '{of.name}' takes two vectors, and these have shapes {list(arrays.shape(a))} and "
                 f"{list(arrays.shape(b))}",
                 hint="a @ b multiplies matrices, and sum(a*b) adds the products of all elements",
             )
-        return dot(a, b)
+        return of(a, b)
 
     return Composite(
-        name, "a, b", "inner product of two vectors", definition,
-        derivative="g*b, g*a", dialects="torch",
+        of.name, "a, b", f"{of.doc}, which are vectors", definition,
+        derivative=of.derivative, dialects="torch",
         samples=((_VECTOR, _VECTOR),),
     )  # fmt: skip
 
 
-torch_dot = _of_vectors("dot")
-torch_vdot = _of_vectors("vdot")
+torch_dot = _of_vectors(dot)
+torch_vdot = _of_vectors(vdot)
 
 jax_gelu = Composite(
     "gelu", "x, approximate=True", "x*ndtr(x), by a tanh unless approximate=False",
