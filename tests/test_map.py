@@ -308,6 +308,16 @@ def test_results_that_are_not_finite_are_counted(run):
     )
 
 
+def test_a_result_that_is_not_finite_is_explained_as_by_eval(run):
+    done = run("map", "sqrt(x - 2)", stdin="x\n1\n3\n")
+    assert done.status == 0
+    assert done.err == (
+        "warning: 1 of 2 rows has results that are not finite; the first is row 1: "
+        "'sqrt' gives nan for operand -1.0; write sqrt(x - 2+0j) for complex numbers\n"
+        "  | sqrt(x - 2)\n  | ^^^^^^^^^^^\n"
+    )
+
+
 def test_a_first_line_that_is_no_object(run):
     """The invalid line is answered too, and the column names come from later lines."""
     done = run("map", "t**2*e", "--only", "--from", "jsonl", stdin='1\n{"t":2}\n{"s":2}\n')

@@ -103,7 +103,9 @@ def _cause(odd: NonfiniteRow, plan: Plan) -> str | None:
     """The warning of `gradcli eval` for the row, if there is one."""
     if plan.program is None:
         return None
-    request = session.EvaluationRequest(plan.program, odd.inputs, plan.wrt, gradient=bool(plan.wrt))
+    # Elements of columns as Python numbers, of which alone it is known whether an operation on them is exact.
+    inputs = {name: arrays.asarray(value) for name, value in odd.inputs.items()}
+    request = session.EvaluationRequest(plan.program, inputs, plan.wrt, gradient=bool(plan.wrt))
     with (
         suppress(GradcliError),
         arrays.using_dtype(plan.asked.dtype),
