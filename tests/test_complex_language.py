@@ -407,7 +407,7 @@ class TestFormulas:
             (("exp(1j*w)",), "1j*exp(1j*w)"), (("1/(1 + 1j*w*R*C)", "--wrt", "w"), "-1j*R*C/(1j*w*R*C + 1)**2"),
             (("z**3", "z=1+2j"), "3*z**2\n# -9.0+12.0j at z=1.0+2.0j"), (("exp(1j*w)", "--order", "4"), "exp(1j*w)"),
             (("a*exp(2i*w)", "a=1j", "--wrt", "w"), "-2*exp(2*1j*w)"), (("exp(1j*w)", "--to", "latex"), r"\mathrm{i} e^{\mathrm{i} w}"),
-            (("sqrt(1 + (1j*w)**2)",), "-w/sqrt(1 - w**2)"), (("(3 + 4j)*w + abs(w)",), "4*1j + sign(w) + 3"),
+            (("sqrt(1 + 2j*w)",), "1j/sqrt(2*1j*w + 1)"), (("(3 + 4j)*w + abs(w)",), "4*1j + sign(w) + 3"),
         ],
     )  # fmt: skip
     def test_text(self, run, words, formula):
@@ -418,6 +418,9 @@ class TestFormulas:
         [
             (("abs(1/(1 + 1j*w))",), "no formula for the derivative of 'abs' of complex numbers"),
             (("real(1j*w**2)",), "no formula of these complex numbers that is known to hold"),
+            (("sqrt(x + 0j)", "x=-2"), "no formula of these complex numbers that is known to hold"),
+            (("sqrt(1 + (1j*w)**2)",), "no formula of these complex numbers that is known to hold"),
+            (("(-2 + 0j)**z", "z=1j"), "no formula of these complex numbers that is known to hold"),
             (("conj(z)*z", "z=1+2j"), "holomorphic"), (("complex(a, b)**2",), "write a + 1j*b"),
             (("exp(1j*w)", "--to", "sql"), "complex numbers cannot be written as sql"),
             (("exp(1j*w)", "--to", "polars"), "complex numbers cannot be written as polars"),
