@@ -86,6 +86,17 @@ def done(directory: Path) -> int:
     return states(directory).count("done") if (directory / "gradcli-map.json").exists() else 0
 
 
+def test_complex_numbers_go_to_workers_and_back(run, on, tmp_path, threads):
+    table = tmp_path / "table.csv"
+    table.write_text("z\n(1+2j)\n0\n")
+    words = ("a/z", table, "a=1j")
+    whole = run("map", *map(str, words))
+    outcome = on("local", *words)
+    assert outcome.status == 0
+    assert joined(tmp_path / "out") == whole.out
+    assert outcome.err == whole.err.replace("row 2", f"row 2 of {table}")
+
+
 def test_parts_are_what_one_machine_writes(run, on, table, tmp_path, threads):
     whole = run("map", PROGRAM, str(table))
     assert whole.status == 0

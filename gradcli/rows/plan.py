@@ -72,15 +72,26 @@ class RowRequest(NamedTuple):
 
 
 def plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values as numbers, and arrays as nested lists of numbers."""
-    found = {name: arrays.on_host(value) for name, value in values.items()}
-    return {name: value.tolist() if hasattr(value, "tolist") else value for name, value in found.items()}
+    """Values as data for `json`: arrays as nested lists of numbers, complex ones by their real and imaginary parts."""
+    return {name: _plain(arrays.on_host(value)) for name, value in values.items()}
+
+
+def _plain(value: Any) -> Any:
+    if arrays.is_complex(value):
+        return {"re": _plain(value.real), "im": _plain(value.imag)}
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def of_plain(values: Mapping[str, Any], dtype: str) -> dict[str, Any]:
-    """The inverse of `plain`: values as arrays."""
+    """The inverse of `plain`: values as arrays of a dtype, or of the complex dtype of its precision."""
+    return {name: _of_plain(value, dtype) for name, value in values.items()}
+
+
+def _of_plain(value: Any, dtype: str) -> Any:
     np = arrays.numpy_namespace()
-    return {name: np.asarray(value, dtype) for name, value in values.items()}
+    if isinstance(value, Mapping):
+        return np.complex(_of_plain(value["re"], dtype), _of_plain(value["im"], dtype))
+    return np.asarray(value, dtype)
 
 
 class Plan(NamedTuple):
