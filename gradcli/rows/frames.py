@@ -99,7 +99,7 @@ def numbers_of(values: Any, missing: Any) -> Column:
     """A column of numbers from an array of numbers, texts or objects."""
     np = arrays.numpy_namespace()
     missing = np.zeros(len(values), "bool") if missing is None else missing
-    if values.dtype.kind in "fiub":
+    if values.dtype.kind in "fiubc":
         return Column(values, missing, {})
     if values.dtype.kind in "Mm":
         return Column(np.full(len(values), np.nan), missing, dict.fromkeys(np.flatnonzero(~missing).tolist(), _DATE))
@@ -113,7 +113,7 @@ def numbers_of(values: Any, missing: Any) -> Column:
             failing[row] = "it is an object"
         else:
             try:
-                items[row] = np.asarray(item, "float64")[()]
+                items[row] = np.asarray(item, "complex128" if isinstance(item, complex) else "float64")[()]
             except OverflowError:
                 failing[row] = "it is too large for a float"
             except (TypeError, ValueError):
@@ -122,7 +122,8 @@ def numbers_of(values: Any, missing: Any) -> Column:
                     failing[row] = why
     words = words_of(values, missing)
     if all(np.ndim(item) == 0 for item in items):
-        return Column(np.asarray(items, "float64"), missing, failing, words)
+        dtype = "complex128" if any(isinstance(item, complex) for item in items) else "float64"
+        return Column(np.asarray(items, dtype), missing, failing, words)
     found = np.empty(len(items), "object")
     found[:] = [np.asarray(item) for item in items]
     return Column(found, missing, failing, words)
