@@ -481,3 +481,33 @@ class TestPython:
             program.value_and_grad({"w": 2.0, "z": 2j})
         with pytest.raises(gradcli.errors.DifferentiationError, match="holomorphic"):
             gradcli.compile("conj(z)").jacobian({"z": 2j})
+
+    def test_higher_derivatives_by_complex_inputs(self):
+        program = gradcli.compile("z**3*w")
+        assert program.derivatives({"z": 1 + 2j, "w": 1.0}, 2, wrt=["z"]) == pytest.approx(
+            [-11 - 2j, -9 + 12j, 6 + 12j]
+        )
+        assert program.hessian({"z": 1 + 2j, "w": 1.0}) == pytest.approx({"z,z": 6 + 12j, "z,w": -9 + 12j, "w,w": 0})
+
+    @pytest.mark.parametrize(
+        ("program", "message"),
+        [("imag(z)", "has no second derivative by the complex 'z'"), ("conj(z)", "holomorphic")],
+    )
+    def test_higher_derivatives_that_do_not_exist(self, program, message):
+        for of in (lambda p, v: p.derivatives(v, 2), lambda p, v: p.hessian(v)):
+            with pytest.raises(gradcli.errors.DifferentiationError, match=message):
+                of(gradcli.compile(program), {"z": 1 + 2j})
+        with pytest.raises(gradcli.errors.DifferentiationError, match="by real inputs, and one is complex"):
+            gradcli.compile(program).hessian({"z": 1 + 2j}, sparse=True)
+
+    def test_coordinates_that_do_not_exist(self, run):
+        done = run("eval", "sum(abs(z)**2)", "z=[1+2j, 2]", "--order", "2", "--sparse")
+        assert done.status == 1
+        assert "a real value has no second derivative by the complex 'z'" in done.err
+
+    def test_a_table_of_complex_columns(self):
+        columns = {"z": np.array([1 + 2j, 2j]), "w": np.array([1.0, 2.0])}
+        for table in (columns, {**columns, "z": np.array([1 + 2j, 2j], object)}):
+            found = gradcli.compile("z*w").map(table, order=1)
+            np.testing.assert_allclose(found["value"], [1 + 2j, 4j])
+            np.testing.assert_allclose(found["d_w"], [1 + 2j, 2j])

@@ -35,6 +35,7 @@ from gradcli.errors import (
 from gradcli.evaluation import python_values
 from gradcli.evaluation.derivative_traces import Outcome
 from gradcli.evaluation.recordings import Recordings, WantedDerivatives, abstract, input_key, recording
+from gradcli.evaluation.row_evaluation import differentiated
 from gradcli.executors import scalars
 from gradcli.kinds.branch_points import EQUALITIES, BranchPointWatcher, watching
 from gradcli.primitives.axes import integer
@@ -293,6 +294,11 @@ class Compiled:
             bindings, names = self._leaves(values, wrt)
             if not names:
                 return {}
+            if _by_complex_inputs(bindings, names):
+                if sparse:
+                    raise DifferentiationError("coordinates are of derivatives by real inputs, and one is complex")
+                found = self._complex_derivatives(bindings, names, 2).found
+                return {key: d for key, d in found.items() if "," in key}
             outcome = self._recorded(
                 bindings, WantedDerivatives(tuple(names), "sparse" if as_bool(sparse, "sparse") else "hessian")
             )
@@ -334,6 +340,8 @@ class Compiled:
 
     def _all_derivatives(self, values: Mapping[str, Any], wrt: Sequence[str] | None, order: int) -> Derivatives:
         bindings, names = self._leaves(values, wrt)
+        if order > 1 and _by_complex_inputs(bindings, names):
+            return self._complex_derivatives(bindings, names, order)
         outcome = self._recorded(bindings, WantedDerivatives(tuple(names), "derivatives", order))
         if outcome is not None and all_finite(outcome.derivatives.values()):
             return Derivatives(python_values.plain(outcome.value, {}), outcome.derivatives, outcome.deviations)
@@ -349,11 +357,14 @@ class Compiled:
                 return self._run({**bindings, **given})
 
             made = derivatives_with_shadow(function, leaves, order) if watched else derivatives(function, leaves, order)
-        result = Derivatives(*made)
-        return result._replace(
-            value=python_values.plain(result.value, bindings),
-            found=python_values.plain_by_name(result.found, bindings),
-        )
+        return _in_python(Derivatives(*made), bindings)
+
+    def _complex_derivatives(self, bindings: Mapping[str, Any], names: Sequence[str], order: int) -> Derivatives:
+        """The derivatives by inputs of which some are complex. Raises DifferentiationError where a value is real, and
+        where it is not known to be holomorphic."""
+        with locating(self._computation.source):
+            inputs = {name: concrete(binding) for name, binding in bindings.items()}
+            return _in_python(differentiated(self._run, inputs, names, order), bindings)
 
     def _leaves(self, values: Mapping[str, Any], wrt: Sequence[str] | None) -> tuple[dict[str, Any], list[str]]:
         """Return the inputs as arrays, and the names to differentiate by."""
@@ -513,3 +524,15 @@ def _no_result(*_values: Any) -> None:
 def _refused(*_values: Any) -> tuple[()]:
     """Result of a function whose guards do not hold."""
     return _REFUSED
+
+
+def _by_complex_inputs(bindings: Mapping[str, Any], names: Sequence[str]) -> bool:
+    return any(arrays.is_complex(concrete(bindings[name])) for name in names)
+
+
+def _in_python(result: Derivatives, bindings: Mapping[str, Any]) -> Derivatives:
+    """The value and the derivatives as what users get."""
+    return result._replace(
+        value=python_values.plain(result.value, bindings),
+        found=python_values.plain_by_name(result.found, bindings),
+    )

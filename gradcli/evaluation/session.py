@@ -497,15 +497,15 @@ def _higher_derivatives(
 
         jacobians = jacobians_by_either_mode(run_again, floating, value)
         result.jacobian = {name: as_numpy(jacobians.get(name)) for name in request.wrt}
+    leaves = {name: leaf.inner for name, leaf in floating.items()}
+    if request.order is not None and any(map(arrays.is_complex, leaves.values())):
+        from gradcli.calculus.complex_derivatives import check_real_leaves
+
+        check_real_leaves(leaves, request.order)
     if request.order is not None and not request.sparse:
         from gradcli.calculus.accuracy import digits_left
         from gradcli.calculus.higher_orders import derivatives_with_shadow
 
-        leaves = {name: leaf.inner for name, leaf in floating.items()}
-        if any(map(arrays.is_complex, leaves.values())):
-            from gradcli.calculus.complex_derivatives import check_real_leaves
-
-            check_real_leaves(leaves, request.order)
         known = dict(watch.ties)
         with watching(watch.see_tie):
             number, found, deviations = derivatives_with_shadow(run_again, leaves, request.order)
