@@ -460,6 +460,41 @@ class TestFormulas:
         assert [complex(*map(float, line.split())) for line in lines] == pytest.approx(self.known(run))
 
 
+class TestFunctionsOfRealNumbers:
+    @pytest.mark.parametrize(
+        "program",
+        [
+            "integrate(lambda t: t, 0, z)",
+            "odeint(lambda y, t: y, z, [0, 1])[1]",
+            "limit(lambda h: h, z)",
+            "brentq(lambda x: x, -1, z)",
+            "arange(z)",
+            "quantile([1, 2], z)",
+        ],
+    )
+    def test_a_complex_argument_is_an_error(self, run, program):
+        done = run("eval", program, "z=1+2j")
+        assert done.status == 1
+        assert f"'{program.partition('(')[0]}' takes real numbers, and not complex ones" in done.err
+
+    @pytest.mark.parametrize(
+        ("program", "value", "gradient"),
+        [
+            ("integrate(lambda t: real(exp(1j*w*t)), 0, 1)", math.sin(2) / 2, {"w": math.cos(2) / 2 - math.sin(2) / 4}),
+            ("integrate(lambda t: real(t*z)*w, 0, 1)", 1.0, {"z": 1.0, "w": 0.5}),
+            ("integrate(lambda t: abs(w*t*1j - z)**2, 0, 3)", 15.0, {"z": 6 - 6j, "w": 18.0}),
+            ("root(lambda x: w*x - abs(z), 1)", 5**0.5 / 2, {"z": (1 + 2j) / 20**0.5, "w": -(5**0.5) / 4}),
+            ("nsum(lambda n: w*real((z/3)**n), 0, inf)", 1.5, {"z": -0.75j, "w": 0.75}),
+        ],
+    )
+    def test_functions_may_compute_with_complex_numbers(self, run, program, value, gradient):
+        given = [f"{name}={number}" for name, number in {"z": "1+2j", "w": 2}.items() if name in gradient]
+        found = run("eval", program, *given, "--json").json
+        assert found["value"] == pytest.approx(value)
+        by = {name: complex(number(d)) for name, d in found["grad"].items()}
+        assert by == pytest.approx(gradient, abs=1e-12)
+
+
 class TestPython:
     def test_values_are_complex_numbers_and_arrays(self):
         program = gradcli.compile("z**2*x")

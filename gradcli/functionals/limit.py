@@ -14,6 +14,7 @@ from gradcli.functionals.switches import between, number_of
 from gradcli.functionals.tracing import traced
 from gradcli.kinds.asymptotic import Asymptotic, NoLimitError, samples
 from gradcli.primitives.bind import constant
+from gradcli.primitives.entries.complex_parts import check_real
 
 # The numbers of terms beyond the leading one that are tried, in this order.
 _LENGTHS = (8, 20, 48)
@@ -34,6 +35,7 @@ def limit(function: Callable[..., Any], point: Any, side: str | None = None) -> 
     if found.body.results != 1 or found.shapes[0]:
         raise EvaluationError("a limit is that of a function whose value is a number")
     found.body.require_real("a limit")
+    check_real("limit", point, *found.reads)
     numbers = [number_of(x) for x in (point, *found.reads)]
     if None in numbers:
         raise EvaluationError("a limit is computed for numbers, one at a time")

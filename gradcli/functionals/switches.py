@@ -93,10 +93,10 @@ def pieces(body: Body, low: Any, high: Any, reads: Sequence[Any]) -> list[Piece]
 
 
 def number_of(value: Any) -> float | None:
-    """The number of a value that is no batch and no recording."""
+    """The number of a real value that is no batch and no recording."""
     while type(value) in (Tensor, Jet):
         value = value.inner
-    return None if isinstance(value, Kind) or arrays.shape(value) else float(value)
+    return None if isinstance(value, Kind) or arrays.shape(value) or arrays.is_complex(value) else float(value)
 
 
 class _Place(NamedTuple):
@@ -117,6 +117,9 @@ def _switching(program: Program) -> Iterator[Equation]:
     """The equations that switch, among them those whose places cannot be found."""
     for equation in program.equations:
         primitive = equation.primitive
+        # A complex number has no sign that changes along a line, and its modulus bends nowhere but at 0.
+        if any(map(arrays.is_complex, equation.inputs)):
+            continue
         if primitive in _COMPARISONS | _CONTINUOUS or primitive.jumps or primitive.smooth is not None:
             yield equation
 
@@ -228,12 +231,15 @@ def between(body: Body, first: float, last: float, reads: Sequence[float]) -> Bo
                 meaning[output] = atoms[1] if atoms[0] else atoms[2]
             elif primitive in _ORDERED:
                 meaning[output] = atoms[0] if known[output] == values[0] else atoms[1]
-            elif primitive is absolute and known[output] == values[0]:
-                meaning[output] = atoms[0]
+            elif primitive is absolute and not arrays.is_complex(values[0]):
+                if known[output] == values[0]:
+                    meaning[output] = atoms[0]
+                else:
+                    equations.append(Equation(negative, atoms, params, output))
             elif primitive is relu:
                 meaning[output] = atoms[0] if values[0] > 0 else 0.0
             else:
-                equations.append(Equation(negative if primitive is absolute else primitive, atoms, params, output))
+                equations.append(Equation(primitive, atoms, params, output))
     outputs = tuple(meaning.get(a, a) if isinstance(a, Variable) else a for a in program.outputs)
     smooth = optimise(Program(program.inputs, tuple(equations), outputs))
     return Body([BodyPath(smooth, ())], smooth, body.bound)

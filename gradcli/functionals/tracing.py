@@ -17,8 +17,9 @@ from gradcli.loops.rolled_loop import BodyPath, joined
 from gradcli.loops.rolling import traced_paths
 from gradcli.primitives.bind import Kind
 from gradcli.primitives.conversions import reshaped
+from gradcli.primitives.entries.complex_numbers import from_parts, imag, real
 from gradcli.primitives.entries.indexing import index
-from gradcli.program.ir import Atom, Program
+from gradcli.program.ir import Atom, Equation, Program, Variable
 from gradcli.program.passes import needed_variables, optimise
 from gradcli.program.scalarisation import TensorsNeededError, by_element
 
@@ -48,7 +49,9 @@ class _ShapeTrace(Trace):
     def example(self, value: Any) -> Any:
         if isinstance(value, Traced) and value.trace is self:
             return value.example
-        return _nan(value.shape) if isinstance(value, Kind) else value
+        if not isinstance(value, Kind):
+            return value
+        return _nan(value.shape, complex(math.nan, math.nan) if arrays.is_complex(value) else math.nan)
 
 
 def traced(function: Callable[..., Any], shapes: Sequence[Shape], *, computes_all: bool = False) -> TracedFunction:
@@ -75,8 +78,8 @@ def traced(function: Callable[..., Any], shapes: Sequence[Shape], *, computes_al
         raise EvaluationError(f"the function cannot be recorded: {str(error) or 'it computes with tensors'}") from None
 
 
-def _nan(shape: Shape) -> Any:
-    return arrays.numpy_namespace().full(shape, math.nan) if shape else math.nan
+def _nan(shape: Shape, number: complex = math.nan) -> Any:
+    return arrays.numpy_namespace().full(shape, number) if shape else number
 
 
 def _described(trace: Trace, bound: Sequence[Traced], paths: Sequence[TracedPath]) -> TracedFunction:
@@ -90,11 +93,11 @@ def _described(trace: Trace, bound: Sequence[Traced], paths: Sequence[TracedPath
         )
     always = tuple(b.variable for b in bound)
     used = {v for path in paths for v in needed_variables(path.equations, (*path.outputs, *path.conditions))}
-    read = [(value, variable) for value, variable in trace.read.values() if variable in used]
+    read, joining = _in_parts([(value, variable) for value, variable in trace.read.values() if variable in used])
     inputs = (*always, *(variable for _, variable in read))
     body = []
     for path in paths:
-        program = optimise(Program(inputs, path.equations, (*path.outputs, *path.conditions)))
+        program = optimise(Program(inputs, (*joining, *path.equations), (*path.outputs, *path.conditions)))
         body.append(BodyPath(optimise(by_element(program)), path.holds))
     count, first = sum(math.prod(s) for s in shapes), sum(math.prod(v.shape) for v in always)
     elements = [(value, variable.shape, k) for value, variable in read for k in range(math.prod(variable.shape))]
@@ -104,6 +107,21 @@ def _described(trace: Trace, bound: Sequence[Traced], paths: Sequence[TracedPath
     return TracedFunction(
         Body(body, joined(body, count), first), [_element(*elements[k - first]) for k in kept], shapes
     )
+
+
+def _in_parts(read: Sequence[tuple[Any, Variable]]) -> tuple[list[tuple[Any, Variable]], list[Equation]]:
+    """What is read, with the real and imaginary part of each complex number in place of it, as functionals have real
+    operands; and the equations that join the parts."""
+    found, joining = [], []
+    for value, variable in read:
+        if not variable.dtype.startswith("complex"):
+            found.append((value, variable))
+            continue
+        dtype = arrays.real_dtype(variable.dtype)
+        parts = [Variable(variable.shape, dtype, f"{part} {variable.name}") for part in ("real", "imag")]
+        found += zip((real(value), imag(value)), parts)
+        joining.append(Equation(from_parts, tuple(parts), {}, variable))
+    return found, joining
 
 
 def _used(program: Program, first: int) -> set[int]:

@@ -23,6 +23,7 @@ from gradcli.language.syntax import tree
 from gradcli.language.syntax.bound_variables import BINDING
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import permuted, reshaped
+from gradcli.primitives.entries.complex_parts import check_real
 from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.shape import concat, stack
 from gradcli.primitives.signature import parse_signature
@@ -169,6 +170,7 @@ def _root(_node: tree.Call, f: Function, start: Any, args: Any = None) -> Value:
 
 
 def _brentq(_node: tree.Call, f: Function, a: Any, b: Any, args: Any = None) -> Value:
+    check_real("brentq", a, b)
     ends = float(concrete(a)), float(concrete(b))
     return functional_calls.root(_with_arguments(f, args), 0.0, bracket=ends)
 

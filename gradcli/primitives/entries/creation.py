@@ -14,6 +14,7 @@ from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.entries.arithmetic import add, ceil, divide, multiply, subtract
 from gradcli.primitives.entries.comparisons import maximum, minimum
+from gradcli.primitives.entries.complex_parts import check_real
 from gradcli.primitives.entries.powers import power
 from gradcli.primitives.operation import Composite
 
@@ -89,9 +90,9 @@ def one_host_number(value: Any, name: str) -> Any:
 
 
 def _arange(start: Any, stop: Any = None, step: Any = 1.0) -> Any:
-    first, last, by = (
-        one_host_number(v, "arange") for v in ((0.0, start, step) if stop is None else (start, stop, step))
-    )
+    bounds = (0.0, start, step) if stop is None else (start, stop, step)
+    check_real("arange", *bounds)
+    first, last, by = (one_host_number(v, "arange") for v in bounds)
     if by == 0 or not all(math.isfinite(v) for v in (first, last, by)):
         raise EvaluationError("'arange' needs finite numbers and a step that is not 0")
     count = integer(ceil(minimum(maximum(divide(subtract(last, first), by), 0.0), 1e18)), "a number of steps")

@@ -24,6 +24,7 @@ from gradcli.primitives.entries.arithmetic import (
     subtract,
 )
 from gradcli.primitives.entries.comparisons import isnan, not_equal, where
+from gradcli.primitives.entries.complex_parts import check_real
 from gradcli.primitives.entries.exponential import logaddexp
 from gradcli.primitives.entries.indexing import axis_key, index, take_along_key
 from gradcli.primitives.entries.reductions import (
@@ -284,6 +285,7 @@ _METHODS: Mapping[str, Sequence[Operation]] = {
 
 
 def _quantiles(x: Any, q: Any, axis: Any, keepdims: Any, method: Any, scale: float) -> Any:
+    check_real("quantile", q)
     sizes = arrays.shape(x)
     axes = normalize_axes(axis, len(sizes))
     flat = axes_last(x, axes)
