@@ -46,6 +46,16 @@ def test_a_normal_density_with_correlations() -> None:
 
 
 @pytest.mark.parametrize(
+    ("program", "options"),
+    [("x", {}), ("x**2", {}), ("exp(x)", {}), ("0*x", {"target": 0.01}), ("x", {"bounds": "x=0:"})],
+)
+def test_a_density_without_a_finite_integral_is_told(program: str, options: dict[str, Any]) -> None:
+    found = sample(program, x=1, draws=50, warmup=150, max_depth=4, **options)
+    assert not found.converged
+    assert any("the chains do not agree" in warning for warning in found.warnings)
+
+
+@pytest.mark.parametrize(
     ("program", "bounds", "start", "mean", "sd"),
     [
         # An exponential, a uniform, a beta, and a gamma distribution below 0.

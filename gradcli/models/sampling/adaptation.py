@@ -12,6 +12,8 @@ import numpy as np
 
 # The constants of dual averaging (Hoffman and Gelman, 2014, section 3.2).
 _REGULARISATION, _DELAY, _FORGETTING = 0.05, 10.0, 0.75
+# The logarithm of the largest step size, whose exponential is finite.
+_LARGEST_LOGARITHM = 700.0
 # The first phase, the last one, and the first window, in iterations; their shares where the warm-up is short.
 _FIRST, _LAST, _WINDOW, _SHARES = 75, 50, 25, (0.15, 0.1)
 
@@ -32,7 +34,8 @@ class DualAveraging:
         self._count += 1
         share = 1.0 / (self._count + _DELAY)
         self._excess = (1 - share) * self._excess + share * (self.target - acceptance)
-        logarithm = self._toward - self._excess * math.sqrt(self._count) / _REGULARISATION
+        # A density that is flat, or that grows without end, accepts steps of any size.
+        logarithm = min(self._toward - self._excess * math.sqrt(self._count) / _REGULARISATION, _LARGEST_LOGARITHM)
         weight = self._count**-_FORGETTING
         self._mean = weight * logarithm + (1 - weight) * self._mean
         return math.exp(logarithm)

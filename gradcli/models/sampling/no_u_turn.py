@@ -125,7 +125,7 @@ class NoUTurnSampler:
             point = self.leapfrog(start, direction)
             excess = self._energy_of(point) - self._energy
             self._steps += 1
-            self._acceptance += min(1.0, math.exp(-excess)) if excess < 700 else 0.0
+            self._acceptance += math.exp(-max(0.0, excess)) if excess < 700 else 0.0
             diverged = not excess <= _DIVERGED
             self._diverged |= diverged
             return _Tree(point, point, point.momentum, point, -excess, not diverged)
