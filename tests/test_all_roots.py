@@ -84,6 +84,13 @@ def test_the_keys_and_the_derivatives(run: Any) -> None:
         ("(x - 1)*(x - 3)", ["x=1..3"], [1.0, 3.0]),
         ("x**3 - x", ["x=-1..1"], [-1.0, 0.0, 1.0]),
         ("x**2 = 2", ["x=0..1.4142135623730947"], []),
+        # The floats of these ends are on the outer and on the inner side of the fractions.
+        ("x - 0.1", ["x=0.1..1"], [0.1]),
+        ("x - 0.1", ["x=0..0.1"], [0.1]),
+        ("x - 0.3", ["x=0..0.3"], [0.3]),
+        ("3*x - 1", ["x=0..1/3"], [1 / 3]),
+        ("x*(x - 0.7)", ["x=0.7..3"], [0.7]),
+        ("x - 0.1", ["x=0.11..1"], []),
     ],
 )
 def test_roots_at_the_ends_of_a_range(run: Any, equation: str, ranges: list[str], roots: list[float]) -> None:
@@ -163,6 +170,12 @@ def test_limits_leave_boxes(run: Any) -> None:
 def test_what_a_proof_needs(options: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         solve("x = y; x*y = 1", **options)
+
+
+def test_the_ends_of_a_range_are_real(run: Any) -> None:
+    done = run("solve", "x**2 = -1", "x=-3..3+0j", "--all")
+    assert done.status == 2
+    assert done.err.startswith("error: an end of a bracket is a real number\n  | x=-3..3+0j\n")
 
 
 def test_branches_cannot_be_proved() -> None:

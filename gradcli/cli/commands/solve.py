@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, NamedTuple
 
-from gradcli import limits
+from gradcli import arrays, limits
 from gradcli.cli import options as opt
 from gradcli.cli.arguments import inputs, map_arguments
 from gradcli.cli.command import Command
@@ -198,9 +198,9 @@ def _ends(text: str, word: str, offset: int) -> tuple[float, float]:
     if not low.strip() or not high.strip():
         raise BindingError("a bracket has two ends", hint="write x=0..5", span=Span(offset, len(word)), source=word)
     found = [constant(part, "float64", word, at) for part, at in ((low, offset), (high, offset + len(low) + 2))]
-    if any(getattr(end, "shape", ()) for end in found):
+    if any(getattr(end, "shape", ()) or arrays.is_complex(end) for end in found):
         raise BindingError(
-            "an end of a bracket is a number", hint="write x=0..5", span=Span(offset, len(word)), source=word
+            "an end of a bracket is a real number", hint="write x=0..5", span=Span(offset, len(word)), source=word
         )
     return float(found[0]), float(found[1])
 

@@ -87,8 +87,8 @@ def _place(system: System, least: Any, most: Any, low: Any, high: Any) -> str:
     exact = _exact_root(system, least, most)
     if exact is None:
         return "open"
-    ends = zip(exact, low, high)
-    return "inside" if all(Fraction(float(a)) <= x <= Fraction(float(b)) for x, a, b in ends) else "outside"
+    # The end 0.1 is a float above 1/10, and this root is in the range: the roots are rounded like the ends.
+    return "inside" if all(a <= float(x) <= b for x, a, b in zip(exact, low, high)) else "outside"
 
 
 def _exact_root(system: System, least: Any, most: Any) -> list[Fraction] | None:
