@@ -148,6 +148,12 @@ class TestResampling:
         assert one.estimates == same.estimates
         assert one.estimates != other.estimates
 
+    def test_samples_of_one_cluster_alone_are_fitted(self):
+        # The sample of the last row is fitted without residuals, and not with the others.
+        data = {"x": [1, 2, 3, 5, 4], "y": [2.1, 3.9, 6.2, 9.7, 7.7], "g": [0, 0, 0, 0, 1]}
+        fit = gradcli.fit("y ~ k*x", data, errors="cluster:g", bootstrap=20)
+        assert fit.bootstrap.failed == 0
+
     def test_clusters_are_sampled(self):
         data = {**LINE, "g": [1, 1, 2, 2, 3, 3]}
         fit = gradcli.fit("y ~ a + b*x", data, errors="cluster:g", jackknife=True)

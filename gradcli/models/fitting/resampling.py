@@ -3,6 +3,7 @@ but one (the jackknife)."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from gradcli.models.fitting.fit_records import Resampled, ResampledEstimate
 from gradcli.models.fitting.fit_runs import FitJob, solve
 from gradcli.models.fitting.group_fits import GroupSearch, fit_stacked
 from gradcli.models.fitting.problems import Problem
+from gradcli.models.fitting.robust_errors import INFORMATION
 from gradcli.models.fitting.stacked_problems import Stacked, by_size, portions
 
 # Number of samples beyond an end of an interval below which that end is rough.
@@ -111,10 +113,13 @@ def _fits(fitting: FitJob, point: Mapping[str, float], samples: Sequence[Any]) -
                 own = (begin + places).tolist()
                 fits = fit_stacked(Stacked.of(problem, [samples[i] for i in own]), plan, fitting.search.watch)
                 found[own] = np.where(fits.converged[:, None], fits.points, np.nan)
-    # The others one by one, with all that a single fit tries.
+    # The others one by one, with all that a single fit tries. A sample may have one cluster alone, which gives no
+    # standard errors of clusters, and none are needed.
+    without_errors = copy.copy(problem)
+    without_errors.known = known._replace(errors=INFORMATION)
     for i in np.flatnonzero(np.isnan(found).any(axis=1)).tolist():
         try:
-            ending = solve(problem.with_rows(samples[i]), start, fitting.search)[1].ending
+            ending = solve(without_errors.with_rows(samples[i]), start, fitting.search)[1].ending
         except GradcliError:
             continue
         if ending.converged:
