@@ -48,6 +48,18 @@ class TestBesideR:
         assert together.estimates["V[treated]"].error == pytest.approx(6.608092789, rel=2e-6)
         assert together.derived["r"].value == pytest.approx(3316.898, rel=1e-6)
 
+    @pytest.mark.parametrize("levels", [("A+", "A-"), ("a b", "a-b"), ("x²", "x?")])
+    def test_quantities_of_levels_that_differ_in_signs_alone(self, levels):
+        one, other = levels
+        fit = gradcli.fit(
+            "y ~ V[g] + W_*x + 0*V_A__",
+            {"g": [one, one, other, other], "y": [3.0, 3.0, 1.0, 1.5], "x": [1.0, -1.0, 1.0, -1.0]},
+            {"V_A__": 7.0},
+            fix=["V_A__"],
+            derive={"d": f"V[{one}] - V[{other}]"},
+        )
+        assert fit.derived["d"].value == pytest.approx(1.75)
+
     @pytest.mark.parametrize("family", ["poisson", "negbinomial"])
     def test_families(self, family):
         # R: glm(count ~ 0 + spray, poisson, InsectSprays)

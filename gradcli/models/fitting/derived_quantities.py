@@ -3,7 +3,9 @@ profile of the likelihood."""
 
 from __future__ import annotations
 
+import itertools
 import re
+import string
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -57,15 +59,11 @@ def read_derived(texts: Mapping[str, str], parameters: Sequence[str]) -> list[De
     for invalid formulas, and ShapeError for one whose value is not a number.
     """
     found = []
+    aliases = _aliases(parameters)
     for name, text in texts.items():
         if name in parameters:
             raise BindingError(f"'{name}' is a parameter, and cannot be derived too", hint="give it another name")
-        # A parameter such as H(0) is read under a name of the same length, so that errors point at the right place.
-        aliases = {re.sub(r"\W", "_", label): label for label in parameters if not label.isidentifier()}
-        written = text
-        for alias, label in aliases.items():
-            written = written.replace(label, alias)
-        program = parse_charged(written)
+        program = parse_charged(_with_aliases(text, aliases))
         reads = {}
         for read, where in scope.free_names(program).items():
             label = aliases.get(read, read)
@@ -80,6 +78,28 @@ def read_derived(texts: Mapping[str, str], parameters: Sequence[str]) -> list[De
                 )
         found.append(DerivedQuantity(name, program, reads))
     return found
+
+
+def _aliases(parameters: Sequence[str]) -> dict[str, str]:
+    """The parameters that are no names, as H(0) and V[A+], by names of the same length, so that errors point at the
+    right place."""
+    found: dict[str, str] = {}
+    for label in parameters:
+        if label.isidentifier():
+            continue
+        parts = re.split(r"\W", label, flags=re.ASCII)
+        # V[A+] and V[A-] differ in characters that no name has.
+        fillings = itertools.product("_" + string.ascii_lowercase, repeat=len(parts) - 1)
+        names = ("".join(itertools.chain(*zip(parts, filling))) + parts[-1] for filling in fillings)
+        found[next(name for name in names if name not in found and name not in parameters)] = label
+    return found
+
+
+def _with_aliases(text: str, aliases: Mapping[str, str]) -> str:
+    """The text with these names instead of the parameters."""
+    names = {label: alias for alias, label in aliases.items()}
+    labels = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    return re.sub(rf"(?<!\w)(?:{labels})", lambda found: names[found[0]], text) if names else text
 
 
 def derived_of(
