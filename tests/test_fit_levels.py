@@ -107,6 +107,8 @@ class TestSettings:
         assert [*fit.estimates] == ["a[7]", "a[8]"]
         fit = gradcli.fit("y ~ a[g]", {"y": [1, 2, 3, 5], "g": [7.0, 7.0, 8.0, 8.0]})
         assert [*fit.estimates] == ["a[7]", "a[8]"]
+        fit = gradcli.fit("y ~ a[g]", {"y": [1, 2, 3, 5], "g": ["v1.0", "v1.0", "v2.0", "v2.0"]})
+        assert [*fit.estimates] == ["a[v1.0]", "a[v2.0]"]
 
     def test_profiles_and_robust_errors(self):
         fit = gradcli.fit("count ~ exp(a[spray])", SPRAYS, family="poisson", profile=True, derive={"d": "a[B] - a[A]"})
@@ -155,6 +157,7 @@ class TestProblems:
         [
             ("count ~ a[spray] + a", {}, UsageError, "'a' has a value for each 'spray', and stands here without"),
             ("count ~ a[spray] + a[count]", {}, UsageError, "'a' has values by 'spray', and by 'count'"),
+            ("count ~ a[spry]", {}, UsageError, "'spry', by which 'a' has values, is no column of the data"),
             ("count ~ a[spray]", {"by": "spray"}, UsageError, "--by fits groups apart"),
             ("count ~ a[spray]", {"values": {"a[Z]": 1}}, BindingError, "there is no 'a[Z]'"),
             ("count ~ a[spray]", {"fix": "a[B]"}, BindingError, "'a[B]' is to be fixed, and has no value"),

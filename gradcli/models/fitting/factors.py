@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -15,12 +16,14 @@ from gradcli.models.fitting.fit_problems import Parameters
 
 # The most levels of a factor for which dense matrices are affordable.
 _MOST_LEVELS = 2_000
+_WHOLE_NUMBER = re.compile(r"[-+]?\d+\.0")
 
 
 def indexed_parameters(program: tree.Module, columns: Collection[str]) -> dict[str, tuple[str, list[tree.Index]]]:
     """The parameters of a program that are indexed by columns, as `V[run]`: by name the column, and where they stand.
 
-    Raises UsageError for a parameter with several columns, or with one here and none there.
+    Raises UsageError for a parameter with several columns, or with one here and none there, and for one that is indexed
+    by another parameter.
     """
     found: dict[str, tuple[str, list[tree.Index]]] = {}
     free = {name for name, read in scope.free_names(program).items() if not read.maybe_assigned}
@@ -29,8 +32,15 @@ def indexed_parameters(program: tree.Module, columns: Collection[str]) -> dict[s
         if not (isinstance(node, tree.Index) and isinstance(node.value, tree.Name) and len(node.items) == 1):
             continue
         name, item = node.value.id, node.items[0]
-        if name not in free or name in columns or not isinstance(item, tree.Name) or item.id not in columns:
+        if name not in free or name in columns or not isinstance(item, tree.Name) or item.id not in free:
             continue
+        if item.id not in columns:
+            raise UsageError(
+                f"'{item.id}', by which '{name}' has values, is no column of the data",
+                hint=did_you_mean(item.id, columns, f"they have {', '.join(columns)}"),
+                span=item.span,
+                source=program.source,
+            )
         column, places = found.setdefault(name, (item.id, []))
         if column != item.id:
             raise UsageError(
@@ -84,15 +94,14 @@ def factors_of(indexed: Mapping[str, str], data: Data) -> dict[str, Factor]:
                 f"'{column}' has {len(order):,} levels, and a parameter of levels has at most {_MOST_LEVELS:,}",
                 hint="--by fits groups apart",
             )
-        found[name] = Factor(column, [_level(level, order) for level in order], codes)
+        found[name] = Factor(column, _level_texts(order), codes)
     return found
 
 
-def _level(level: str | None, others: Sequence[str | None]) -> str:
-    """The text of a level: whole numbers without a fraction, where all levels are such."""
-    if all(str(each).endswith(".0") for each in others):
-        return str(level)[:-2]
-    return str(level)
+def _level_texts(levels: Sequence[str | None]) -> list[str]:
+    """The texts of levels: whole numbers without a fraction, where all levels are such."""
+    texts = [*map(str, levels)]
+    return [text[:-2] for text in texts] if all(map(_WHOLE_NUMBER.fullmatch, texts)) else texts
 
 
 def labels_of(names: Sequence[str], factors: Mapping[str, Factor]) -> list[str]:
