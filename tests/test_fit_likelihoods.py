@@ -291,3 +291,14 @@ def test_what_does_not_fit_together(options, error, message):
     with pytest.raises(error) as raised:
         gradcli.fit(data=data, **options)
     assert message in str(raised.value)
+
+
+def test_the_hint_for_residuals_of_a_likelihood(tmp_path):
+    data, path = {"y": [1, 2, 4]}, str(tmp_path / "r.csv")
+    for options, hint in (
+        ({"likelihood": "-(y - a)**2"}, "leave out --residuals"),
+        ({"model": "y ~ a", "family": "gamma"}, "leave out --residuals; --predict writes the fitted means"),
+    ):
+        with pytest.raises(UsageError) as caught:
+            gradcli.fit(data=data, residuals=path, **options)
+        assert caught.value.hint == hint

@@ -51,6 +51,9 @@ class TestValues:
         found = run("propagate", "x", f"x={text}", "--json").json
         assert (found["value"], found["u"]) == (pytest.approx(value, rel=1e-15), pytest.approx(u, rel=1e-14))
 
+    def test_students_distribution_needs_a_kurtosis(self, run):
+        assert "it is student(dof above 4, location, scale)" in run("propagate", "x", "x=~student(3, 5, 0.1)").err
+
     @pytest.mark.parametrize("text", ["~student(4, 0, 1)", "~beta(0, 1)", "~beta(1, 2, 3, 3)", "~poisson(0)"])
     def test_parameters_that_a_family_does_not_have(self, run, text):
         done = run("propagate", "x", f"x={text}")

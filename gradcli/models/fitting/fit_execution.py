@@ -234,8 +234,10 @@ def execute(request: FitRequest, search: SearchOptions, files: FitFiles) -> FitR
     if has_differential_equations(request.model) and any(files[:3]):
         raise UsageError("no files are written for differential equations", hint="gradcli ode writes their solution")
     if request.known.is_density and (files.residuals is not None or files.plot is not None):
+        option = "--plot" if files.residuals is None else "--residuals"
         raise UsageError(
-            "the rows of a likelihood have no residuals", hint="--predict writes the fitted means of a family"
+            "the rows of a likelihood have no residuals",
+            hint=f"leave out {option}" + "; --predict writes the fitted means" * (request.known.family != LOG_DENSITY),
         )
     if request.known.family == LOG_DENSITY and files.predict is not None:
         raise UsageError("a likelihood predicts nothing", hint="leave out --predict")

@@ -1,6 +1,7 @@
 """Distributions assigned to input quantities: `uniform(4.9, 5.1)`, `triangular(0, 1)`, `lognormal(0, 0.1)`.
 
-They are those of JCGM 101:2008, table 1, the lognormal, the beta and the Poisson one, each with its moments and its random draws.
+They are those of JCGM 101:2008, table 1, the lognormal, the beta and the Poisson one, each with its moments and its
+random draws.
 """
 
 from __future__ import annotations
@@ -283,7 +284,7 @@ FAMILIES = {
     ),
     # Of a standard uncertainty with few degrees of freedom; a kurtosis exists with more than 4 of them.
     "student": Family(
-        "dof, location, scale",
+        "dof above 4, location, scale",
         lambda dof, location, scale: dof > 4 and scale >= 0,
         lambda dof, location, scale: location,
         lambda dof, location, scale: scale**2 * dof / (dof - 2),
