@@ -21,7 +21,8 @@ from gradcli.proofs.newton_contraction import contracted, cut, distances, mean_v
 
 # Boxes that are evaluated at once.
 _BATCH = 256
-# The gap at which the bounds are closed, relative to the value, or to 1 where the value is smaller and the values at points differ by as much.
+# The gap at which the bounds are closed, relative to the value, or to 1 where the value is smaller and the values at
+# points differ by as much.
 _CLOSED = 1e-8
 # Boxes of minimisers are divided to this share of the whole box, as far as `_MOST_LEFT` boxes go.
 _FINE, _MOST_LEFT, _MOST_ROUNDS = 1e-7, 2_000, 60
@@ -59,8 +60,8 @@ class MinimumSearch:
     """Branch and bound for an objective, negated where `sign` is -1, between `low` and `high` `[n]`.
 
     At feasible points the `lagrangian` with multipliers that are not negative is at most the objective, so that its
-    bounds are bounds of the objective. `whole` `[n]` says which variables are whole numbers, and the elements of `conditions` are at most 0 at feasible
-    points.
+    bounds are bounds of the objective. `whole` `[n]` says which variables are whole numbers, and the elements of
+    `conditions` are at most 0 at feasible points.
     """
 
     def __init__(

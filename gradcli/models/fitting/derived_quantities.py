@@ -161,8 +161,8 @@ def _check_shape(quantity: DerivedQuantity, point: Mapping[str, float]) -> None:
 
 
 def _error(value: float, first: Any, covariance: Any) -> float:
-    """The standard error of a quantity with this value and these derivatives: infinite where it depends on a parameter that is not
-    determined, nan where on one at a bound."""
+    """The standard error of a quantity with this value and these derivatives: infinite where it depends on a parameter
+    that is not determined, nan where on one at a bound."""
     taking = first != 0
     covariance, first = covariance[taking][:, taking], first[taking]
     variances = np.diagonal(covariance)
@@ -214,8 +214,8 @@ def profiled_ends(
     there is none.
 
     `point` `[p]` is the minimum of the `problem`, whose parameters are `units` `[p]` times as large in the quantities;
-    `covariance` `[p, p]` is that of the point, nan for parameters at a bound. The rise of the cost at an end is the one of `profile`, scale² quantile² / 2. Source: D. J. Venzon and S. H. Moolgavkar, Applied
-    Statistics 37 (1988) 87.
+    `covariance` `[p, p]` is that of the point, nan for parameters at a bound. The rise of the cost at an end is the one
+    of `profile`, scale² quantile² / 2. Source: D. J. Venzon and S. H. Moolgavkar, Applied Statistics 37 (1988) 87.
     """
     if not quantities:
         return {}

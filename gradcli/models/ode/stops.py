@@ -16,10 +16,9 @@ from gradcli.models.ode.trajectories import Trajectories
 
 # The number of places at which a condition is examined, at least, and the bisections that follow.
 _EXAMINED, _NEWTON = 1000, 40
-# A condition is 0 up to this part of what it is made of, and is examined so close before its time, as parts of the lapse.
+# A condition is 0 up to the first part of what it is made of, and is examined at the other two, as parts of the lapse,
+# before its time.
 _ZERO, _BEFORE, _FAR = 1e-8, 1e-10, 1e-3
-
-
 # The slope of the time that a condition has one sign, so small that it is nothing beside other states.
 _TINY = 1e-60
 # The number of parts that an interval in which a condition becomes 0 and returns is divided into, and how often that is

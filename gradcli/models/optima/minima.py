@@ -45,8 +45,8 @@ class Minimum(Reported):
     "saddle", "flat", "bound", "kink" where the objective is not smooth, or None where the gradient does not vanish.
 
     `multipliers` are by the text of each active constraint and bound, `sensitivity` is by constant, `minima` is the
-    number of different minima that a global search found, `proof` has the proved bounds, and `left_out` the number of data rows that lack a number.
-    What was not asked for is None.
+    number of different minima that a global search found, `proof` has the proved bounds, and `left_out` the number of
+    data rows that lack a number. What was not asked for is None.
     """
 
     value: float
