@@ -274,3 +274,17 @@ def test_whole_numbers_need_a_proof() -> None:
 def test_programs_without_a_proof(program: str) -> None:
     with pytest.raises(EvaluationError, match="a proof needs"):
         gradcli.minimize(program, x=1, bounds="x=0:2", prove=True)
+
+
+def test_powers_of_numbers_below_0_have_both_signs() -> None:
+    found = gradcli.minimize("x**n", x=1, n=2, bounds="x=-2:1,n=0:3", integer="n", prove=True, max_steps=100_000)
+    assert found.proof is not None
+    assert found.proof.low is not None
+    assert found.proof.low == pytest.approx(-8)
+
+
+def test_a_cusp_is_a_minimum() -> None:
+    found = gradcli.minimize("abs(x)**0.5", x=0.61, bounds="x=-1:1.3", prove=True)
+    assert found.proof is not None
+    assert found.proof.closed
+    assert found.proof.low == 0

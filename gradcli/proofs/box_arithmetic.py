@@ -265,6 +265,22 @@ def power(a: Interval, b: Interval) -> Interval:
         zero = np.zeros(np.broadcast_shapes(a.low.shape, b.low.shape))
         found = whole_power(Interval(a.low + zero, a.high + zero, a.rough), n=float(b.low.flat[0]))
         return found._replace(rough=_joined_rough(found, b))
+    found = _power_of_positive(a, b)
+    # Numbers below 0 have powers with whole exponents, of both signs.
+    signed = (a.low < 0) & (np.ceil(b.low) <= b.high)
+    if not signed.any():
+        return found
+    size = _power_of_positive(absolute(a), b).high
+    low, high = np.where(signed, -size, found.low), np.where(signed, size, found.high)
+    whole = signed & (b.low == b.high)
+    for n in np.unique(np.broadcast_to(b.low, whole.shape)[whole]).tolist():
+        exact, own = whole_power(a, n=n), whole & (b.low == n)
+        low, high = np.where(own, exact.low, low), np.where(own, exact.high, high)
+    return Interval(low, high, _or(found.rough, signed))
+
+
+def _power_of_positive(a: Interval, b: Interval) -> Interval:
+    """The powers of the part of an interval that is not below 0."""
     base, rough = _within(a, 0.0, _INFINITY)
     corners = [x**y for x in (base.low, base.high) for y in (b.low, b.high)]
     low = np.minimum(np.minimum(corners[0], corners[1]), np.minimum(corners[2], corners[3]))

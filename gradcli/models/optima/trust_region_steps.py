@@ -66,8 +66,9 @@ def _by_eigenvectors(gradient: Any, hessian: Any, radius: float) -> Step:
         if abs(found - radius) <= 1e-3 * radius:
             break
         low, high = (shift, high) if found > radius else (low, shift)
-        slope = float(np.sum(along**2 / (bends + shift) ** 3)) / found
-        better = shift + (found - radius) / radius * found / slope
+        # With nearly infinite eigenvalues the length and its slope underflow.
+        slope = float(np.sum(along**2 / (bends + shift) ** 3)) / found if found > 0 else 0.0
+        better = shift + (found - radius) / radius * found / slope if slope > 0 else math.inf
         shift = better if low < better < high else math.sqrt(low * high)
     return Step(vectors @ (-along / (bends + shift)), shift)
 
