@@ -106,6 +106,8 @@ def test_roots_at_the_ends_of_a_range(run: Any, equation: str, ranges: list[str]
         ("(x - 1)**2", ["x=-3..3"], {"x": 1.0}),
         ("x**2 + y**2 = 1; x = 1", ["x=-3..3", "y=-3..3"], {"x": 1.0, "y": 0.0}),
         ("x**4", ["x=-1..2"], {"x": 0.0}),
+        # Powers of numbers below 0, which only whole exponents have.
+        ("(-2)**x = 4", ["x=0.5..3"], {"x": 2.0}),
     ],
 )
 def test_double_roots_are_in_the_boxes_that_are_left(
