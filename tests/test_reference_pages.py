@@ -70,6 +70,10 @@ NAMED = (
     "formulas[].derivatives",
     "formulas[].values",
     "roots[].point",
+    "roots[].box",
+    "proof.minimisers[].box",
+    "proof.left[]",
+    "posterior",
     "roots[].derivatives",
     "roots[].derivatives.*",
     *RESULTS,
@@ -118,7 +122,17 @@ FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("fit", "y ~ a", "y=[1,2,4]", "g=[1,1,2]", "--errors", "cluster:g", "--json"),
         ("fit", "z ~ a", "z=[1,2j,4]", "--json"),
     ),
-    "gradcli minimize": (("minimize", "abs(x - c)", "x=0.3", "c=1", "--sensitivity", "c", "--json"),),
+    "gradcli minimize": (
+        ("minimize", "abs(x - c)", "x=0.3", "c=1", "--sensitivity", "c", "--json"),
+        ("minimize", "x**2", "x=1", "--bounds", "x=-1:1", "--prove", "--json"),
+    ),
+    "gradcli solve": (
+        ("solve", "x**2 = 2", "x=0..3", "--all", "--prove", "--json"),
+        ("solve", "x**2 = 0", "x=-1..1", "--all", "--prove", "--json"),
+    ),
+    "gradcli sample": (
+        ("sample", "-sum((y - m)**2)", str(Path(__file__).parent / "data/missing.csv"), "m=1", "--draws", "20", "--json"),
+    ),
     "gradcli explain": (
         ("explain", "y = x; for i in range(2) { y = y*x + i }; sum([y, x])*log(q)", "x=-2", "q=0", "--json"),
         ("explain", "y = x; for i in range(99) { y = sin(y) }; y", "x=2", "--json"),
