@@ -312,7 +312,7 @@ scipy_kl_div = Composite(
 )  # fmt: skip
 
 
-def _of_vectors(of: Composite) -> Composite:
+def _of_vectors(of: Composite, doc: str) -> Composite:
     def definition(a: Any, b: Any) -> Any:
         if any(len(arrays.shape(x)) != 1 for x in (a, b)):
             raise ShapeError(
@@ -323,14 +323,14 @@ def _of_vectors(of: Composite) -> Composite:
         return of(a, b)
 
     return Composite(
-        of.name, "a, b", f"{of.doc}, which are vectors", definition,
+        of.name, "a, b", doc, definition,
         derivative=of.derivative, dialects="torch",
         samples=((_VECTOR, _VECTOR),),
     )  # fmt: skip
 
 
-torch_dot = _of_vectors(dot)
-torch_vdot = _of_vectors(vdot)
+torch_dot = _of_vectors(dot, "inner product of two vectors")
+torch_vdot = _of_vectors(vdot, "inner product of two vectors, the first of which is conjugated")
 
 jax_gelu = Composite(
     "gelu", "x, approximate=True", "x*ndtr(x), by a tanh unless approximate=False",
