@@ -131,7 +131,15 @@ FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("solve", "x**2 = 0", "x=-1..1", "--all", "--prove", "--json"),
     ),
     "gradcli sample": (
-        ("sample", "-sum((y - m)**2)", str(Path(__file__).parent / "data/missing.csv"), "m=1", "--draws", "20", "--json"),
+        (
+            "sample",
+            "-sum((y - m)**2)",
+            str(Path(__file__).parent / "data/missing.csv"),
+            "m=1",
+            "--draws",
+            "20",
+            "--json",
+        ),
     ),
     "gradcli explain": (
         ("explain", "y = x; for i in range(2) { y = y*x + i }; sum([y, x])*log(q)", "x=-2", "q=0", "--json"),
