@@ -228,3 +228,33 @@ def test_losses_and_covariances_are_of_moduli():
     np.testing.assert_allclose(gradcli.cov(tensor(a)), np.cov(a))
     np.testing.assert_allclose(gradcli.corrcoef(tensor(a)), np.corrcoef(a))
     check_gradients(lambda z: gradcli.mse_loss(z, tensor(b)) + curved(gradcli.cov(z)), a, 3e-5)
+
+
+HERMITIAN = np.array([[2.0, 0.5 - 0.25j], [0.5 + 0.25j, 1.5]])
+
+
+@pytest.mark.parametrize("program", ["torch.cholesky(A, upper=True)", "torch.linalg.cholesky(A, upper=True)"])
+def test_an_upper_factor_is_the_conjugate_transpose(program):
+    upper = gradcli.compile(program)(A=HERMITIAN)
+    np.testing.assert_allclose(upper, np.linalg.cholesky(HERMITIAN).conj().T, rtol=1e-14)
+    scipys = gradcli.compile("scipy.linalg.cholesky(A)")(A=HERMITIAN)
+    np.testing.assert_allclose(scipys, upper, rtol=1e-14)
+
+
+def test_one_triangle_of_a_hermitian_matrix_is_read():
+    for triangle, part in (("U", np.triu), ("L", np.tril)):
+        found = gradcli.compile(f"torch.linalg.eigvalsh(A, UPLO='{triangle}')")(A=part(HERMITIAN))
+        np.testing.assert_allclose(found, np.linalg.eigvalsh(HERMITIAN), rtol=1e-14)
+
+
+def test_the_right_vectors_of_torchs_svd():
+    matrix = np.array([[1 + 2j, 0.5], [0.25j, -1.0], [0.3, 1j]])
+    u, s, v = (gradcli.compile(f"torch.svd(A)[{i}]")(A=matrix) for i in range(3))
+    np.testing.assert_allclose(u @ np.diag(s) @ v.conj().T, matrix, atol=1e-14)
+
+
+def test_resolved_conjugates_are_the_numbers_themselves():
+    z = np.array([1 + 2j, 3 - 1j])
+    for name in ("resolve_conj", "resolve_neg"):
+        np.testing.assert_array_equal(gradcli.compile(f"torch.{name}(z)")(z=z), z)
+    np.testing.assert_array_equal(gradcli.compile("torch.conj_physical(z)")(z=z), z.conj())

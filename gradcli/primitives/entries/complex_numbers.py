@@ -73,7 +73,7 @@ def _unary(of_complex: Primitive, of_real: Any) -> Any:
 conj: Composite = Composite(
     "conj", "x", "the complex conjugate; x itself where it is real", _unary(conjugate, identity),
     derivative="conj(g)",
-    aliases=("conjugate", "conj_physical", "resolve_conj", "resolve_neg"),
+    aliases=("conjugate", "conj_physical"),
     samples=((_MATRIX,), 0.7),
 )  # fmt: skip
 real: Composite = Composite(

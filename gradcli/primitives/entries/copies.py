@@ -77,7 +77,7 @@ copy = Composite(
 positive = Composite(
     "positive", "x", "x as it is", identity,
     derivative="g",
-    aliases=("real_if_close",),
+    aliases=("real_if_close", "resolve_conj", "resolve_neg"),
     samples=((_MATRIX,), 0.7),
 )  # fmt: skip
 

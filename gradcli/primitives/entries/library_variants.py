@@ -21,7 +21,7 @@ from gradcli.primitives.entries.gather_scatter import meshgrid, nonzero, split
 from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.linear_systems import matrix_norm, vander
 from gradcli.primitives.entries.losses import reduced
-from gradcli.primitives.entries.matrices import cross, dot, vdot
+from gradcli.primitives.entries.matrices import adjoint, cross, dot, vdot
 from gradcli.primitives.entries.numpy_shape import slopes
 from gradcli.primitives.entries.order_statistics import Pair, difference, kth_value, positions_in_order
 from gradcli.primitives.entries.products import lu_solve, solved_by_factors
@@ -30,7 +30,6 @@ from gradcli.primitives.entries.sampling import padded
 from gradcli.primitives.entries.scans import log_softmax, softmax, sort
 from gradcli.primitives.entries.shape import (
     along_axis,
-    matrix_transpose,
     ravel,
     sequence,
     squeeze,
@@ -381,7 +380,7 @@ def _reduced_svd(x: Any, some: Any = True, compute_uv: Any = True) -> Any:
     if not boolean(compute_uv, "'compute_uv'"):
         raise ShapeError("PyTorch's 'svd' without vectors gives zeros for them", hint="svdvals(A) has the values alone")
     left, values, right = svd(x, not boolean(some, "'some'"))
-    return left, values, matrix_transpose(right)
+    return left, values, adjoint(right)
 
 
 torch_svd = Composite(
@@ -409,7 +408,7 @@ scipy_log_softmax = _of_all(log_softmax)
 
 def _triangle(A: Any, lower: Any = False) -> Any:  # noqa: N803
     root = cholesky(A)
-    return root if boolean(lower, "'lower'") else matrix_transpose(root)
+    return root if boolean(lower, "'lower'") else adjoint(root)
 
 
 scipy_cholesky = Composite(

@@ -28,9 +28,10 @@ from gradcli.primitives.entries.exponential import logit, softplus
 from gradcli.primitives.entries.gather_scatter import take_along_axis
 from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.linear_systems import lstsq
+from gradcli.primitives.entries.matrices import adjoint
 from gradcli.primitives.entries.sampling import searchsorted
 from gradcli.primitives.entries.scans import cumprod, cumsum, log_softmax, softmax
-from gradcli.primitives.entries.shape import along_axis, matrix_transpose, squeeze, stack, tril, triu
+from gradcli.primitives.entries.shape import along_axis, squeeze, stack, tril, triu
 from gradcli.primitives.operation import Composite
 
 _VECTOR, _OTHER = [0.5, -1.25, 2.0], [1.5, 0.25, -0.75]
@@ -114,19 +115,19 @@ torch_squeeze = Composite(
 )  # fmt: skip
 
 torch_cholesky = Composite(
-    "cholesky", "A, upper=False", "the lower triangular L with L@L.T = A, or its transpose",
-    lambda A, upper=False: matrix_transpose(cholesky(A)) if boolean(upper, "'upper'") else cholesky(A),  # noqa: N803
+    "cholesky", "A, upper=False", "the lower triangular L with L@L.H = A, or its conjugate transpose",
+    lambda A, upper=False: adjoint(cholesky(A)) if boolean(upper, "'upper'") else cholesky(A),  # noqa: N803
     derivative=cholesky.derivative, domain=cholesky.domain, edges=cholesky.edges, dialects="torch torch.linalg",
     samples=((_POSITIVE,), (_POSITIVE, True)),
 )  # fmt: skip
 
 
 def _from_triangle(A: Any, UPLO: Any) -> Any:  # noqa: N803
-    """The symmetric matrix given by one triangle of A, differentiated as if A were symmetric, as in PyTorch."""
+    """The symmetric, or Hermitian, matrix given by one triangle of A, differentiated as if A were it, as in PyTorch."""
     fixed = constant(A)
     part = tril if option(UPLO, ("L", "U", "l", "u"), "UPLO") in ("L", "l") else triu
     off_diagonal = part(fixed, -1 if part is tril else 1)
-    return add(add(part(fixed), matrix_transpose(off_diagonal)), subtract(A, fixed))
+    return add(add(part(fixed), adjoint(off_diagonal)), subtract(A, fixed))
 
 
 torch_eigh = Composite(
