@@ -187,7 +187,8 @@ def test_a_global_search_without_any_number(run: Any) -> None:
     done = run("minimize", "log(-1 - x**2)", "x=1", "--global")
     assert (done.status, done.err.splitlines()[0]) == (
         1,
-        "error: there is no number, or no gradient, at the start: 'log' gives nan for operand -2.0",
+        "error: there is no number, or no gradient, at the start: 'log' gives nan for operand -2.0; "
+        "write log(-1 - x**2+0j) for complex numbers",
     )
 
 

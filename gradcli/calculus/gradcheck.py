@@ -86,9 +86,10 @@ def check_gradients(function: Callable[..., Any], inputs: Any, order: int = 1, t
     """Compare the derivatives of `function` up to `order` with differences of the order below.
 
     `inputs` are numbers, arrays or Tensors, converted to float64: a mapping, whose values are passed as keyword
-    arguments, a sequence, or a single value. Complex numbers are checked along both axes, part by part. The value of `function` may have any shape: a non-scalar value, or
-    derivative of lower order, is weighted by a fixed cotangent of random numbers. Derivatives agree where they differ
-    by less than `tolerance`, relative to the larger one, or by less than the error of the differences.
+    arguments, a sequence, or a single value. Complex numbers are checked along both axes, part by part. The value of
+    `function` may have any shape: a non-scalar value, or derivative of lower order, is weighted by a fixed cotangent of
+    random numbers. Derivatives agree where they differ by less than `tolerance`, relative to the larger one, or by less
+    than the error of the differences.
 
     Raises DifferentiationError where there is nothing to differentiate by, and what `function` raises at `inputs`. An
     EvaluationError at neighbouring points counts as the value nan.

@@ -17,9 +17,11 @@ MOST_AXES = 64
 def one_number(value: Any, what: str) -> Any:
     """`value` as a Python number, or as a ball where no float equals it.
 
-    Raises EvaluationError if it is not a single number.
+    Raises EvaluationError if it is not a single real number.
     """
     number = _plain(value)
+    if type(number) is complex:
+        raise EvaluationError(f"{what} must be a real number, not {number}")
     if number is None:
         number = concrete(value)
         if not arrays.is_array(number) or arrays.shape(number):
@@ -36,8 +38,6 @@ def one_number_or_tensor(value: Any, what: str) -> Any:
 def one_float(value: Any, what: str) -> float:
     """`value` as a float. Raises EvaluationError if it is not a single number, or a ball that no float equals."""
     number = one_number(value, what)
-    if type(number) is complex:
-        raise EvaluationError(f"{what} must be a real number, not {number}")
     if type(number) not in arrays.PYTHON_NUMBERS:
         raise EvaluationError(f"{what} must be a number that a float is, as 0.5 is and 1/3 is not")
     try:

@@ -95,6 +95,8 @@ def as_numbers(value: Any) -> Any:
     while isinstance(value, Tensor):
         value = value.inner
     array = np.asarray(value)
+    if array.dtype.kind == "c":
+        return array
     return array if array.dtype == np.longdouble else array.astype(np.float64)
 
 

@@ -19,6 +19,7 @@ from gradcli.primitives.entries.comparisons import (
     not_equal,
     where,
 )
+from gradcli.primitives.entries.complex_parts import check_real
 from gradcli.primitives.entries.numerical_partials import derivative, partial_of_two
 from gradcli.primitives.entries.special import bessel_j
 from gradcli.primitives.families import complex_by_scipy, elementwise, keeping_float32
@@ -232,6 +233,7 @@ ive_slope: Primitive = _of_number(
 
 
 def _jv(v: Any, x: Any) -> Any:
+    check_real("jv", v)
     if type(v) in arrays.PYTHON_NUMBERS and abs(v) <= _HIGHEST and v == int(v):
         value = bessel_j(x, abs(int(v)))
         return negative(value) if v < 0 and v % 2 else value

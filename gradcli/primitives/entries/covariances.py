@@ -12,6 +12,7 @@ from gradcli.primitives.bind import Kind, constant
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.arithmetic import absolute, divide, multiply, subtract
 from gradcli.primitives.entries.comparisons import clip, greater, maximum, where
+from gradcli.primitives.entries.complex_parts import check_real
 from gradcli.primitives.entries.indexing import diag
 from gradcli.primitives.entries.linear import matmul
 from gradcli.primitives.entries.powers import sqrt
@@ -49,6 +50,7 @@ def _cov(
         correction = 0.0 if boolean(bias, "'bias'") else 1.0
     correction = one_number_or_tensor(correction, "a correction")
     given = [w for w in (fweights, aweights) if w is not None]
+    check_real("cov", *given)
     weights = multiply(*given) if len(given) == 2 else given[0] if given else None
     total = float(arrays.shape(rows)[1]) if weights is None else sum_(weights)
     weighted = rows if weights is None else multiply(rows, weights)
