@@ -144,6 +144,7 @@ ELEMENTWISE = {
     "divide": of_two(lambda x, y: x / y),
     "negative": of_one(lambda x: -x),
     "identity": of_one(lambda x: x),
+    "positive": of_one(lambda x: x),
     "cast": of_one(lambda x: x, then=("float64",)),
     "zeros_like": of_one(lambda x: 0),
     "ones_like": of_one(lambda x: 1),
