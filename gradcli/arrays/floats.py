@@ -140,18 +140,6 @@ def cbrt(x: float) -> float:
     return corrected
 
 
-def conj(x: float) -> float:
-    return x
-
-
-def real(x: float) -> float:
-    return x
-
-
-def imag(_x: float) -> float:
-    return 0.0
-
-
 def angle(x: float) -> float:
     return math.atan2(0.0, x)
 

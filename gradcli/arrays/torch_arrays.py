@@ -203,6 +203,9 @@ class TorchArrays(common_definitions.SpecialFunctions, StandardArrays):
         dtype = reduce(torch.promote_types, (part.dtype for part in parts))
         return torch.complex(*torch.broadcast_tensors(*(part.to(dtype) for part in parts)))
 
+    def imag(self, x: Array) -> Array:
+        return torch.imag(x) if x.is_complex() else torch.zeros_like(x)
+
     def matmul(self, x: Array, y: Array) -> Array:
         dtype = torch.promote_types(x.dtype, y.dtype)
         return torch.matmul(x.to(dtype), y.to(dtype))
