@@ -160,8 +160,8 @@ class TestConversions:
             x.detach().cuda()
 
     def test_what_there_is_not(self):
-        with pytest.raises(CallError, match=r"there is no dtype 'complex64'"):
-            tensor(1.0).to(dtype="complex64")
+        with pytest.raises(CallError, match=r"there is no dtype 'complex256'"):
+            tensor(1.0).to(dtype="complex256")
 
 
 def test_what_cannot_be_deleted():

@@ -61,5 +61,5 @@ def real_part_of(x: Any) -> Any:
 
 def check_real(name: str, *operands: Any) -> None:
     """Raise EvaluationError for a complex operand of the function `name`."""
-    if any(map(is_complex, operands)):
+    if any(is_complex(x) for x in operands if isinstance(x, complex) or hasattr(x, "dtype")):
         raise real_numbers_only(name)

@@ -297,6 +297,8 @@ polyder = Composite(
 
 def _polyint(p: Any, m: Any = 1, k: Any = None) -> Any:
     p, times = _vector(p, "polyint"), _times(m, "polyint")
+    if times > _MOST_ROOTS:
+        raise EvaluationError(f"'polyint' integrates at most {_MOST_ROOTS:,} times")
     constants = arrays.zeros((1,), arrays.dtype_name(p)) if k is None else _vector(k, "polyint")
     if arrays.shape(constants)[0] not in (1, times):
         raise ShapeError(f"'polyint' needs one constant of integration, or {times}")
