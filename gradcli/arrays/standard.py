@@ -206,6 +206,14 @@ class StandardArrays(Library):
         flat = self.take(self.reshape(x, (-1,)), self.from_numpy(positions.reshape(-1)), axis=0)
         return self.reshape(flat, positions.shape)
 
+    def real(self, x: Array) -> Array:
+        """The real part; the standard has that of complex arrays only."""
+        return self.namespace.real(x) if dtypes.is_complex(x) else x
+
+    def imag(self, x: Array) -> Array:
+        """The imaginary part; the standard has that of complex arrays only."""
+        return self.namespace.imag(x) if dtypes.is_complex(x) else self.namespace.zeros_like(x)
+
     def round(self, x: Array) -> Array:
         return self.namespace.round(x)
 

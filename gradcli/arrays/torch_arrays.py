@@ -203,6 +203,9 @@ class TorchArrays(common_definitions.SpecialFunctions, StandardArrays):
         dtype = reduce(torch.promote_types, (part.dtype for part in parts))
         return torch.complex(*torch.broadcast_tensors(*(part.to(dtype) for part in parts)))
 
+    def angle(self, x: Array) -> Array:
+        return torch.angle(x) if x.is_complex() else torch.atan2(torch.zeros_like(x), x)
+
     def imag(self, x: Array) -> Array:
         return torch.imag(x) if x.is_complex() else torch.zeros_like(x)
 

@@ -73,6 +73,7 @@ EXCLUDED = {
 WITH_ZEROS = {"betaln", "logaddexp2", "rel_entr"}
 # What not every library has.
 LACKING = {
+    "sqrtm", "logm",
     "y0", "y1", "k0", "k1", "k0e", "k1e", "jv_of_number", "exp1", "expi", "expn", "dawsn", "ellipk", "ellipe", "gammainc",
     "gammaincc", "betainc", "hurwitz_zeta", "i0e", "i1e", "yv", "iv", "ive", "ive_slope", "kv", "kve", "struve", "modstruve",
     "spherical_jn", "spherical_yn", "spherical_in", "spherical_kn", "airyai", "airyaiprime", "airybi", "airybiprime", "erfi",
