@@ -230,21 +230,21 @@ def test_losses_and_covariances_are_of_moduli():
     check_gradients(lambda z: gradcli.mse_loss(z, tensor(b)) + curved(gradcli.cov(z)), a, 3e-5)
 
 
-HERMITIAN = np.array([[2.0, 0.5 - 0.25j], [0.5 + 0.25j, 1.5]])
+TWO_BY_TWO = np.array([[2.0, 0.5 - 0.25j], [0.5 + 0.25j, 1.5]])
 
 
 @pytest.mark.parametrize("program", ["torch.cholesky(A, upper=True)", "torch.linalg.cholesky(A, upper=True)"])
 def test_an_upper_factor_is_the_conjugate_transpose(program):
-    upper = gradcli.compile(program)(A=HERMITIAN)
-    np.testing.assert_allclose(upper, np.linalg.cholesky(HERMITIAN).conj().T, rtol=1e-14)
-    scipys = gradcli.compile("scipy.linalg.cholesky(A)")(A=HERMITIAN)
+    upper = gradcli.compile(program)(A=TWO_BY_TWO)
+    np.testing.assert_allclose(upper, np.linalg.cholesky(TWO_BY_TWO).conj().T, rtol=1e-14)
+    scipys = gradcli.compile("scipy.linalg.cholesky(A)")(A=TWO_BY_TWO)
     np.testing.assert_allclose(scipys, upper, rtol=1e-14)
 
 
 def test_one_triangle_of_a_hermitian_matrix_is_read():
     for triangle, part in (("U", np.triu), ("L", np.tril)):
-        found = gradcli.compile(f"torch.linalg.eigvalsh(A, UPLO='{triangle}')")(A=part(HERMITIAN))
-        np.testing.assert_allclose(found, np.linalg.eigvalsh(HERMITIAN), rtol=1e-14)
+        found = gradcli.compile(f"torch.linalg.eigvalsh(A, UPLO='{triangle}')")(A=part(TWO_BY_TWO))
+        np.testing.assert_allclose(found, np.linalg.eigvalsh(TWO_BY_TWO), rtol=1e-14)
 
 
 def test_the_right_vectors_of_torchs_svd():

@@ -87,6 +87,7 @@ imag: Composite = Composite(
     derivative="i*g",
     aliases=("im",),
     samples=_POINTS,
+    example="'imag(z)' z=1+2j",
 )  # fmt: skip
 angle = Composite(
     "angle", "x", "the angle of a number in the complex plane, between -pi and pi; of a negative one it is pi",
@@ -138,6 +139,7 @@ view_as_real = Composite(
     "view_as_real", "x", "the real and imaginary parts along a new last axis of size 2", _as_real,
     derivative="complex(g[..., 0], g[..., 1])",
     samples=_POINTS,
+    example="'sum(view_as_real(z))' z=1+2j",
 )  # fmt: skip
 view_as_complex = Composite(
     "view_as_complex", "x", "the complex numbers whose parts are along the last axis, of size 2", _as_complex,
