@@ -87,7 +87,8 @@ def as_arrays(sample):
         return np.array(sample)
     if isinstance(sample, list):
         try:
-            return np.array(sample, float)
+            found = np.array(sample)
+            return found if found.dtype.kind == "c" else found.astype(float)
         except ValueError:
             return [as_arrays(item) for item in sample]
     return sample

@@ -26,8 +26,8 @@ def replaced(operation: Any, make: Any) -> list[list[Any]]:
     for sample in operation.samples[:3]:
         arguments = sample if isinstance(sample, tuple) else (sample,)
         for i, argument in enumerate(arguments):
-            # A list of tensors of different shapes is not an array.
-            with suppress(ValueError):
+            # A list of tensors of different shapes is not an array; complex samples are no array of floats.
+            with suppress(ValueError, TypeError):
                 found.append([*arguments[:i], make(np.array(argument, float)), *arguments[i + 1 :]])
     return found
 
