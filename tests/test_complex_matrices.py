@@ -258,3 +258,14 @@ def test_resolved_conjugates_are_the_numbers_themselves():
     for name in ("resolve_conj", "resolve_neg"):
         np.testing.assert_array_equal(gradcli.compile(f"torch.{name}(z)")(z=z), z)
     np.testing.assert_array_equal(gradcli.compile("torch.conj_physical(z)")(z=z), z.conj())
+
+
+@pytest.mark.parametrize("size", [1e308, 1e-300])
+def test_functions_of_very_large_and_small_matrices(size):
+    matrix = np.array([[2.0, 1.0], [1.0, 3.0]])
+    root = gradcli.compile("sqrtm(A)")(A=size / 4 * matrix)
+    np.testing.assert_allclose(root, scipy.linalg.sqrtm(matrix) * np.sqrt(size / 4), rtol=1e-13)
+    logarithm = gradcli.compile("logm(A)")(A=size / 4 * matrix)
+    np.testing.assert_allclose(
+        logarithm, scipy.linalg.logm(matrix) + np.log(size / 4) * np.eye(2), rtol=1e-13, atol=1e-13
+    )

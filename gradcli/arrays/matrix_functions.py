@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
 # Errors of SciPy's algorithms, which compute with complex numbers, up to this many units of rounding of the largest
 # element.
 _ROUNDINGS = 2.0**20
+# Matrices whose largest element is outside of this range are scaled, as SciPy's logm does not end where a Schur form
+# overflows.
+_SMALL, _LARGE = 1e-100, 1e100
 
 
 def of_each(name: str, x: Any) -> Any:
@@ -22,8 +26,21 @@ def of_each(name: str, x: Any) -> Any:
     found = numpy.empty(x.shape, x.dtype)
     for place in numpy.ndindex(x.shape[:-2]):
         finite = x.shape[-1] and numpy.isfinite(x[place]).all()
-        found[place] = _of_one(numpy, name, x[place]) if finite else numpy.nan
+        found[place] = _scaled(numpy, name, x[place]) if finite else numpy.nan
     return found
+
+
+def _scaled(numpy: Any, name: str, x: Any) -> Any:
+    """The function of one finite matrix, which is divided by a power of 4 where its elements are very large or small."""
+    largest = float(numpy.abs(x).max())
+    if largest == 0.0 or _SMALL <= largest <= _LARGE:
+        return _of_one(numpy, name, x)
+    half = math.frexp(largest)[1] // 2
+    root = 2.0**half
+    found = _of_one(numpy, name, x / root / root)
+    if name == "sqrtm":
+        return found * root
+    return found + 2 * half * math.log(2.0) * numpy.eye(len(x))
 
 
 def _of_one(numpy: Any, name: str, x: Any) -> Any:
