@@ -214,3 +214,9 @@ class TestProbabilities:
         out = run("fit", "y ~ a + b*x", f"x={LINE['x']}", f"y={LINE['y']}", "a=0", "--fix", "a").out
         assert out.splitlines()[0].split()[:5] == ["parameter", "estimate", "error", "t", "p"]
         assert out.splitlines()[1].split() == ["a", "0", "fixed"]
+
+
+def test_a_bootstrap_is_bounded(run):
+    done = run("fit", "y ~ a", "y=[1,2,4]", "--bootstrap", str(10**30))
+    assert done.status == 2
+    assert "the bootstrap has too many samples" in done.err

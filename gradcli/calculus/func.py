@@ -198,7 +198,7 @@ def hessian(function: Callback, argnums: Argnums = 0) -> Callback:
 def _check_real(operator: str, values: Any, what: str) -> None:
     """Raise DifferentiationError for complex values, by which one Jacobian does not say all."""
     for place, value in enumerate(pytrees.leaves(values)):
-        if arrays.is_complex(value):
+        if (isinstance(value, Tensor) or arrays.is_array(value)) and arrays.is_complex(value):
             raise DifferentiationError(
                 f"{operator}: Expected all {what}s to be real but received complex tensor at flattened {what} idx: "
                 f"{place}"

@@ -115,7 +115,7 @@ def fit(
         if model is not None or family != "gaussian":
             raise UsageError("a likelihood stands instead of a model and a family", hint="leave out one of them")
         model, family = likelihood, LOG_DENSITY
-    elif isinstance(family, str):
+    else:
         checked_arguments.one_of(family, FAMILIES, "family")
     expect(model, str, "a model is a text")
     assert model is not None

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.errors import EvaluationError, GradcliError
+from gradcli.errors import EvaluationError, GradcliError, UsageError
 from gradcli.models.fitting.derived_quantities import values_of
 from gradcli.models.fitting.estimation import DESCENT_VARIANTS
 from gradcli.models.fitting.fit_records import Resampled, ResampledEstimate
@@ -21,6 +21,8 @@ from gradcli.models.fitting.stacked_problems import Stacked, by_size, portions
 
 # Number of samples beyond an end of an interval below which that end is rough.
 _FEW_BEYOND = 10
+# Upper bound of the rows of all samples, which are kept in memory.
+_MOST_ROWS = 10**8
 
 
 def bootstrapped(fitting: FitJob, point: Mapping[str, float], count: int) -> tuple[Resampled, list[str]]:
@@ -28,6 +30,8 @@ def bootstrapped(fitting: FitJob, point: Mapping[str, float], count: int) -> tup
     clusters where there are any, that the seed determines. Intervals are those of percentiles (B. Efron and R. J.
     Tibshirani, An Introduction to the Bootstrap, 1993, 13.3)."""
     units = _units(fitting.question.problem)
+    if count * sum(map(len, units)) > _MOST_ROWS:
+        raise UsageError("the bootstrap has too many samples", hint=f"they have at most {_MOST_ROWS:,} rows together")
     rng = np.random.default_rng(fitting.search.seed)
     chosen = [[units[i] for i in rng.integers(0, len(units), len(units))] for _ in range(count)]
     found, failed = _fits(fitting, point, [np.concatenate(own) for own in chosen])
