@@ -9,6 +9,7 @@ import shutil
 import subprocess
 
 import numpy as np
+import polars
 import pytest
 
 import gradcli
@@ -154,7 +155,6 @@ class TestValues:
             np.testing.assert_array_equal(number(found), wanted)
 
     def test_parquet(self, run, tmp_path):
-        polars = pytest.importorskip("polars")
         polars.DataFrame({"z": [{"re": 1.0, "im": 2.0}, {"re": 0.0, "im": -1.0}], "x": [1, 2]}).write_parquet(
             tmp_path / "a.parquet"
         )
@@ -377,7 +377,6 @@ class TestMap:
         assert [json.loads(line)["value_im"] for line in lines] == [[2.0, 1.0], [0.0, 1.0]]
 
     def test_structs_of_parquet(self, run, tmp_path):
-        polars = pytest.importorskip("polars")
         polars.DataFrame({"z": [{"re": 1.0, "im": 2.0}, None]}).write_parquet(tmp_path / "a.parquet")
         run("map", "z**2", f"{tmp_path}/a.parquet", "--only", "--output", f"{tmp_path}/b.parquet")
         found = polars.read_parquet(tmp_path / "b.parquet")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import polars
 import pytest
 
 from gradcli.models import fit
@@ -95,7 +96,6 @@ def test_from_python_with_large_numbers():
 
 
 def test_structs_of_a_parquet_file(tmp_path):
-    polars = pytest.importorskip("polars")
     path = tmp_path / "z.parquet"
     numbers = [{"re": z.real, "im": z.imag} for z in MEASURED.tolist()]
     polars.DataFrame({"w": FREQUENCIES, "z": numbers}).write_parquet(path)

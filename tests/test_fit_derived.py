@@ -134,7 +134,6 @@ class TestCommand:
         assert done.status == 1
 
     def test_many_machines_have_the_same_digits(self, run, tmp_path):
-        pytest.importorskip("distributed")
         rng = np.random.default_rng(0)
         lines = [f"{g},{x},{2 * math.exp(-0.3 * x) + rng.normal(0, 0.05)}" for g in range(5) for x in range(8)]
         (tmp_path / "runs.csv").write_text("g,x,y\n" + "\n".join(lines) + "\n")
