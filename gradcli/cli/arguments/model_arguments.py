@@ -1,11 +1,12 @@
-"""Reads the program, the data and the values of names from the words of `gradcli fit` and `gradcli minimize`."""
+"""Reads the program, the data and the values of names from the words of the commands that have models."""
 
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
-from gradcli.cli.arguments import inputs, map_arguments
+from gradcli.cli import options as opt
+from gradcli.cli.arguments import inputs, map_arguments, table_reading
 from gradcli.cli.process import streams
 from gradcli.cli.process.environment import Environment
 from gradcli.models.data import DataTable, table_of
@@ -14,6 +15,14 @@ from gradcli.rows.reading import TableReadOptions
 
 # A name in the text of a model.
 _NAME = re.compile(r"[^\W\d]\w*")
+
+
+class SearchOptions(table_reading.TableOptions, opt.ProgramRun):
+    """The options of the commands that search or sample a function of parameters and of the rows of tables."""
+
+    seed: Annotated[int, opt.Option("--seed", metavar="N", min=0, help="The seed of random choices.")] = 0
+    json: opt.Json = False
+    quiet: Annotated[bool, opt.Option("--quiet", help="No warnings and no progress on standard error.")] = False
 
 
 class ModelWords(NamedTuple):

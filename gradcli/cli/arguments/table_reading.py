@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Protocol
+from typing import Annotated
 
-from gradcli.cli.options import Option
+from gradcli.cli.options import Option, Options
 from gradcli.errors import UsageError
 from gradcli.rows.outputs import NAMES
 from gradcli.rows.reading import TableReadOptions
@@ -24,22 +24,17 @@ Encoding = Annotated[str | None, Option("--encoding", metavar="NAME", help="The 
 NoHeader = Annotated[bool, Option("--no-header", help="The first line is a row: columns are called c1 c2 …")]
 
 
-class ReadingOptions(Protocol):
+class TableOptions(Options):
     """The options of a command that reads tables."""
 
-    @property
-    def from_(self) -> str | None: ...
-    @property
-    def separator(self) -> str | None: ...
-    @property
-    def decimal_comma(self) -> bool: ...
-    @property
-    def encoding(self) -> str | None: ...
-    @property
-    def no_header(self) -> bool: ...
+    from_: From = None
+    separator: Separator = None
+    decimal_comma: DecimalComma = False
+    encoding: Encoding = None
+    no_header: NoHeader = False
 
 
-def reading_of(options: ReadingOptions) -> TableReadOptions:
+def reading_of(options: TableOptions) -> TableReadOptions:
     """How tables are to be read. Raises UsageError for an unknown format."""
     if options.from_ is not None and options.from_ not in NAMES:
         raise UsageError(f"there is no format {options.from_!r}", hint=f"--from {' or '.join(NAMES)}")

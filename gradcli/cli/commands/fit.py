@@ -53,7 +53,7 @@ Examples:
 """
 
 
-class FitOptions(opt.PictureRun):
+class FitOptions(table_reading.TableOptions, opt.PictureRun):
     """The options of `gradcli fit`."""
 
     words: Annotated[
@@ -257,11 +257,6 @@ class FitOptions(opt.PictureRun):
     seed: Annotated[
         int, opt.Option("--seed", metavar="N", min=0, help="What chooses those points, and the samples of --bootstrap.")
     ] = 0
-    from_: table_reading.From = None
-    separator: table_reading.Separator = None
-    decimal_comma: table_reading.DecimalComma = False
-    encoding: table_reading.Encoding = None
-    no_header: table_reading.NoHeader = False
     cluster: opt.Cluster = None
     output: Annotated[
         str | None,

@@ -47,7 +47,7 @@ Examples:
 """
 
 
-class MapOptions(opt.ProgramRun):
+class MapOptions(table_reading.TableOptions, opt.ProgramRun):
     """The options of `gradcli map`."""
 
     words: Annotated[
@@ -133,11 +133,6 @@ class MapOptions(opt.ProgramRun):
             help="The format to write; default: that of the table.",
         ),
     ] = None
-    from_: table_reading.From = None
-    separator: table_reading.Separator = None
-    decimal_comma: table_reading.DecimalComma = False
-    encoding: table_reading.Encoding = None
-    no_header: table_reading.NoHeader = False
     on_error: Annotated[
         str,
         opt.Option(

@@ -37,7 +37,7 @@ Examples:
 _EXAMPLE = "gradcli minimize '(x - 2)**2' x=1"
 
 
-class MinimizeOptions(opt.ProgramRun):
+class MinimizeOptions(model_arguments.SearchOptions):
     """The options of `gradcli minimize`."""
 
     words: Annotated[
@@ -107,7 +107,6 @@ class MinimizeOptions(opt.ProgramRun):
         list[str] | None,
         opt.Option("--integer", metavar="NAMES", help="With --prove, vary these over whole numbers."),
     ] = None
-    seed: Annotated[int, opt.Option("--seed", metavar="N", min=0, help="What random choices hang on.")] = 0
     sensitivity: Annotated[
         list[str] | None,
         opt.Option(
@@ -141,13 +140,6 @@ class MinimizeOptions(opt.ProgramRun):
     plot: Annotated[
         str | None, opt.Option("--plot", metavar="PATH", help="Draw the objective by iterations, as in loss.png.")
     ] = None
-    from_: table_reading.From = None
-    separator: table_reading.Separator = None
-    decimal_comma: table_reading.DecimalComma = False
-    encoding: table_reading.Encoding = None
-    no_header: table_reading.NoHeader = False
-    json: opt.Json = False
-    quiet: Annotated[bool, opt.Option("--quiet", help="No warnings and no progress on standard error.")] = False
 
 
 def run(options: MinimizeOptions, environment: Environment) -> ExitStatus:

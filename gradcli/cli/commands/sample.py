@@ -29,7 +29,7 @@ Examples:
 _EXAMPLE = "gradcli sample '-x**2/2' x=0"
 
 
-class SampleOptions(opt.ProgramRun):
+class SampleOptions(model_arguments.SearchOptions):
     """The options of `gradcli sample`."""
 
     words: Annotated[
@@ -96,20 +96,12 @@ class SampleOptions(opt.ProgramRun):
             help="Trajectories have 2**N steps at most.",
         ),
     ] = 10
-    seed: Annotated[int, opt.Option("--seed", metavar="N", min=0, help="What random choices hang on.")] = 0
     output: Annotated[
         str | None,
         opt.Option(
             "--output", short="-o", metavar="PATH", help="Write the draws to a table, as in draws.csv or .parquet."
         ),
     ] = None
-    from_: table_reading.From = None
-    separator: table_reading.Separator = None
-    decimal_comma: table_reading.DecimalComma = False
-    encoding: table_reading.Encoding = None
-    no_header: table_reading.NoHeader = False
-    json: opt.Json = False
-    quiet: Annotated[bool, opt.Option("--quiet", help="No warnings and no progress on standard error.")] = False
 
 
 def run(options: SampleOptions, environment: Environment) -> ExitStatus:
