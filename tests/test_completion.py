@@ -7,11 +7,10 @@ import subprocess
 import time
 from pathlib import Path
 
+import pexpect
 import pytest
 
 from gradcli.cli.main import COMMANDS
-
-pexpect = pytest.importorskip("pexpect")
 
 _START = {
     "bash": ["bash", "--norc", "--noprofile", "-i"],

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import nbclient
+import nbformat
 import numpy as np
 import pytest
 
 import gradcli
 from gradcli.models import solve
-
-nbformat = pytest.importorskip("nbformat")
-nbclient = pytest.importorskip("nbclient")
-pytest.importorskip("ipykernel")
 
 CELLS = [
     "%load_ext gradcli\nimport gradcli, numpy as np\nq, x, big = 3, 5.0, 10**400\nt = np.linspace(0, 3, 20)\ns = 2*np.exp(-t)",

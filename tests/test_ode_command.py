@@ -182,7 +182,6 @@ def test_times_of_a_file_and_backwards(run: Run, tmp_path: Path) -> None:
 
 
 def test_json_and_pictures(run: Run, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     path = tmp_path / "plane.svg"
     done = run("ode", LOTKA, *PREY, "t=0..1", "--points", "2", "--json", "--plot", str(path), "--phase", "x,y")
     columns = json.loads(done.out)["columns"]

@@ -18,15 +18,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import anyio
 import pytest
+from mcp import Client, StdioServerParameters
 
 from gradcli.cli.command import command_named
 from gradcli.cli.options import fields
 from gradcli.cli.serving import tools
-
-pytest.importorskip("mcp")
-import anyio
-from mcp import Client, StdioServerParameters
 
 COMMAND = [sys.executable, "-m", "gradcli", "serve"]
 

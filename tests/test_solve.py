@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import flint
 import numpy as np
 import pytest
 
@@ -387,7 +388,6 @@ def test_derivatives_of_a_root_are_those_of_newton_steps_that_lead_to_it() -> No
 
 
 def test_digits_of_roots_are_proved(run: Any) -> None:
-    flint = pytest.importorskip("flint", reason="python-flint is not installed")
     found = solve("E - e*sin(E) = M", start={"E": 1}, e="0.3", M="0.8", digits=60, order=2).roots[0]
     with flint.ctx.workprec(400):
         e, m = flint.arb("0.3"), flint.arb("0.8")
