@@ -149,7 +149,7 @@ Precision = Annotated[
         max=17,
         group=OUTPUT,
         brief="Show N significant digits.",
-        help="Round the numbers of tables to so many significant digits; JSON and files have all of them.",
+        help="Round the numbers of tables to N significant digits; JSON and files have all of them.",
     ),
 ]
 Polar = Annotated[
@@ -183,9 +183,7 @@ Quiet = Annotated[
     bool, Option("--quiet", short="-q", group=OUTPUT, brief="No warnings.", help="No warnings on standard error.")
 ]
 Traceback = Annotated[bool, Option("--traceback", group=LIMITS, help="Show where in gradcli an error was raised.")]
-MaxSteps = Annotated[
-    int, Option("--max-steps", group=LIMITS, metavar="N", min=1, help="Stop a program after so many steps.")
-]
+MaxSteps = Annotated[int, Option("--max-steps", group=LIMITS, metavar="N", min=1, help="Stop a program after N steps.")]
 Expand = Annotated[bool, Option("--expand", brief="Every operation by itself.", help="Every operation by itself.")]
 Log = Annotated[
     str,
@@ -218,9 +216,7 @@ MaxElements = Annotated[
 ]
 MaxSeconds = Annotated[
     float | None,
-    Option(
-        "--max-seconds", group=LIMITS, metavar="S", help="Stop the command after so many seconds, whatever it is doing."
-    ),
+    Option("--max-seconds", group=LIMITS, metavar="S", help="Stop the command after S seconds, whatever it is doing."),
 ]
 MaxMemory = Annotated[
     str | None,

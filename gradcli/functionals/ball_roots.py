@@ -22,7 +22,7 @@ from gradcli.program.ir import Program
 
 # Bounds on the number of Newton steps, and of boxes that are tried.
 _MOST_STEPS, _MOST_BOXES = 60, 8
-# The first box is so many times as wide as the last step, and each has so much more width than it needs.
+# The width of the first box relative to the last step, and of each box relative to the width that it needs.
 _FIRST, _WIDER = 4, 1.5
 # The largest denominator of a root that is tried as a fraction.
 _LARGEST_DENOMINATOR = 1_000

@@ -14,7 +14,7 @@ from gradcli.program.ir import Program, Variable
 
 # The cost of an operation, in eighths of a step.
 _OPERATION = 2
-# Balls with so many accurate bits have no need of other bounds.
+# Accurate bits of a ball from which no other bound is computed.
 _THIN = 20
 
 

@@ -28,7 +28,7 @@ _POLAR: ContextVar[bool] = ContextVar("polar", default=False)
 
 @contextmanager
 def rounded(precision: int | None, *, polar: bool = False) -> Iterator[None]:
-    """Within the block numbers are rounded to so many significant digits as text, and with `polar` complex numbers are
+    """Within the block numbers are rounded to that many significant digits as text, and with `polar` complex numbers are
     written as `polar(modulus, angle)`."""
     token, form = _PRECISION.set(precision), _POLAR.set(polar)
     try:

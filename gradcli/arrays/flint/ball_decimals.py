@@ -143,7 +143,7 @@ def _not_finite(number: arb) -> str | None:
 
 
 def in_python(number: Number, digits: int) -> decimals.Decimal | None:
-    """A number as a `decimal.Decimal`; None if so many digits are not proved.
+    """A number as a `decimal.Decimal`; None if that many digits are not proved.
 
     Raises ArithmeticError if the exponent exceeds the range of `decimal`.
     """

@@ -250,9 +250,7 @@ class FitOptions(table_reading.TableOptions, opt.PictureRun):
     ] = None
     starts: Annotated[
         int,
-        opt.Option(
-            "--starts", metavar="N", min=1, help="Search from at most so many points, where starts are missing."
-        ),
+        opt.Option("--starts", metavar="N", min=1, help="Search from at most N points, where starts are missing."),
     ] = 32
     seed: Annotated[
         int, opt.Option("--seed", metavar="N", min=0, help="What chooses those points, and the samples of --bootstrap.")

@@ -143,7 +143,7 @@ class MapOptions(table_reading.TableOptions, opt.ProgramRun):
         ),
     ] = "null"
     max_errors: Annotated[
-        int | None, opt.Option("--max-errors", metavar="N", min=0, help="Stop where more rows fail than so many.")
+        int | None, opt.Option("--max-errors", metavar="N", min=0, help="Stop when more than N rows have failed.")
     ] = None
     cluster: opt.Cluster = None
     part_bytes: Annotated[
@@ -179,7 +179,7 @@ class MapOptions(table_reading.TableOptions, opt.ProgramRun):
     max_steps: Annotated[
         int,
         opt.Option(
-            "--max-steps", group=opt.LIMITS, metavar="N", min=1, help="Stop the program of a row after so many steps."
+            "--max-steps", group=opt.LIMITS, metavar="N", min=1, help="Stop the program of a row after N steps."
         ),
     ] = MAX_STEPS
     max_elements: Annotated[

@@ -125,11 +125,9 @@ class MinimizeOptions(model_arguments.SearchOptions):
     lr: Annotated[float | None, opt.Option("--lr", metavar="RATE", help="Their learning rate.")] = None
     momentum: Annotated[float | None, opt.Option("--momentum", metavar="SHARE", help="Their momentum.")] = None
     batch: Annotated[
-        int | None, opt.Option("--batch", metavar="ROWS", min=1, help="Take each of their steps for so many rows.")
+        int | None, opt.Option("--batch", metavar="ROWS", min=1, help="Rows of the data for each of their steps.")
     ] = None
-    epochs: Annotated[
-        int | None, opt.Option("--epochs", metavar="N", min=1, help="Go through all rows so many times.")
-    ] = None
+    epochs: Annotated[int | None, opt.Option("--epochs", metavar="N", min=1, help="Passes through all rows.")] = None
     schedule: Annotated[
         str | None,
         opt.Option("--schedule", metavar="|".join(SCHEDULES), help="How the learning rate falls, to 0 at the end."),

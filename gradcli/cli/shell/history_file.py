@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import typer
 
-# A file of at least so many bytes is cut to its last inputs, of this number.
+# The size in bytes from which the file is cut, and the number of inputs that are kept then.
 _MAX_BYTES, _KEPT_INPUTS = 2_000_000, 5_000
 _OWNER_ALONE, _FOLDER_OF_OWNER = 0o600, 0o700
 

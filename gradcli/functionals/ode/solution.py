@@ -18,7 +18,8 @@ from gradcli.functionals.ode.system import System
 
 # Bound on the number of steps.
 _MOST_STEPS = 100_000
-# A system is tested for stiffness after every so many steps, if there are as many times more to go.
+# The number of steps between tests for stiffness, and the number of remaining steps, relative to those taken, from
+# which one is made.
 _TEST_STEPS, _WORTH_TESTING = 25, 4
 # A system is stiff if the fastest decay within a step is at least this.
 _STIFF = 2.0

@@ -16,9 +16,9 @@ from gradcli.functionals.ode.ball_series import ComplexField
 
 # Bounds on the number of discs at one place, and of attempts at one of them.
 _MOST_DISCS, _MOST_ATTEMPTS = 40, 10
-# Each disc adds so much more radius than the last.
+# The factor by which a disc adds more radius than the last.
 _GROWTH = 1.25
-# A box is tried that is so much larger than what the slopes before it move by.
+# The width of the first box that is tried, relative to the movement by the slopes before it.
 _ALLOWANCE = 1.25
 
 

@@ -21,7 +21,7 @@ from gradcli.language.syntax import tree
 from gradcli.primitives.entries.indexing import index
 
 # Rounds after which a loop that takes more steps than are left is an error: earlier, there may be another one to report.
-# A power of 2, as loops with a condition look for other ways to run them after so many rounds.
+# A power of 2, as loops with a condition look for another execution path after powers of 2 of rounds.
 _ROUNDS_WITHOUT_ERROR = 1024
 # The evaluated items of an index.
 Key = tuple[Any, ...]

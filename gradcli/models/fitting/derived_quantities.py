@@ -27,7 +27,7 @@ from gradcli.rows.row_programs import RowProgram
 # A second-order change of the mean above this fraction of the standard error makes linear intervals doubtful: an end is
 # then off by about this fraction of the interval, times the quantile.
 _MAX_SHIFT = 0.1
-# A profile has no end where the quantity is so many linear intervals from its estimate.
+# The distance from its estimate, in linear intervals, at which a profile has no end.
 _MAX_WIDTHS = 1e4
 # Relative distance of the rise of the cost from its limit up to which an end is found, and the largest number of steps.
 _TOLERANCE, _STEPS = 1e-6, 200

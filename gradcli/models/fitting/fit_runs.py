@@ -355,7 +355,7 @@ def _joint_fits(fitting: FitJob, groups: Mapping[str | None, Any], plan: GroupSe
 _END_TOLERANCE = 1e-9
 # Largest number of steps to find the ends.
 _STEPS = 60
-# A parameter has no end where the fit is still good at so many times its linear interval.
+# A parameter's interval has no end if the fit is still good at this multiple of the linear interval.
 _MAX_WIDTHS = 1e4
 
 

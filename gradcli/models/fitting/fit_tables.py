@@ -6,7 +6,7 @@ from typing import Any
 
 from gradcli.io.text_tables import Table, members, number_text
 
-# A report of a fit on one screen has correlations of at most so many parameters, and estimates of so many.
+# The most parameters whose correlations, and whose estimates, a report on one screen shows.
 _MOST_CORRELATED, _MOST_ESTIMATES = 5, 12
 
 

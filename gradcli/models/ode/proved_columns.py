@@ -27,7 +27,7 @@ class ProvedTable(NamedTuple):
 
 
 def table(compute: Callable[[], Mapping[str, Array]], digits: int, most: int) -> ProvedTable:
-    """The columns that `compute` returns at the working precision, as texts of so many digits, within
+    """The columns that `compute` returns at the working precision, as texts of `digits` digits, within
     `digits.computing`."""
     found, _ = proving.at_rising_precision(
         compute,

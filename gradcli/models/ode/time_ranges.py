@@ -41,7 +41,7 @@ def value(text: str, dtype: str, whole: str, offset: int = 0) -> Any:
 
 
 def moments(given: Any, points: int, name: str) -> Array:
-    """The times: so many `points` from one end of a range to the other, or those of a vector."""
+    """The times: `points` of them from one end of a range to the other, or those of a vector."""
     if isinstance(given, TimeRange):
         # A time is several numbers in the table and in the solution.
         limits.charge(_ELEMENTS * points)

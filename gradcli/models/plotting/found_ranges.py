@@ -13,11 +13,11 @@ from gradcli.models.plotting.refinement import Evaluate
 # The lengths of the ranges around 0 that are examined, one after the other, and the points in each.
 _LENGTHS = [10.0**k for k in range(-3, 5)]
 _POINTS = 401
-# A range reaches so many times as far as the farthest root or extremum, and the farthest inflection.
+# The reach of a range, relative to the farthest root or extremum, and to the farthest inflection.
 _BEHIND_EXTREMUM, _BEHIND_INFLECTION = 1.5, 3.0
-# It reaches so many times as far as the distance over which the slope changes by its own size.
+# Its reach, relative to the distance over which the slope changes by its own size.
 _SCALES = 5.0
-# A function with more roots and extrema on one side oscillates; the range has so many of them.
+# A function with more roots and extrema on one side oscillates, and the range contains this number of them.
 _OSCILLATING, _SHOWN = 10, 5
 # The reach where nothing says how far to go.
 _USUAL = 5.0

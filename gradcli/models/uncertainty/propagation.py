@@ -120,10 +120,10 @@ def propagate(
     An input is a text as in the command, "5.0±0.1", "5.0(1)" or "~uniform(4.9, 5.1)", a tuple of value and standard
     uncertainty, which may be arrays, or a number or an array without uncertainty. `correlation` has pairs as keys,
     `{"a,b": 0.3}` or `{("a", "b[0]"): 0.3}`; `dof` are the degrees of freedom by name. `level` is that of the coverage
-    intervals. With `samples` the distributions are also propagated, by so many draws from the generator of `seed`;
+    intervals. With `samples` the distributions are also propagated, by that many draws from the generator of `seed`;
     `shortest` requests the shortest interval of these.
 
-    With `digits` numbers are texts of so many proved digits, and the decimals in texts of inputs are exact; then there
+    With `digits` numbers are texts of that many proved digits, and the decimals in texts of inputs are exact; then there
     is no second order.
 
     Raises BindingError for inputs that cannot be read, and where none is uncertain; UsageError for invalid options;

@@ -33,7 +33,7 @@ def in_digits(
     max_precision: int,
 ) -> tuple[Any, bool]:
     """The propagation `found` in floats with each number as a text of `digits` proved digits, and whether all numbers
-    have so many; to be called within `gradcli.proofs.digits.computing`.
+    have that many; to be called within `gradcli.proofs.digits.computing`.
 
     The decimals in `values` are exact, as are correlations, degrees of freedom and the level as they are written.
     `labels` are those of several results, None for a single one. Results of second order and of Monte Carlo are left

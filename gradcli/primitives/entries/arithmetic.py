@@ -307,7 +307,7 @@ def _round_call(x: Any, decimals: Any = 0) -> Any:
 
 
 round_ = Composite(
-    "round", "x, decimals=0", "the nearest number with so many decimals, halves to even", _round_call,
+    "round", "x, decimals=0", "the nearest number with that many decimals, halves to even", _round_call,
     derivative="0",
     domain="smooth where x is not halfway between two of them",
     edges=(

@@ -318,7 +318,7 @@ ihfft2 = _over(
     last=2, derivative="that of ifft2 and ihfft", example=f"'sum(abs(ihfft2(x))**2)' {_IMAGE}",
 )  # fmt: skip
 fftn = _over(
-    "fftn", "fft over several axes, by default all, of so many elements along each as s says",
+    "fftn", "fft over several axes, by default all; s is the number of elements along each",
     lambda x, s, axes, norm, name: _several(x, s, axes, norm, name, False),
     derivative="fftn(g)", example=f"'sum(abs(fftn(x))**2)' {_IMAGE}",
 )  # fmt: skip

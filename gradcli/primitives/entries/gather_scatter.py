@@ -57,7 +57,7 @@ def _split(x: Any, indices_or_sections: Any, axis: Any = 0) -> tuple[Any, ...]:
 
 split = Composite(
     "split", "x, indices_or_sections, axis=0",
-    "so many equal parts along an axis, or the parts between the places in a list", _split,
+    "equal parts along an axis, of that number, or the parts between the places in a list", _split,
     derivative="g of each part, put back",
     example="'a, b = split(x, 2); a*b' x='[1, 2, 3, 4]'",
 )  # fmt: skip
@@ -73,7 +73,7 @@ def _chunk(x: Any, chunks: Any, axis: Any = 0) -> tuple[Any, ...]:
 
 
 chunk = Composite(
-    "chunk", "x, chunks, axis=0", "at most so many parts along an axis, all but the last of one size", _chunk,
+    "chunk", "x, chunks, axis=0", "at most that number of parts along an axis, all but the last of one size", _chunk,
     derivative="g of each part, put back",
     example="'a, b = chunk(x, 2); sum(a)*sum(b)' x='[1, 2, 3]'",
 )  # fmt: skip
@@ -364,7 +364,7 @@ def _as_strided(x: Any, size: Any, stride: Any, storage_offset: Any = None) -> A
 
 as_strided = Composite(
     "as_strided", "x, size, stride, storage_offset=None",
-    "a view of the elements as they lie in memory, so many apart along each axis", _as_strided,
+    "a view of the elements in memory, with the given distances between them along each axis", _as_strided,
     derivative="g added up at the places of the elements",
     samples=((_VECTOR, (2, 2), (1, 1)), (_MATRIX, (3, 2), (1, 3)), (_MATRIX, (2,), (2,), 1)),
 )  # fmt: skip

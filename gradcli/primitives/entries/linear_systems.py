@@ -259,7 +259,7 @@ def _solve_banded(l_and_u: Any, ab: Any, b: Any) -> Any:
     if len(bands) != 2 or min(bands) < 0 or len(sizes) != 2 or sizes[0] != sum(bands) + 1:
         raise ShapeError(
             f"'solve_banded' does not fit diagonals of shape {list(sizes)}",
-            hint="a row for each diagonal, so many below and above the main one as the first argument says",
+            hint="a row for each diagonal; the first argument is the numbers of those below and above the main one",
         )
     upper = bands[1]
     xp, size = arrays.numpy_namespace(), sizes[1]
@@ -273,7 +273,7 @@ def _solve_banded(l_and_u: Any, ab: Any, b: Any) -> Any:
 
 solve_banded = Composite(
     "solve_banded", "l_and_u, ab, b",
-    "the x with A@x = b, for the matrix with so many diagonals below and above the main one, which are the rows of ab, the highest first",
+    "the x with A@x = b, for a banded matrix; l_and_u are the numbers of diagonals below and above the main one, the rows of ab are the diagonals, the highest first",
     _solve_banded,
     derivative="that of solve, for the elements in the matrix",
     domain="det(A) != 0",

@@ -148,7 +148,7 @@ def _local_response_norm(input: Any, size: Any, alpha: Any = None, beta: Any = 0
 
 local_response_norm = Composite(
     "local_response_norm", "input, size, alpha=0.0001, beta=0.75, k=1.0",
-    "input/(k + alpha*mean(input**2))**beta, the mean over so many neighbouring channels", _local_response_norm,
+    "input/(k + alpha*mean(input**2))**beta, the mean over size neighbouring channels", _local_response_norm,
     derivative="g/(k + alpha*m)**beta, less what each element has in the means",
     samples=((_SIGNALS, 2, 0.5), (_SIGNALS, 3, 0.5, 0.5, 2.0)),
 )  # fmt: skip

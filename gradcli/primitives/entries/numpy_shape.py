@@ -45,7 +45,7 @@ def _array_split(x: Any, indices_or_sections: Any, axis: Any = 0) -> tuple[Any, 
 
 array_split = Composite(
     "array_split", "x, indices_or_sections, axis=0",
-    "so many parts along an axis, the first ones of one element more where they are not equal, or those between the places in a list",
+    "parts along an axis, of that number, the first ones longer by one element where they cannot be equal, or those between the places in a list",
     _array_split,
     derivative="g of each part, put back",
     aliases=("tensor_split",),

@@ -156,7 +156,7 @@ def _are_simple(p: Any, **_params: Any) -> bool:
 
 
 polynomial_roots: Primitive = Primitive(
-    "polynomial_roots", "p, leading", "the roots of a polynomial with so many coefficients 0 in front",
+    "polynomial_roots", "p, leading", "the roots of a polynomial whose first coefficients, leading in number, are 0",
     internal="roots", numbers="analytic",
     forward=_roots_forward,
     vjp=(_roots_rule,),

@@ -176,7 +176,7 @@ def _tensorinv(A: Any, ind: Any = 2) -> Any:  # noqa: N803
 
 
 tensorinv = Composite(
-    "tensorinv", "A, ind=2", "the inverse of A as a matrix, with so many axes for its rows", _tensorinv,
+    "tensorinv", "A, ind=2", "the inverse of A as a matrix whose rows are its first ind axes", _tensorinv,
     derivative="that of inv",
     domain="A is regular as a matrix",
     samples=(([[[2.0, 0.5], [0.0, 1.0]], [[0.5, 3.0], [1.0, 0.0]], [[1.0, 0.0], [2.0, 0.5]], [[0.0, 1.0], [0.5, 3.0]]], 1),),

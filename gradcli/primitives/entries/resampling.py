@@ -222,7 +222,7 @@ def _adaptive(axes: int, *samples: Any) -> Composite:
         return input
 
     return Composite(
-        name, "input, output_size", f"means of so many parts of the last {'axis' if axes == 1 else f'{axes} axes'}", definition,
+        name, "input, output_size", f"means of output_size parts of the last {'axis' if axes == 1 else f'{axes} axes'}", definition,
         derivative="g/n to the elements of each part",
         samples=samples,
     )  # fmt: skip

@@ -38,7 +38,7 @@ def _narrow(x: Any, axis: Any, start: Any, length: Any) -> Any:
 
 
 narrow = Composite(
-    "narrow", "x, axis, start, length", "so many slices along an axis from a first one on", _narrow,
+    "narrow", "x, axis, start, length", "length slices along an axis, from start on", _narrow,
     derivative="g put back, 0 elsewhere",
     aliases=("narrow_copy",),
     samples=((_VECTOR, 0, 1, 2), (_MATRIX, -1, 0, 2)),
