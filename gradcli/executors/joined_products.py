@@ -1,0 +1,166 @@
+"""Joins matrix products of a program into fewer and larger ones.
+
+The gradient by the weights of a recurrent network is a sum of outer products, one for each step, and its inputs are
+multiplied by the same weights in every step. A library computes one product of large matrices in a fraction of the time
+of many small ones. Sums are computed in another order, so that results may change by rounding.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from gradcli import arrays
+from gradcli.arrays.shapes import Shape
+from gradcli.primitives.conversions import permute, reshape
+from gradcli.primitives.entries.arithmetic import add
+from gradcli.primitives.entries.indexing import index
+from gradcli.primitives.entries.linear import matmul
+from gradcli.primitives.entries.shape import concat
+from gradcli.program.ir import Atom, Equation, Program, Variable
+from gradcli.program.passes import needed_variables
+
+# The number of products of one matrix with vectors from which they are joined: stacking the vectors takes as long as
+# some three products.
+_FEWEST_VECTORS = 8
+
+
+def joined(program: Program) -> Program:
+    """The program with sums of matrix products as one product, and with products of one matrix by many vectors as one.
+
+    Only products of float64 matrices and vectors are joined.
+    """
+    if sum(e.primitive is matmul for e in program.equations) < 2:
+        return program
+    program = _with_joined_sums(program)
+    for matrix in _shared_matrices(program):
+        program = _with_joined_vectors(program, matrix)
+    return program
+
+
+def _with_joined_sums(program: Program) -> Program:
+    """The program in which a @ b + c @ d is the product of the matrices [a, c] and [b; d]."""
+    uses = _uses(program)
+    definitions = {e.output: e for e in program.equations}
+    replaced: dict[Variable, list[Equation]] = {}
+    partial, dropped = set[Variable](), set[Variable]()
+    # From the end, so that a sum is met before its parts.
+    for equation in reversed(program.equations):
+        if equation.primitive is not add or equation.output in partial:
+            continue
+        terms = _Sum(equation, definitions, uses)
+        partial |= terms.inner
+        if len(terms.products) > 1:
+            replaced[equation.output] = [*terms.equations()]
+            dropped |= terms.inner
+    equations = [e for e in program.equations if e.output not in dropped]
+    return program._replace(equations=tuple(n for e in equations for n in replaced.get(e.output, [e])))
+
+
+class _Sum:
+    """A sum of terms of one shape: matrix products that nothing else reads, and others.
+
+    `inner` are its partial sums and those products.
+    """
+
+    def __init__(self, root: Equation, definitions: dict[Variable, Equation], uses: Counter[Variable]) -> None:
+        self.root = root
+        self.products: list[Equation] = []
+        self.others: list[Atom] = []
+        self.inner: set[Variable] = set()
+        waiting = [*reversed(root.inputs)]
+        while waiting:
+            atom = waiting.pop()
+            made = definitions.get(atom) if isinstance(atom, Variable) and uses[atom] == 1 else None
+            if made is not None and made.primitive is add and made.output.shape == root.output.shape:
+                self.inner.add(made.output)
+                waiting += reversed(made.inputs)
+            elif made is not None and _is_worth_joining(made, root.output.shape):
+                self.inner.add(made.output)
+                self.products.append(made)
+            else:
+                self.others.append(atom)
+
+    def equations(self) -> Iterator[Equation]:
+        """The equations of the sum; the last one has the output of its root."""
+        lefts, rights = zip(*(e.inputs for e in self.products))
+        (rows, columns), inner = self.root.output.shape, sum(arrays.shape(a)[1] for a in lefts)
+        left, right = Variable((rows, inner), "float64"), Variable((inner, columns), "float64")
+        yield Equation(concat, lefts, {"axis": 1}, left)
+        yield Equation(concat, rights, {"axis": 0}, right)
+        outputs = [*(Variable((rows, columns), "float64") for _ in self.others), self.root.output]
+        yield Equation(matmul, (left, right), {}, outputs[0])
+        for other, before, after in zip(self.others, outputs, outputs[1:]):
+            yield Equation(add, (before, other), {}, after)
+
+
+def _is_worth_joining(product: Equation, shape: Shape) -> bool:
+    """Whether a term is a product of two matrices that take no more memory than the product."""
+    if product.primitive is not matmul or product.output.shape != shape or not _of_floats(product):
+        return False
+    left, right = map(arrays.shape, product.inputs)
+    return len(left) == len(right) == 2 and left[1] * (left[0] + right[1]) <= left[0] * right[1]
+
+
+def _shared_matrices(program: Program) -> Iterable[Variable]:
+    """The matrices that are multiplied by many vectors."""
+    counts = Counter(e.inputs[0] for e in program.equations if _is_by_vector(e))
+    return [matrix for matrix, count in counts.items() if count >= _FEWEST_VECTORS]
+
+
+def _with_joined_vectors(program: Program, matrix: Variable) -> Program:
+    """The program in which those products of a matrix with vectors that do not depend on each other are one.
+
+    They are computed before all else but the guards, and not joined if a guard depends on one of them.
+    """
+    products = [e for e in program.equations if _is_by_vector(e) and e.inputs[0] is matrix]
+    dependent = _dependent_variables(program, {e.output for e in products})
+    independent = {
+        e.output: e.inputs[1] for e in products if not (isinstance(e.inputs[1], Variable) and e.inputs[1] in dependent)
+    }
+    if len(independent) < _FEWEST_VECTORS or dependent.intersection(program.guards):
+        return program
+    needed = needed_variables(program.equations, [*program.guards, matrix, *independent.values()])
+    first = [e for e in program.equations if e.output in needed]
+    rest = [e for e in program.equations if e.output not in needed and e.output not in independent]
+    equations = [*first, *_product_with_vectors(matrix, independent), *rest]
+    return program._replace(equations=tuple(equations))
+
+
+def _product_with_vectors(matrix: Variable, vectors: dict[Variable, Atom]) -> Iterator[Equation]:
+    """The equations of the products of a matrix with vectors, by the variables of the results."""
+    rows, columns = matrix.shape
+    joined_vectors, stacked = (Variable(s, "float64") for s in ((len(vectors) * columns,), (len(vectors), columns)))
+    turned, product = Variable((columns, rows), "float64"), Variable((len(vectors), rows), "float64")
+    yield Equation(concat, tuple(vectors.values()), {"axis": 0}, joined_vectors)
+    yield Equation(reshape, (joined_vectors,), {"shape": stacked.shape}, stacked)
+    yield Equation(permute, (matrix,), {"axes": (1, 0)}, turned)
+    yield Equation(matmul, (stacked, turned), {}, product)
+    for number, output in enumerate(vectors):
+        yield Equation(index, (product,), {"key": (number,)}, output)
+
+
+def _dependent_variables(program: Program, variables: set[Variable]) -> set[Variable]:
+    """The variables that depend on any of `variables`, and these."""
+    found = {*variables}
+    for equation in program.equations:
+        if any(isinstance(a, Variable) and a in found for a in equation.inputs):
+            found.add(equation.output)
+    return found
+
+
+def _is_by_vector(equation: Equation) -> bool:
+    if equation.primitive is not matmul or not _of_floats(equation):
+        return False
+    matrix, vector = equation.inputs
+    return isinstance(matrix, Variable) and len(matrix.shape) == 2 and len(arrays.shape(vector)) == 1
+
+
+def _of_floats(equation: Equation) -> bool:
+    return all(arrays.dtype_name(a) == "float64" for a in equation.inputs)
+
+
+def _uses(program: Program) -> Counter[Variable]:
+    """How often each variable is read, as an output and guard, too."""
+    read = [a for e in program.equations for a in e.inputs]
+    return Counter(a for a in (*read, *program.outputs, *program.guards) if isinstance(a, Variable))

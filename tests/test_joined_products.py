@@ -1,0 +1,102 @@
+"""Tests programs with many matrix products, which are joined when a compiled program is called again."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli.executors import joined_products, stepwise
+from gradcli.primitives.entries.arithmetic import add
+from gradcli.primitives.entries.linear import matmul
+from gradcli.primitives.entries.trigonometric import tanh
+from gradcli.program.checker import check
+from gradcli.program.ir import Equation, Program, Variable
+
+RNG = np.random.default_rng(0)
+WEIGHTS = {name: RNG.standard_normal((6, 6)) / 3 for name in ("W", "U", "V", "X")} | {
+    "b": RNG.standard_normal(6),
+    "e": RNG.standard_normal((20, 6)),
+}
+NETWORKS = {
+    "recurrent": "h = zeros(6); for x in e { h = tanh(W@x + U@h + b) }; mean(h**2)",
+    "two layers": "h = b; k = b; for x in e { h = tanh(W@x + U@h); k = tanh(V@h + X@k) }; sum(k)",
+    "shared weights": "h = b; for x in e { h = tanh(W@x + W@h) }; sum(h)",
+    "loss of every step": "t = 0; for x in e { y = tanh(W@x); t = t + sum((U@y - V@x)**2) }; t",
+    "matrices by matrices": "H = W; for x in e { H = tanh(U@H + V@W) }; sum(H)",
+    "with a sum of squares": "t = sum(W**2)*W; for x in e { t = t + outer(U@x, x) }; sum(t*V)",
+}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_network_has_the_same_gradient_again(name: str) -> None:
+    program, wrt = gradcli.compile(NETWORKS[name]), [n for n in WEIGHTS if f"{n}" in NETWORKS[name] and n != "e"]
+    values = {n: WEIGHTS[n] for n in [*wrt, "e"]}
+    first, gradients = program.value_and_grad(values, wrt)
+    for _ in range(4):
+        again, others = program.value_and_grad(values, wrt)
+        assert again == pytest.approx(first, rel=1e-12)
+        for n in wrt:
+            np.testing.assert_allclose(others[n], gradients[n], rtol=1e-10, atol=1e-12)
+
+
+def test_the_gradient_of_a_recurrent_network_has_one_product_for_each_of_its_weights() -> None:
+    equations = _outer_products(10)
+    found = joined_products.joined(equations)
+    assert [e.primitive for e in found.equations].count(matmul) == 1
+    inputs = [RNG.standard_normal(v.shape) for v in found.inputs]
+    np.testing.assert_allclose(stepwise.outputs(found, inputs), stepwise.outputs(equations, inputs), rtol=1e-13)
+
+
+def _outer_products(count: int) -> Program:
+    """The sum of the products of columns and rows."""
+    columns = [Variable((5, 1), "float64") for _ in range(count)]
+    rows = [Variable((1, 4), "float64") for _ in range(count)]
+    equations: list[Equation] = []
+    total = None
+    for column, row in zip(columns, rows):
+        product = Variable((5, 4), "float64")
+        equations.append(Equation(matmul, (column, row), {}, product))
+        if total is not None:
+            equations.append(Equation(add, (total, product), {}, product := Variable((5, 4), "float64")))
+        total = product
+    return Program((*columns, *rows), tuple(equations), (total,))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_programs_keep_their_results(seed: int) -> None:
+    program = _random_program(random.Random(seed))
+    found = check(joined_products.joined(program))
+    assert found.equations != program.equations
+    inputs = [RNG.standard_normal(v.shape) / 2 for v in program.inputs]
+    for before, after in zip(stepwise.outputs(program, inputs), stepwise.outputs(found, inputs)):
+        np.testing.assert_allclose(after, before, rtol=1e-9, atol=1e-9)
+
+
+def _random_program(rng: random.Random) -> Program:
+    """Sums of outer products, matrices by vectors, and functions of them, in any order; some of the results are read."""
+    matrix, vector, column, row = ([Variable(s, "float64") for _ in range(3)] for s in ((3, 3), (3,), (3, 1), (1, 3)))
+    inputs, equations = (*matrix, *vector, *column, *row), list[Equation]()
+
+    def computed(primitive: Any, *operands: Variable, like: list[Variable]) -> Variable:
+        output = Variable(like[0].shape, "float64")
+        equations.append(Equation(primitive, operands, {}, output))
+        return output
+
+    while len(equations) < 150:
+        kind = rng.choice([matrix, vector, vector, column, row])
+        if kind is matrix:
+            sum_so_far = rng.choice(matrix)
+            for _ in range(rng.randrange(4)):
+                product = computed(matmul, rng.choice(column), rng.choice(row), like=matrix)
+                operands = rng.sample([sum_so_far, product], 2)
+                sum_so_far = computed(add, *operands, like=matrix)
+            kind.append(sum_so_far)
+        elif kind is vector:
+            kind.append(computed(matmul, rng.choice(matrix[:3]), rng.choice(vector), like=vector))
+        else:
+            kind.append(computed(tanh, rng.choice(kind), like=kind))
+    return Program(inputs, tuple(equations), tuple(rng.sample([e.output for e in equations], 12)))
