@@ -113,6 +113,45 @@ PROGRAMS = {
         "p = array([x, 1, y]); s = 0; for i in range(40) { p[:2] = 0.9*p[1:]; p[-1] += e[i]; s += p[0]**2 }; s",
         {"x": 0.3, "y": 0.9, "e": E},
     ),
+    "a tensor that is filled": (
+        "u = zeros(40); u[0] = x; for i in range(1, 40) { u[i] = u[i-1]*q + e[i] }; sum(u**2) + u[7]",
+        {"x": 0.3, "q": 0.9, "e": E},
+    ),
+    "rows of several rounds before": (
+        "u = x*ones(45); for i in range(4, 45) { u[i] = sin(u[i-1]) + q*u[i-4] }; sum(u) + u[-2]",
+        {"x": 0.3, "q": 0.9},
+    ),
+    "rows that are not written yet": (
+        "u = x*e; for i in range(1, 39) { u[i] = (u[i-1] + q*u[i] + u[i+1])/3; u[i] *= y }; u @ u",
+        {"x": 0.3, "q": 0.9, "y": 0.8, "e": E},
+    ),
+    "every other row": (
+        "u = x*e; for i in range(2, 40, 2) { u[i] = u[i-2]*q + u[i-1]*u[i] }; sum(u*u)",
+        {"x": 0.3, "q": 0.9, "e": E},
+    ),
+    "from the end": (
+        "u = x*ones(40); for i in range(38, -1, -1) { u[i] = e[i]*q + u[i+1]*0.9 }; u[0] + u[3]*u[20]",
+        {"x": 0.3, "q": 0.9, "e": E},
+    ),
+    "rows on one path": (
+        "u = x*ones(40); for i in range(1, 40) { if e[i] > 0 { u[i] = u[i-1]*q } elif e[i] < -0.9 { u[i] += y } }; sum(u)",
+        {"x": 0.3, "q": 0.9, "y": 0.1, "e": E},
+    ),
+    "elements of rows": (
+        "p = zeros((40, 2)); p[0] = [x, 0]\n"
+        "for i in range(39) { p[i+1, 1] = p[i, 1] - h*sin(p[i, 0]); p[i+1, 0] = p[i, 0] + h*p[i+1, 1] }\n"
+        "sum(p[:, 0]**2) + p[-1, 1]",
+        {"x": 0.3, "h": 0.1},
+    ),
+    "a list and a tensor that are filled": (
+        "u = [0.0]*40; v = zeros(40); for i in range(40) { v[i] = x*e[i]; u[i] = v[i]**2 + (u[i-1] if i > 30 else y) }\n"
+        "sum(u) + v[3]*u[35]",
+        {"x": 0.3, "y": 0.2, "e": E},
+    ),
+    "sums of rows": (
+        "m = 0; u = zeros(40); for i in range(40) { m = m*q + x*e[i]; u[i] = m }; v = u[2:5]; m*u[39] + sum(v)",
+        {"x": 0.3, "q": 0.9, "e": E},
+    ),
     "fori_loop": ("import jax; jax.lax.fori_loop(3, 40, lambda i, s: s*0.9 + sin(x*i), x)", {"x": 0.3}),
     "fori_loop with a pair": (
         "import jax; def f(i, c) { a, b = c; return (b, a*0.9 + e[i]*y) }\njax.lax.fori_loop(1, 40, f, (x, 1.0))[0]",
@@ -246,6 +285,13 @@ def test_machine_code_gives_the_same_numbers(name, monkeypatch):
         "ys = []; def f(s) { ys.append(s); return s*0.9 }\ns = x; for i in range(60) { s = f(s) }; sum(ys)",
         "s = x; for i in range(12) { s = s + diff(s**2, x)/100 }; s",
         "s = x; for i in range(60) { if s == 0.3 { s = s*s } else { s = s*0.99 } }; s",
+        "u = x*ones(60); for i in range(1, 60) { u[i] = u[i-1] + sum(u)/99 }; sum(u)",
+        "u = x*ones(60); for i in range(1, 60) { u[i] = u[i-1]*0.9; u[i-1] = 0.5*u[i] }; sum(u)",
+        "u = x*ones(60); v = u[3:]; for i in range(1, 60) { u[i] = u[i-1]*0.9 + v[0] }; sum(u)",
+        "u = x*ones(60); for i in range(60) { u[i] = u[i-1]*0.9 }; sum(u)",
+        "u = x*ones(60); for i in range(60) { u[0] += u[i]/60 }; sum(u)",
+        "u = x*ones(60); for i in range(1, 60) { u[i] = u[i-1]*0.9; if u[i] < 0.01 { break } }; sum(u)",
+        "u = x*ones(60); for i in range(1, 60) { u[i] = u[int(i/2)]*0.9 }; sum(u)",
         "ys = []; def f(s) { ys.append(s); return s*0.9 }\nsum(list(map(f, x*ones(60)))) + sum(ys)",
         "import jax; f(i, s) = [s[1], s[0]*0.9] if i > 3 else [s[0], s[1] + 1]; sum(jax.lax.fori_loop(0, 40, f, [x, x]))",
         "import jax; f(s, t) = (s*0.9, [s, [s]]); jax.lax.scan(f, x, ones(40))[1][1][0][3]",

@@ -25,6 +25,8 @@ class MutableReference:
     """A mutable reference to a tensor, which is `value`."""
 
     __slots__ = ("value",)
+    # Whether it can only be read row by row, and has no `value`.
+    by_rows = False
 
     def __init__(self, value: Value) -> None:
         self.value = value

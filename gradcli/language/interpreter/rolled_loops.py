@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
+from gradcli.language.interpreter.filled_tensors import FilledReference, FilledTensor
 from gradcli.language.interpreter.lists import AppendedItems, ProgramList, changed_in_place
 from gradcli.language.interpreter.machine import Evaluator, Scope, Task, block
 from gradcli.language.interpreter.mutable_references import HiddenReference, MutableReference
@@ -28,8 +30,9 @@ from gradcli.primitives.entries.indexing import index
 
 # The key of the value of the last statement, which is no name of the language.
 _VALUE = "value of the loop"
-# What the keys of items that are appended to a list begin with, before the name of the list.
-_ITEM = "item of "
+# What the keys of items that are appended to a list begin with, before the name of the list, and of the rows that are
+# passed on of a tensor, before its name and the number of rounds since they were written.
+_ITEM, _ROW = "item of ", "row of "
 
 Loop = tree.For | tree.While
 
@@ -65,6 +68,8 @@ class _Rolling(TracedLoop):
         self.lists: dict[str, ProgramList] = {}
         # The names of lists and tensors of which each round may change elements.
         self.changed: set[str] = set()
+        # The lists and tensors of which each round changes the row at a place that moves with the counter, by name.
+        self.filled: dict[str, FilledTensor] = {}
 
     def run(self) -> Value:
         lists = _appended_lists(self.node.body)
@@ -78,6 +83,13 @@ class _Rolling(TracedLoop):
             raise NotRolledError
         if self.leaves:
             names += self.targets
+        filled = {
+            n: v for n in _filled_names(self.node.body, self.targets) if _is_changeable(v := self.scope.names.get(n))
+        }
+        if filled and self.leaves:
+            raise NotRolledError
+        self.filled = {n: FilledTensor(self, as_tensor_or_number(v, "a list")) for n, v in filled.items()}
+        names = [n for n in names if n not in filled]
         before = {name: self.scope.names[name] for name in names if name in self.scope.names}
         if any(n not in before and self._has_other_meaning(n) for n in names):
             raise NotRolledError
@@ -94,6 +106,8 @@ class _Rolling(TracedLoop):
             # Without a round they have no value.
             raise NotRolledError
         results = self._results(before, given, places, kept)
+        for name, tensor in self.filled.items():
+            _change(filled[name], tensor.after(results[_row_key(name)]))
         for name, appended in self.lists.items():
             appended.extend_by_rows(results[_ITEM + name])
         for name in names:
@@ -129,6 +143,7 @@ class _Rolling(TracedLoop):
             self.scope.names.update(around)
             own = {n: self._within_round(before.get(n), place) for n, place in places.items()}
             self.scope.names.update(own)
+            self.scope.names.update({n: tensor.begin() for n, tensor in self.filled.items()})
             for name in self.lists:
                 self.scope.names[name] = AppendedItems([], self.node.span, "grown")
             if self.leaves and not self.trace.decided(greater(active, 0.5)):
@@ -140,7 +155,10 @@ class _Rolling(TracedLoop):
             if len(found) < len(kept) or any(found[n] is not own[n] for n in self.changed):
                 raise NotRolledError
             self._require_no_aliases(found, own)
-            found[_VALUE] = value
+            for tensor in self.filled.values():
+                tensor.end()
+            if self.has_value:
+                found[_VALUE] = value
             found = {n: self._as_number(n, v) for n, v in found.items()}
             # An item that can be changed in place is no number.
             found |= {_ITEM + name: self.scope.names[name].only_item() for name in self.lists}
@@ -152,7 +170,7 @@ class _Rolling(TracedLoop):
                 raise NotRolledError
             return [*results, *([goes_on] if self.leaves else []), guards_held(self.trace, guard)]
 
-        hidden = [*self.lists.values(), *(before[n] for n in self.changed)]
+        hidden = [*self.lists.values(), *(before[n] for n in self.changed), *(around[n] for n in self.filled)]
         for value in hidden:
             _hide(value, hidden=True)
         try:
@@ -166,18 +184,29 @@ class _Rolling(TracedLoop):
             Carried(given[n] if n in given else zeros(places[n]), places[n].variable, n.startswith(_ITEM))
             for n in order
         ]
+        for name, tensor in self.filled.items():
+            passed_on, outputs = tensor.carried(paths)
+            order += [_row_key(name, 1 + k) for k in range(len(passed_on))]
+            carried += passed_on
+            paths = [p._replace(outputs=(*p.outputs[:-1], *own, p.outputs[-1])) for p, own in zip(paths, outputs)]
         self.scope.names.clear()
         self.scope.names.update({**around, **before})
         if self.leaves:
             carried.append(Carried(1.0, active.variable))
         carried.append(Carried(1.0, guard.variable))
-        always = {_VALUE, *(_ITEM + name for name in self.lists), *self.changed}
+        always = {_VALUE, *(_ITEM + name for name in self.lists), *self.changed, *map(_row_key, self.filled)}
         wanted = {i for i, n in enumerate(order) if n in always or self._is_read_later(n)}
         needed = needed_places(carried, paths, wanted | {*range(len(order), len(carried))})
         names = [order[i] for i in needed if i < len(order)]
         paths = [path._replace(outputs=tuple(path.outputs[i] for i in needed)) for path in paths]
         rounds = Rounds(self.counter.variable, self.counters, len(names) if self.leaves else None)
         return dict(zip(names, rolled(self.trace, rounds, [carried[i] for i in needed], paths)))
+
+    def row_at(self, sequence: Value, key: Sequence[Any]) -> Value | None:
+        return sequence.part(key) if isinstance(sequence, FilledReference) else super().row_at(sequence, key)
+
+    def owns(self, value: Value) -> bool:
+        return isinstance(value, FilledReference) or super().owns(value)
 
     def _require_no_aliases(self, found: Mapping[str, Value], own: Mapping[str, Value]) -> None:
         """Raise NotRolledError if a name that is assigned anew may refer to the same tensor as another one."""
@@ -274,12 +303,34 @@ def _assigned_names(body: Sequence[tree.Statement], lists: Mapping[str, tree.Syn
     return [*found]
 
 
+def _filled_names(body: Sequence[tree.Statement], targets: Mapping[str, Value]) -> set[str]:
+    """The names of what is only assigned to at places that depend on the `targets` of the loop."""
+    found, others = set[str](), set[str]()
+    for node in _nodes_below(body):
+        for place in _changed_places(node):
+            target = place.value if isinstance(place, tree.Index) else place
+            if isinstance(target, tree.Name):
+                moves = any(isinstance(n, tree.Name) and n.id in targets for n in tree.walk(place))
+                (found if moves else others).add(target.id)
+    return found - others
+
+
+def _row_key(name: str, rounds: int = 1) -> str:
+    return f"{_ROW}{name} {rounds}"
+
+
 def _changed_targets(node: tree.SyntaxNode) -> Iterator[tree.SyntaxNode]:
     """What a statement assigns to elements of, or changes in place."""
+    for place in _changed_places(node):
+        yield place.value if isinstance(place, tree.Index) else place
+
+
+def _changed_places(node: tree.SyntaxNode) -> Iterator[tree.SyntaxNode]:
+    """The elements that a statement assigns to, and what it changes in place."""
     if isinstance(node, tree.Augment):
-        yield node.target.value if isinstance(node.target, tree.Index) else node.target
+        yield node.target
     elif isinstance(node, tree.Assign):
-        yield from (n.value for n in _nodes_below(node.targets) if isinstance(n, tree.Index))
+        yield from (n for n in _nodes_below(node.targets) if isinstance(n, tree.Index))
 
 
 def _changed_names(body: Sequence[tree.Statement]) -> set[str]:

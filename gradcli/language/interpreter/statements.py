@@ -38,7 +38,14 @@ def _assign(machine: Evaluator, node: tree.Assign, scope: Scope) -> Task:
             machine.assign(target.name, value, scope)
         else:
             yield from _to_targets(machine, target, value, scope)
-    return as_tensor_or_number((yield target.value), "a tensor") if isinstance(target, tree.Index) else value
+    if not isinstance(target, tree.Index):
+        return value
+    changed = yield target.value
+    return (
+        changed
+        if isinstance(changed, MutableReference) and changed.by_rows
+        else as_tensor_or_number(changed, "a tensor")
+    )
 
 
 def _to_targets(machine: Evaluator, target: tree.SyntaxNode, value: Value, scope: Scope) -> Task:

@@ -105,15 +105,24 @@ class TracedLoop:
         require_plain(sequence)
         if not arrays.shape(sequence):
             raise NotRecordableError("a number has no places")
-        counters, first = self.counters, self.counters.start + item.lag
+        sequence, first = self.sequence_at(sequence, item.lag, rest)
+        return self.trace.row(sequence, first, example_of(index(sequence, first)))
+
+    def sequence_at(self, sequence: Value, lag: int, rest: Sequence[Any] = ()) -> tuple[Value, int]:
+        """A tensor whose row `i` plus a number, which is returned too, is read in round i, from the tensor whose row at
+        the counter plus `lag` is.
+
+        Raises NotRecordableError if that is outside of the tensor in a round.
+        """
+        counters, first = self.counters, self.counters.start + lag
         last, length = first + counters.step * (len(counters) - 1), arrays.shape(sequence)[0]
         if not (0 <= first < length and 0 <= last < length):
             raise NotRecordableError("a place counts from the end")
-        if counters.step != 1 or rest:
-            stop = last + (1 if counters.step > 0 else -1)
-            places = slice(first, None if stop < 0 else stop, counters.step)
-            sequence, first = self._part(sequence, (places, *rest)), 0
-        return self.trace.row(sequence, first, example_of(index(sequence, first)))
+        if counters.step == 1 and not rest:
+            return sequence, first
+        stop = last + (1 if counters.step > 0 else -1)
+        places = slice(first, None if stop < 0 else stop, counters.step)
+        return self._part(sequence, (places, *rest)), 0
 
     def _part(self, sequence: Value, key: tuple[Any, ...]) -> Value:
         name = (id(sequence), repr(key))

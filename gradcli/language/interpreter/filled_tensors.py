@@ -1,0 +1,150 @@
+"""Tensors that a rolled loop fills: each round replaces the row at a place that moves with the counter.
+
+The rows that earlier rounds wrote and later ones read, as in `x[i] = x[i-1] + x[i-2]`, are passed on from round to round;
+the tensor itself is made after the loop from the rows that all rounds wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import NotRecordableError
+from gradcli.language.interpreter.mutable_references import MutableReference
+from gradcli.language.interpreter.traced_loops import TracedLoop, zeros
+from gradcli.language.interpreter.values import Value
+from gradcli.loops.body_tracing import Row, Traced, TracedPath, example_of, require_plain
+from gradcli.loops.rolling import Carried
+from gradcli.primitives.conversions import broadcast_to
+from gradcli.primitives.entries.functional_update import set_at
+from gradcli.primitives.entries.indexing import index
+
+
+class FilledTensor:
+    """A tensor that the rounds of `loop` fill; `before` is its value before the loop.
+
+    Places are told by their distance from the counter, which is the same in all rounds.
+    """
+
+    def __init__(self, loop: TracedLoop, before: Value) -> None:
+        require_plain(before)
+        self.loop, self.before = loop, before
+        # Where each round writes its row; None until the first one is traced.
+        self.place: int | None = None
+        # The rows that a round reads before it writes them, by place.
+        self.read: dict[int, Traced] = {}
+        # The row that the path which is being traced has written, and those of all paths, None for a path without one.
+        self.written: Value | None = None
+        self._written: dict[tuple[bool, ...], Value | None] = {}
+
+    def begin(self) -> FilledReference:
+        """The reference to the tensor in the round of another path."""
+        self.written = None
+        return FilledReference(self)
+
+    def end(self) -> None:
+        """Keep the row that the path has written."""
+        self._written[tuple(self.loop.trace.holds)] = self.written
+
+    def row(self, place: int) -> Value:
+        """The row at a place, at this point of the round."""
+        if place == self.place and self.written is not None:
+            return self.written
+        return self._row_before(place)
+
+    def _row_before(self, place: int) -> Traced:
+        """The row at a place at the beginning of the round."""
+        if place not in self.read:
+            example = example_of(index(self.before, self._first(place)))
+            self.read[place] = self.loop.trace.input(example)
+        return self.read[place]
+
+    def put(self, place: int, key: Sequence[Any], value: Value) -> None:
+        """Replace the row at a place, or with a `key` only some of its elements.
+
+        Raises NotRecordableError if the round also writes at another place.
+        """
+        if self.place not in (None, place):
+            raise NotRecordableError("a round writes two rows of a tensor")
+        self._first(place)
+        shape = arrays.shape(self.before)[1:]
+        row = set_at(self.row(place), tuple(key), value) if key else broadcast_to(value, shape) if shape else value
+        self.place, self.written = place, row
+
+    def _first(self, place: int) -> int:
+        """The index at a place in the first round. Raises NotRecordableError if it is outside of the tensor in a round."""
+        counters = self.loop.counters
+        ends = counters[0] + place, counters[-1] + place
+        if not 0 <= min(ends) <= max(ends) < arrays.shape(self.before)[0]:
+            raise NotRecordableError("a place counts from the end")
+        return ends[0]
+
+    def distance(self, place: int) -> int:
+        """The number of rounds since the row at a place was written; 0 or less for one that is still as `before`."""
+        assert self.place is not None
+        rounds, rest = divmod(self.place - place, self.loop.counters.step)
+        return 0 if rest else rounds
+
+    def carried(self, paths: Sequence[TracedPath]) -> tuple[list[Carried], list[list[Any]]]:
+        """What rounds pass on, the row of the last round first and stacked, and for each path what it is afterwards.
+
+        The rows that a round reads and no round has written become rows that the trace reads from outside.
+        """
+        trace = self.loop.trace
+        if self.place is None:
+            raise NotRecordableError("no round writes a row")
+        rows = [self._written[path.holds] for path in paths]
+        written = [trace.atom(self._row_before(self.place) if row is None else row) for row in rows]
+        passed_on: dict[int, Traced] = {}
+        for place, row in self.read.items():
+            rounds = self.distance(place)
+            if rounds > 0:
+                passed_on[rounds] = row
+            else:
+                sequence, first = self.loop.sequence_at(self.before, place)
+                trace.rows.append(Row(sequence, first, row.variable))
+        like = example_of(index(self.before, self._first(self.place)))
+        carried = []
+        for rounds in range(1, max(passed_on, default=1) + 1):
+            row = passed_on[rounds] if rounds in passed_on else trace.input(like)
+            before = zeros(row)
+            if passed_on:
+                before = index(self.before, self._first(self.place - rounds * self.loop.counters.step))
+            carried.append(Carried(before, row.variable, stacked=rounds == 1))
+        newer = [c.variable for c in carried[:-1]]
+        return carried, [[row, *newer] for row in written]
+
+    def after(self, rows: Value) -> Value:
+        """The tensor after the loop, from the rows that all rounds wrote."""
+        assert self.place is not None
+        first, counters = self._first(self.place), self.loop.counters
+        stop = first + counters.step * len(counters)
+        return set_at(self.before, (slice(first, None if stop < 0 else stop, counters.step),), rows)
+
+
+class FilledReference(MutableReference):
+    """The reference to a tensor that a round fills."""
+
+    __slots__ = ("tensor",)
+    by_rows = True
+
+    def __init__(self, tensor: FilledTensor) -> None:
+        self.tensor = tensor
+
+    @property
+    def value(self) -> Value:
+        raise NotRecordableError("a round reads all of a tensor that it fills")
+
+    def part(self, key: Sequence[Any]) -> Value:
+        row = self.tensor.row(self._place(key))
+        return index(row, tuple(key[1:])) if key[1:] else row
+
+    def put(self, key: Any, value: Value) -> None:
+        self.tensor.put(self._place(key), key[1:], value)
+
+    def _place(self, key: Sequence[Any]) -> int:
+        item = key[0] if key else None
+        if not isinstance(item, Traced) or item.lag is None or item.trace is not self.tensor.loop.trace:
+            raise NotRecordableError("a place in a tensor that a round fills does not move with the counter")
+        return item.lag
