@@ -99,6 +99,7 @@ class _Rolling(TracedLoop):
         ):
             # Without a round they are still what other names refer to.
             raise NotRolledError
+        _require_distinct([*self.lists.values(), *filled.values(), *(before[n] for n in self.changed)])
         given = {name: self._as_number(name, value) for name, value in before.items()}
         places = {name: self.place(value) for name, value in given.items()}
         kept = [n for n in names if n in before or self._is_read_later(n)]
@@ -336,6 +337,12 @@ def _changed_places(node: tree.SyntaxNode) -> Iterator[tree.SyntaxNode]:
 def _changed_names(body: Sequence[tree.Statement]) -> set[str]:
     targets = (t for node in _nodes_below(body) for t in _changed_targets(node))
     return {t.id for t in targets if isinstance(t, tree.Name)}
+
+
+def _require_distinct(values: Sequence[Value]) -> None:
+    """Raise NotRolledError if two names that a round changes refer to the same list or tensor."""
+    if len({*map(id, values)}) < len(values):
+        raise NotRolledError
 
 
 def _is_changeable(value: Value) -> bool:
