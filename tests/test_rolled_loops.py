@@ -148,6 +148,19 @@ PROGRAMS = {
         "sum(u) + v[3]*u[35]",
         {"x": 0.3, "y": 0.2, "e": E},
     ),
+    "a list that reads its last items": (
+        "u = [x, 1]; for i in range(40) { u.append(q*u[-1] - 0.1*u[-2] + e[i]) }; u[7]*u[-1] + sum(u)",
+        {"x": 0.3, "q": 0.9, "e": E},
+    ),
+    "lists that read each other": (
+        "u = [x]; v = [y]; for i in range(40) { u.append(u[i] + h*v[-1]); v.append(v[i] - h*sin(u[-1])*u[0]) }\n"
+        "u[-1] + sum(v)",
+        {"x": 0.3, "y": 0.2, "h": 0.1},
+    ),
+    "a list of tensors that reads its last ones": (
+        "u = [sin([x, 1.0])]; for i in range(1, 40) { u.append([[0.9, y], [-y, 0.9]] @ u[i-1]) }; sum(u[-1]) + u[3][0]",
+        {"x": 0.3, "y": 0.2},
+    ),
     "sums of rows": (
         "m = 0; u = zeros(40); for i in range(40) { m = m*q + x*e[i]; u[i] = m }; v = u[2:5]; m*u[39] + sum(v)",
         {"x": 0.3, "q": 0.9, "e": E},
@@ -290,6 +303,11 @@ def test_machine_code_gives_the_same_numbers(name, monkeypatch):
         "p = [x]; q = p; for i in range(40) { p.append(i*x); q.append(x) }; p[1] + 2*p[2]",
         "u = x*ones(40); v = u; for i in range(40) { u[i] = u[i]*0.9; v[i] = v[i] + 0.1 }; sum(u)",
         "u = x*ones(60); for i in range(1, 60) { u[i] = u[i-1] + sum(u)/99 }; sum(u)",
+        "u = [x]; for i in range(60) { u.append(u[-1]*0.9 + len(u)/99) }; sum(u)",
+        "u = []; for i in range(60) { u.append(u[-1]*0.9 if i > 0 else x) }; sum(u)",
+        "u = [x]; for i in range(60) { u.append(u[3]*0.9 if i > 3 else x) }; sum(u)",
+        "v = array([x, 1.0]); u = [v]; for i in range(60) { v[0] *= 0.9; u.append(u[-1] + 0.1) }; sum(u[9]) + sum(u[0])",
+        "v = array([x, 1.0]); u = [v, v]; for i in range(60) { v[0] *= 0.9; u[1] = u[0] + 0.1 }; sum(u[1])",
         "u = x*ones(60); for i in range(1, 60) { u[i] = u[i-1]*0.9; u[i-1] = 0.5*u[i] }; sum(u)",
         "u = x*ones(60); v = u[3:]; for i in range(1, 60) { u[i] = u[i-1]*0.9 + v[0] }; sum(u)",
         "u = x*ones(60); for i in range(60) { u[i] = u[i-1]*0.9 }; sum(u)",

@@ -1,7 +1,7 @@
-"""Tensors that a rolled loop fills: each round replaces the row at a place that moves with the counter.
+"""Tensors that a rolled loop fills and lists that it appends to: each round writes the row at the next place.
 
-The rows that earlier rounds wrote and later ones read, as in `x[i] = x[i-1] + x[i-2]`, are passed on from round to round;
-the tensor itself is made after the loop from the rows that all rounds wrote.
+The rows that earlier rounds wrote and later ones read, as in `x[i] = x[i-1] + x[i-2]` and `xs.append(2*xs[-1])`, are
+passed on from round to round; the tensor or list is completed after the loop by the rows that all rounds wrote.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.errors import NotRecordableError
+from gradcli.errors import NotRecordableError, Span
+from gradcli.language.interpreter.lists import ProgramList, changed_in_place
 from gradcli.language.interpreter.mutable_references import MutableReference
-from gradcli.language.interpreter.traced_loops import TracedLoop, zeros
+from gradcli.language.interpreter.traced_loops import NotRolledError, TracedLoop, is_number, zeros
 from gradcli.language.interpreter.values import Value
 from gradcli.loops.body_tracing import Row, Traced, TracedPath, example_of, require_plain
 from gradcli.loops.rolling import Carried
@@ -28,7 +29,8 @@ class FilledTensor:
     """
 
     def __init__(self, loop: TracedLoop, before: Value) -> None:
-        require_plain(before)
+        if before is not None:
+            require_plain(before)
         self.loop, self.before = loop, before
         # Where each round writes its row; None until the first one is traced.
         self.place: int | None = None
@@ -38,13 +40,15 @@ class FilledTensor:
         self.written: Value | None = None
         self._written: dict[tuple[bool, ...], Value | None] = {}
 
-    def begin(self) -> FilledReference:
-        """The reference to the tensor in the round of another path."""
+    def begin(self) -> Value:
+        """What stands for the tensor in the round of another path."""
         self.written = None
         return FilledReference(self)
 
     def end(self) -> None:
-        """Keep the row that the path has written."""
+        """Keep the row that the path has written. Raises NotRolledError for one that can be changed in place."""
+        if self.written is not None and not is_number(self.written):
+            raise NotRolledError
         self._written[tuple(self.loop.trace.holds)] = self.written
 
     def row(self, place: int) -> Value:
@@ -104,7 +108,7 @@ class FilledTensor:
             else:
                 sequence, first = self.loop.sequence_at(self.before, place)
                 trace.rows.append(Row(sequence, first, row.variable))
-        like = example_of(index(self.before, self._first(self.place)))
+        like = example_of(next(row for row in rows if row is not None))
         carried = []
         for rounds in range(1, max(passed_on, default=1) + 1):
             row = passed_on[rounds] if rounds in passed_on else trace.input(like)
@@ -115,12 +119,86 @@ class FilledTensor:
         newer = [c.variable for c in carried[:-1]]
         return carried, [[row, *newer] for row in written]
 
-    def after(self, rows: Value) -> Value:
-        """The tensor after the loop, from the rows that all rounds wrote."""
+    def complete(self, owner: Value, rows: Value) -> None:
+        """Write the rows of all rounds to the tensor or list of the program."""
         assert self.place is not None
         first, counters = self._first(self.place), self.loop.counters
         stop = first + counters.step * len(counters)
-        return set_at(self.before, (slice(first, None if stop < 0 else stop, counters.step),), rows)
+        found = set_at(self.before, (slice(first, None if stop < 0 else stop, counters.step),), rows)
+        replace_elements(owner, found)
+
+
+class GrownList(FilledTensor):
+    """A list to which each round appends an item; `before` are its items before the loop as a tensor, None if they are
+    none, and `count` is their number.
+
+    The place of the item of a round is 0, and that of the item of the round before -1.
+    """
+
+    def __init__(self, loop: TracedLoop, before: Value, count: int, span: Span) -> None:
+        super().__init__(loop, before)
+        self.place, self.count, self.span = 0, count, span
+
+    def begin(self) -> Value:
+        self.written = None
+        return GrowingItems(self, self.span)
+
+    def end(self) -> None:
+        if self.written is None:
+            raise NotRecordableError("a round does not append one item")
+        super().end()
+
+    def append(self, item: Value) -> None:
+        if self.written is not None:
+            raise NotRecordableError("a round does not append one item")
+        self.written = item
+
+    def item(self, place: int) -> Value:
+        """The item at a place of the list, counted from its end if negative."""
+        if place < 0:
+            return self.row(place + (self.written is not None))
+        if place >= self.count:
+            raise NotRecordableError("a round reads an item that an earlier one appended by its number")
+        return self.loop.part(self.before, (place,))
+
+    def item_at(self, key: Sequence[Any]) -> Value:
+        """The item at a place that moves with the counter."""
+        lag = lag_of(key, self.loop)
+        if len(key) > 1 or self.loop.counters.step != 1:
+            raise NotRecordableError("a place in a list does not move with the counter")
+        return self.row(self.loop.counters.start + lag - self.count)
+
+    def _first(self, place: int) -> int:
+        if not -self.count <= place < 0 or self.before is None:
+            raise NotRecordableError("a round reads an item that is not in the list yet")
+        return self.count + place
+
+    def distance(self, place: int) -> int:
+        return -place
+
+    def complete(self, owner: Value, rows: Value) -> None:
+        owner.extend_by_rows(rows)
+
+
+class GrowingItems(ProgramList):
+    """What stands for a list in a round that appends to it."""
+
+    __slots__ = ("grown",)
+
+    def __init__(self, grown: GrownList, span: Span) -> None:
+        super().__init__([], span, "grown")
+        self.grown = grown
+        self.is_hidden = True
+
+    @property
+    def count(self) -> int:
+        return self.grown.count + (self.grown.written is not None)
+
+    def item(self, place: int) -> Value:
+        return self.grown.item(place)
+
+    def append(self, item: Value) -> None:
+        self.grown.append(item)
 
 
 class FilledReference(MutableReference):
@@ -137,14 +215,26 @@ class FilledReference(MutableReference):
         raise NotRecordableError("a round reads all of a tensor that it fills")
 
     def part(self, key: Sequence[Any]) -> Value:
-        row = self.tensor.row(self._place(key))
+        row = self.tensor.row(lag_of(key, self.tensor.loop))
         return index(row, tuple(key[1:])) if key[1:] else row
 
     def put(self, key: Any, value: Value) -> None:
-        self.tensor.put(self._place(key), key[1:], value)
+        self.tensor.put(lag_of(key, self.tensor.loop), key[1:], value)
 
-    def _place(self, key: Sequence[Any]) -> int:
-        item = key[0] if key else None
-        if not isinstance(item, Traced) or item.lag is None or item.trace is not self.tensor.loop.trace:
-            raise NotRecordableError("a place in a tensor that a round fills does not move with the counter")
-        return item.lag
+
+def lag_of(key: Sequence[Any], loop: TracedLoop) -> int:
+    """The distance of the first item of a key from the counter. Raises NotRecordableError if it does not move with it."""
+    item = key[0] if key else None
+    if not isinstance(item, Traced) or item.lag is None or item.trace is not loop.trace:
+        raise NotRecordableError("a place in what a round fills does not move with the counter")
+    return item.lag
+
+
+def replace_elements(value: Value, result: Value) -> None:
+    """Replace all elements of a list or a tensor in place."""
+    if isinstance(value, ProgramList):
+        value.items[:] = [index(result, i) for i in range(value.count)]
+        value.changed()
+    else:
+        value.value = result
+        changed_in_place()

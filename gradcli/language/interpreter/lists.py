@@ -159,27 +159,6 @@ class ProgramList:
             raise
 
 
-class AppendedItems(ProgramList):
-    """What a traced round appends to a list."""
-
-    __slots__ = ()
-
-    def __init__(
-        self, items: Iterable[Value], span: Span, made: OneOf["display", "tuple", "generated", "grown"]
-    ) -> None:
-        super().__init__(items, span, made)
-        self.is_hidden = True
-
-    def append(self, item: Value) -> None:
-        self._items.append(item)
-
-    def only_item(self) -> Value:
-        """The item that was appended. Raises NotRecordableError if it is not one."""
-        if len(self._items) != 1:
-            raise NotRecordableError("a round does not append one item")
-        return self._items[0]
-
-
 def _joined(items: list[Value]) -> Value:
     if items and all(type(i) is bool for i in items):
         return arrays.in_default_namespace(arrays.asarray(items))

@@ -5,10 +5,16 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from gradcli.language.interpreter.filled_tensors import FilledReference, FilledTensor
-from gradcli.language.interpreter.lists import AppendedItems, ProgramList, changed_in_place
+from gradcli.language.interpreter.filled_tensors import (
+    FilledReference,
+    FilledTensor,
+    GrowingItems,
+    GrownList,
+    replace_elements,
+)
+from gradcli.language.interpreter.lists import ProgramList
 from gradcli.language.interpreter.machine import Evaluator, Scope, Task, block
 from gradcli.language.interpreter.mutable_references import HiddenReference, MutableReference
 from gradcli.language.interpreter.traced_loops import (
@@ -30,9 +36,9 @@ from gradcli.primitives.entries.indexing import index
 
 # The key of the value of the last statement, which is no name of the language.
 _VALUE = "value of the loop"
-# What the keys of items that are appended to a list begin with, before the name of the list, and of the rows that are
-# passed on of a tensor, before its name and the number of rounds since they were written.
-_ITEM, _ROW = "item of ", "row of "
+# What the keys of rows begin with that are passed on of a tensor or list, before its name and the number of rounds since
+# they were written.
+_ROW = "row of "
 
 Loop = tree.For | tree.While
 
@@ -64,11 +70,9 @@ class _Rolling(TracedLoop):
         self.has_value = node in _last_statements(machine.program)
         # Whether the loop may end before its last round.
         self.leaves = isinstance(node, tree.While) or scope_of_program.may_be_left(node)
-        # The lists to which each round appends an item, by name.
-        self.lists: dict[str, ProgramList] = {}
         # The names of lists and tensors of which each round may change elements.
         self.changed: set[str] = set()
-        # The lists and tensors of which each round changes the row at a place that moves with the counter, by name.
+        # What each round writes a row of, by name: lists that it appends to, and lists and tensors that it fills.
         self.filled: dict[str, FilledTensor] = {}
 
     def run(self) -> Value:
@@ -77,18 +81,20 @@ class _Rolling(TracedLoop):
         # The value of a loop that was left is that of no statement.
         if names is None or not self.targets.keys().isdisjoint(names) or (self.leaves and (self.has_value or lists)):
             raise NotRolledError
-        found = {name: self.scope.names.get(name) for name in lists}
-        self.lists = {name: value for name, value in found.items() if type(value) is ProgramList}
-        if len(self.lists) < len(found):
+        grown: dict[str, Value] = {name: self.scope.names.get(name) for name in lists}
+        if any(type(v) is not ProgramList or (lists[n].reads and not _is_changeable(v)) for n, v in grown.items()):
             raise NotRolledError
         if self.leaves:
             names += self.targets
-        filled = {
-            n: v for n in _filled_names(self.node.body, self.targets) if _is_changeable(v := self.scope.names.get(n))
-        }
+        changeable = {n: self.scope.names.get(n) for n in _filled_names(self.node.body, self.targets)}
+        filled = {n: v for n, v in changeable.items() if _is_changeable(v)}
         if filled and self.leaves:
             raise NotRolledError
-        self.filled = {n: FilledTensor(self, as_tensor_or_number(v, "a list")) for n, v in filled.items()}
+        self.filled = {
+            n: GrownList(self, _items_before(v, read=lists[n].reads), v.count, v.span) for n, v in grown.items()
+        }
+        self.filled |= {n: FilledTensor(self, as_tensor_or_number(v, "a list")) for n, v in filled.items()}
+        filled |= grown
         names = [n for n in names if n not in filled]
         before = {name: self.scope.names[name] for name in names if name in self.scope.names}
         if any(n not in before and self._has_other_meaning(n) for n in names):
@@ -99,7 +105,7 @@ class _Rolling(TracedLoop):
         ):
             # Without a round they are still what other names refer to.
             raise NotRolledError
-        _require_distinct([*self.lists.values(), *filled.values(), *(before[n] for n in self.changed)])
+        _require_distinct([*filled.values(), *(before[n] for n in self.changed)])
         given = {name: self._as_number(name, value) for name, value in before.items()}
         places = {name: self.place(value) for name, value in given.items()}
         kept = [n for n in names if n in before or self._is_read_later(n)]
@@ -108,12 +114,10 @@ class _Rolling(TracedLoop):
             raise NotRolledError
         results = self._results(before, given, places, kept)
         for name, tensor in self.filled.items():
-            _change(filled[name], tensor.after(results[_row_key(name)]))
-        for name, appended in self.lists.items():
-            appended.extend_by_rows(results[_ITEM + name])
+            tensor.complete(filled[name], results[_row_key(name)])
         for name in names:
             if name in self.changed:
-                _change(before[name], results[name])
+                replace_elements(before[name], results[name])
                 self.scope.names[name] = before[name]
             elif name in results:
                 self.scope.names[name] = self.machine.kept(results[name])
@@ -137,7 +141,7 @@ class _Rolling(TracedLoop):
         around = {n: v for n, v in self.scope.names.items() if n not in before}
         guard, active = self.trace.input(1.0), self.trace.input(1.0)
         examples: dict[str, Value] = {}
-        order = [*kept, *(_ITEM + name for name in self.lists), *([_VALUE] if self.has_value else [])]
+        order = [*kept, *([_VALUE] if self.has_value else [])]
 
         def one_round() -> list[Value]:
             self.scope.names.clear()
@@ -145,8 +149,6 @@ class _Rolling(TracedLoop):
             own = {n: self._within_round(before.get(n), place) for n, place in places.items()}
             self.scope.names.update(own)
             self.scope.names.update({n: tensor.begin() for n, tensor in self.filled.items()})
-            for name in self.lists:
-                self.scope.names[name] = AppendedItems([], self.node.span, "grown")
             if self.leaves and not self.trace.decided(greater(active, 0.5)):
                 return [*(self._unchanged(n, places, examples) for n in order), active, guard]
             if isinstance(self.node, tree.While) and not self._test(self.node.test):
@@ -161,8 +163,6 @@ class _Rolling(TracedLoop):
             if self.has_value:
                 found[_VALUE] = value
             found = {n: self._as_number(n, v) for n, v in found.items()}
-            # An item that can be changed in place is no number.
-            found |= {_ITEM + name: self.scope.names[name].only_item() for name in self.lists}
             examples.update(found)
             goes_on = 1.0 if self.machine.leaving is None or self.machine.leaving.by is tree.Continue else 0.0
             self.machine.leaving = None
@@ -171,7 +171,7 @@ class _Rolling(TracedLoop):
                 raise NotRolledError
             return [*results, *([goes_on] if self.leaves else []), guards_held(self.trace, guard)]
 
-        hidden = [*self.lists.values(), *(before[n] for n in self.changed), *(around[n] for n in self.filled)]
+        hidden = [*(before[n] for n in self.changed), *(around[n] for n in self.filled)]
         for value in hidden:
             _hide(value, hidden=True)
         try:
@@ -181,10 +181,7 @@ class _Rolling(TracedLoop):
                 _hide(value, hidden=False)
         for name in order:
             self._unchanged(name, places, examples)
-        carried = [
-            Carried(given[n] if n in given else zeros(places[n]), places[n].variable, n.startswith(_ITEM))
-            for n in order
-        ]
+        carried = [Carried(given[n] if n in given else zeros(places[n]), places[n].variable) for n in order]
         for name, tensor in self.filled.items():
             passed_on, outputs = tensor.carried(paths)
             order += [_row_key(name, 1 + k) for k in range(len(passed_on))]
@@ -195,7 +192,7 @@ class _Rolling(TracedLoop):
         if self.leaves:
             carried.append(Carried(1.0, active.variable))
         carried.append(Carried(1.0, guard.variable))
-        always = {_VALUE, *(_ITEM + name for name in self.lists), *self.changed, *map(_row_key, self.filled)}
+        always = {_VALUE, *self.changed, *map(_row_key, self.filled)}
         wanted = {i for i, n in enumerate(order) if n in always or self._is_read_later(n)}
         needed = needed_places(carried, paths, wanted | {*range(len(order), len(carried))})
         names = [order[i] for i in needed if i < len(order)]
@@ -204,7 +201,9 @@ class _Rolling(TracedLoop):
         return dict(zip(names, rolled(self.trace, rounds, [carried[i] for i in needed], paths)))
 
     def row_at(self, sequence: Value, key: Sequence[Any]) -> Value | None:
-        return sequence.part(key) if isinstance(sequence, FilledReference) else super().row_at(sequence, key)
+        if isinstance(sequence, FilledReference):
+            return sequence.part(key)
+        return sequence.grown.item_at(key) if isinstance(sequence, GrowingItems) else super().row_at(sequence, key)
 
     def owns(self, value: Value) -> bool:
         return isinstance(value, FilledReference) or super().owns(value)
@@ -272,22 +271,41 @@ def _nodes_below(body: Iterable[tree.SyntaxNode]) -> Iterator[tree.SyntaxNode]:
         yield from tree.walk(statement)
 
 
-def _appended_lists(body: Sequence[tree.Statement]) -> dict[str, tree.SyntaxNode]:
-    """The names of lists to which each round appends one item, and which it does not read, with the calls that do."""
-    found: dict[str, tree.SyntaxNode] = {}
+class _Appending(NamedTuple):
+    """A call that appends an item to a list in each round, and whether rounds also read items of the list."""
+
+    call: tree.SyntaxNode
+    reads: bool
+
+
+def _appended_lists(body: Sequence[tree.Statement]) -> dict[str, _Appending]:
+    """The lists to which each round appends an item, and of which it reads at most single items, by name."""
+    calls: dict[str, tree.SyntaxNode] = {}
     for statement in body:
         call = statement.value if isinstance(statement, tree.Evaluate) else None
         if isinstance(call, tree.Call) and call.name == "append" and isinstance(call.receiver, tree.Name):
-            found[call.receiver.id] = call
-    mentioned = Counter(n.id for n in _nodes_below(body) if isinstance(n, tree.Name))
-    return {name: call for name, call in found.items() if mentioned[name] == 1}
+            calls[call.receiver.id] = call
+    nodes = [*_nodes_below(body)]
+    mentioned = Counter(n.id for n in nodes if isinstance(n, tree.Name))
+    read = Counter(n.value.id for n in nodes if isinstance(n, tree.Index) and isinstance(n.value, tree.Name))
+    changed = _changed_names(body)
+    return {
+        name: _Appending(call, read[name] > 0)
+        for name, call in calls.items()
+        if mentioned[name] == 1 + read[name] and name not in changed
+    }
 
 
-def _assigned_names(body: Sequence[tree.Statement], lists: Mapping[str, tree.SyntaxNode]) -> list[str] | None:
+def _items_before(value: ProgramList, *, read: bool) -> Value:
+    """The items of a list as a tensor; None if there are none, or they are not read."""
+    return as_tensor_or_number(value, "a list") if read and value.count else None
+
+
+def _assigned_names(body: Sequence[tree.Statement], lists: Mapping[str, _Appending]) -> list[str] | None:
     """The names that are assigned in the body of a loop, besides `lists` that it appends to; None for a body that
     cannot be rolled."""
     found: dict[str, None] = {}
-    appending = {*lists.values()}
+    appending = {appending.call for appending in lists.values()}
     for node in _nodes_below(body):
         if node in appending:
             continue
@@ -346,17 +364,10 @@ def _require_distinct(values: Sequence[Value]) -> None:
 
 
 def _is_changeable(value: Value) -> bool:
-    return type(value) in (ProgramList, MutableReference)
-
-
-def _change(value: Value, result: Value) -> None:
-    """Replace all elements of a list or a tensor in place."""
-    if isinstance(value, ProgramList):
-        value.items[:] = [index(result, i) for i in range(value.count)]
-        value.changed()
-    else:
-        value.value = result
-        changed_in_place()
+    """Whether rounds may pass on a value that they change: a tensor, or a list of what cannot be changed itself."""
+    if type(value) is ProgramList:
+        return value.is_vector or not any(isinstance(i, (ProgramList, MutableReference)) for i in value.items)
+    return type(value) is MutableReference
 
 
 def _hide(value: Value, *, hidden: bool) -> None:

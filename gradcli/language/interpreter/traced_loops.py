@@ -122,9 +122,10 @@ class TracedLoop:
             return sequence, first
         stop = last + (1 if counters.step > 0 else -1)
         places = slice(first, None if stop < 0 else stop, counters.step)
-        return self._part(sequence, (places, *rest)), 0
+        return self.part(sequence, (places, *rest)), 0
 
-    def _part(self, sequence: Value, key: tuple[Any, ...]) -> Value:
+    def part(self, sequence: Value, key: tuple[Any, ...]) -> Value:
+        """The part of a tensor from outside at a key, the same object in all paths."""
         name = (id(sequence), repr(key))
         if name not in self.parts:
             self.parts[name] = sequence, index(sequence, key)
