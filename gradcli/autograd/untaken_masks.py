@@ -76,7 +76,9 @@ def _differs_from_zero(value: Any) -> Any:
 
 
 # A ball cannot be known to be 0, unlike the exact zeros of elements that were not taken.
-may_differ_from_zero = predicate("may_differ_from_zero", "x", "whether x is not known to be 0", internal=True)
+may_differ_from_zero = predicate(
+    "may_differ_from_zero", "x", "whether x is not known to be 0", internal=True, numbers="complex"
+)
 
 
 def _taken(cotangent: Any, mask: Any) -> Any:

@@ -76,7 +76,7 @@ def evaluated(
 
     with digits.computing():
         found = digits.proved(request, options.digits, options.max_precision, recordings.result)
-        return _parts(digits.map_numbers(found, (lambda n: n) if options.balls else _decimal(options)))
+        return _parts(digits.map_numbers(found, _ball if options.balls else _decimal(options)))
 
 
 def _bound(value: Any, name: str, truths: bool) -> Any:
@@ -156,10 +156,24 @@ def numbers(value: Any, what: str) -> Any:
         ) from None
 
 
-def _decimal(options: EvaluationOptions) -> Callable[[Any], Decimal]:
+class ComplexDecimal(NamedTuple):
+    """A complex number with proved digits."""
+
+    real: Decimal
+    imag: Decimal
+
+
+def _ball(number: Any) -> Any:
+    """A number as python-flint has it."""
+    return number.ball() if digits.is_complex_number(number) else number
+
+
+def _decimal(options: EvaluationOptions) -> Callable[[Any], Decimal | ComplexDecimal]:
     from gradcli.arrays.flint import ball_decimals
 
-    def decimal(number: Any) -> Decimal:
+    def decimal(number: Any) -> Any:
+        if digits.is_complex_number(number):
+            return ComplexDecimal(*map(decimal, number.parts))
         try:
             found = ball_decimals.in_python(number, options.digits)
             if found is not None:

@@ -11,6 +11,7 @@ from operator import mul
 from typing import Any
 
 from gradcli import limits
+from gradcli.io.complex_text import ComplexText, has_complex_texts
 
 # Array elements that are charged for each element written, which takes as long as computing that many.
 _WRITTEN = 32
@@ -44,6 +45,8 @@ def _plain(value: Any) -> object:
         return _plain_array(value)
     if isinstance(value, float):
         return _plain_float(value)
+    if isinstance(value, ComplexText):
+        return {"re": _plain(value.real), "im": _plain(value.imag)}
     if isinstance(value, complex):
         return {"re": _plain_float(value.real), "im": _plain_float(value.imag)}
     if isinstance(value, dict):
@@ -69,6 +72,11 @@ def _plain_array(array: Any) -> object:
     # An array without elements may still have many lists.
     limits.charge(_WRITTEN * max(accumulate((1, *array.shape), mul)))
     if array.dtype.kind == "O":
+        if has_complex_texts(array):
+            parts = (
+                numpy.frompyfunc(lambda number, part=part: getattr(number, part), 1, 1) for part in ("real", "imag")
+            )
+            return {name: _plain(part(array).tolist()) for name, part in zip(("re", "im"), parts)}
         return _plain(array.tolist())
     if array.dtype.kind == "c":
         return {"re": _plain_array(array.real), "im": _plain_array(array.imag)}

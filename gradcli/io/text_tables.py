@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from gradcli.io.complex_text import ComplexText
 from gradcli.named_tuples import NamedTuple
 
 
@@ -54,7 +55,7 @@ def number_text(value: Any) -> str:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if type(value) in (float, int, str):
+    if type(value) in (float, int, str, ComplexText):
         return str(value)
     if value.ndim == 0:
         return str(value)

@@ -243,7 +243,8 @@ def apply_to_arrays(primitive: Primitive, operands: Sequence[Any], params: Param
         operands = xp.promoted(operands, truths=primitive.truths)
         with xp.quiet():
             if any(map(arrays.is_complex, operands)):
-                result = _of_complex(primitive)(xp, *operands, **params)
+                of_complex = _of_complex(primitive) if xp.scalars is None else _exact_of_complex(xp, primitive)
+                result = of_complex(xp, *operands, **params)
                 return [xp.tidy(r) for r in result] if type(result) is list else xp.tidy(result)
             if budget is not None and primitive.surcharge is not None and xp.name == "numpy":
                 budget.charge(primitive.surcharge(*operands, **params))
@@ -270,6 +271,16 @@ def _of_complex(primitive: Primitive) -> Callable[..., Any]:
     if primitive.numbers == "real":
         raise real_numbers_only(primitive.called)
     return primitive.of_complex
+
+
+def _exact_of_complex(xp: Any, primitive: Primitive) -> Callable[..., Any]:
+    """The implementation of a primitive for complex operands in a namespace with exact numbers; see `exact_forward`."""
+    of_complex, exactly = _of_complex(primitive), xp.of_complex_numbers()
+    if primitive.elementwise:
+        # What is written in other functions may be accurate to float rounding only.
+        found = exactly.own(primitive.name, primitive.called)
+        return lambda _xp, *operands, **params: found(*operands, **params)
+    return lambda _xp, *operands, **params: of_complex(exactly, *operands, **params)
 
 
 def real_numbers_only(name: str) -> EvaluationError:

@@ -54,7 +54,8 @@ def certify(request: EvaluationRequest, result: Result, max_precision: int = MAX
     """Set `result.certified` to the numbers of right digits, and return the smallest of them.
 
     `result.certified` has the value's count under "value", and under the name of each other member a dict with the
-    counts of its numbers. The count of an array is that of its worst element. A count is None for a derivative that
+    counts of its numbers. The count of an array is that of its worst element, and that of a complex number the one of
+    its worse part. A count is None for a derivative that
     does not exist, and where nothing is proved: ball arithmetic lacks a function, the proof takes too long or the
     result is nan. The latter adds a warning to the result, and counts as 0 in the return value. Raises BackendError
     where python-flint is not installed.
@@ -123,10 +124,10 @@ def _right(found: Any, exact: Any) -> Right | None:
     """Return the right digits of the worst element; None where an element has no value as written, such as 0/0."""
     from gradcli.arrays.flint.correct_digits import ALL, Right, correct_digits
 
-    if not arrays.shape(exact):
+    if not arrays.shape(exact) and not arrays.is_complex(exact):
         return correct_digits(float(found), exact.numbers)
     fewest = ALL
-    for number, ball in zip(found.ravel().tolist(), exact.numbers.ravel()):
+    for number, ball in _numbers(found, exact):
         right = correct_digits(number, ball)
         if right is None:
             return None
@@ -134,12 +135,30 @@ def _right(found: Any, exact: Any) -> Right | None:
     return fewest
 
 
+def _numbers(found: Any, exact: Any) -> Iterator[tuple[float, Any]]:
+    """Yield the real numbers of an array, both parts of complex ones, each with its ball."""
+    elements = zip(found.ravel().tolist(), exact.numbers.ravel()) if arrays.shape(exact) else [(found, exact.numbers)]
+    for number, ball in elements:
+        if digits.is_complex_number(ball):
+            # A float run may have a real number there.
+            whole = complex(number)
+            yield from zip((whole.real, whole.imag), ball.parts)
+        else:
+            yield number.real, ball
+
+
 def _nested(result: Result, proved: Mapping[tuple[str, ...], int]) -> dict[str, Any]:
+    """The numbers of right digits of each member of a result; None where nothing is proved."""
     found: dict[str, Any] = {"value": proved.get(("value",))}
     for part in PARTS:
         members = getattr(result, part)
         if members is not None:
             found[part] = {name: proved.get((part, name)) for name in members}
+    if result.wirtinger is not None:
+        found["wirtinger"] = {
+            name: pair and {side: proved.get(("wirtinger", name, side)) for side in pair}
+            for name, pair in result.wirtinger.items()
+        }
     return found
 
 
@@ -151,8 +170,12 @@ def _unproved(request: EvaluationRequest, error: Exception) -> Warning:
 
 def _no_digits_warning(request: EvaluationRequest, keys: Sequence[tuple[str, ...]], reason: str) -> Warning:
     """The warning that no digits of some results are proved."""
-    names = " and ".join("the value" if len(key) == 1 else f"the derivative by {key[1]}" for key in keys)
+    names = " and ".join("the value" if len(key) == 1 else f"the derivative by {_by(key)}" for key in keys)
     return _warning(request, None, f"no digits of {names} are proved: {reason}")
+
+
+def _by(key: tuple[str, ...]) -> str:
+    return f"conj({key[1]})" if key[2:] == ("by_conjugate",) else key[1]
 
 
 def _warning(request: EvaluationRequest, span: Span | None, message: str) -> Warning:

@@ -16,6 +16,7 @@ from gradcli.errors import LimitError
 from gradcli.evaluation import session
 from gradcli.evaluation.diagnose import Warning
 from gradcli.evaluation.session import PARTS, RequestFactory, Result
+from gradcli.io.complex_text import ComplexText
 from gradcli.language.operations import operation_at
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_PRECISION
@@ -65,8 +66,8 @@ def run(request: RequestFactory, digits: int, most: int = MAX_PRECISION, compute
     """
     missing: list[Number] = []
 
-    def text(number: Number) -> str | float:
-        known = text_of(number, digits, most)
+    def text(number: Number) -> str | float | ComplexText:
+        known = _text(number, digits, most)
         if is_bound(known):
             missing.append(number)
         return known
@@ -83,12 +84,19 @@ def _too_few(program: Module, most: int) -> Warning:
     return Warning("unproved", "digits", operation_at(program, last) or "program", last, message)
 
 
-def texts(inputs: Callable[[], Mapping[str, Any]], digits: int) -> dict[str, str | float]:
+def texts(inputs: Callable[[], Mapping[str, Any]], digits: int) -> dict[str, str | float | ComplexText]:
     """Return numbers by name as texts of `digits` digits, within `computing`."""
     from gradcli.arrays.flint.balls import precise
 
     with precise(bits_of(digits)):
-        return {name: text_of(value.numbers, digits, digits) for name, value in inputs().items()}
+        return {name: _text(value.numbers, digits, digits) for name, value in inputs().items()}
+
+
+def _text(number: Number, digits: int, most: int) -> str | float | ComplexText:
+    """Return a real or complex number as text."""
+    if is_complex_number(number):
+        return ComplexText(*(text_of(part, digits, most) for part in number.parts))
+    return text_of(number, digits, most)
 
 
 def text_of(number: Number, digits: int, most: int) -> str | float:
@@ -166,6 +174,9 @@ def members(result: Result) -> Iterator[tuple[tuple[str, ...], Any]]:
     for part in PARTS:
         for name, found in (getattr(result, part) or {}).items():
             yield (part, name), found
+    for name, pair in (result.wirtinger or {}).items():
+        for side, found in (pair or {}).items():
+            yield ("wirtinger", name, side), found
 
 
 def _has_digits(result: Result, digits: int) -> bool:
@@ -178,12 +189,22 @@ def have_digits(numbers: Iterable[Number], digits: int) -> bool:
     from gradcli.arrays.flint.balls import is_exact
 
     bits = digits * _BITS_PER_DIGIT + _MARGIN
-    return all(is_exact(number) or number.rel_accuracy_bits() >= bits for number in numbers)
+    return all(is_exact(part) or part.rel_accuracy_bits() >= bits for number in numbers for part in _parts(number))
 
 
-def is_bound(text: str | float) -> bool:
-    """Whether a text of `text_of` is a magnitude bound rather than a number."""
-    return str(text).startswith(_BOUND)
+def is_complex_number(number: Any) -> bool:
+    """Whether an element of an array of balls is complex."""
+    return hasattr(number, "parts")
+
+
+def _parts(number: Any) -> tuple[Number, ...]:
+    """The real numbers of which a number consists."""
+    return number.parts if is_complex_number(number) else (number,)
+
+
+def is_bound(text: str | float | ComplexText) -> bool:
+    """Whether a text of a number, or of a part of it, is a magnitude bound rather than a number."""
+    return _BOUND in str(text)
 
 
 def map_numbers(result: Result, function: Callable[[Number], Any]) -> Result:
@@ -200,6 +221,9 @@ def map_numbers(result: Result, function: Callable[[Number], Any]) -> Result:
     for name in PARTS:
         members = getattr(result, name)
         setattr(made, name, None if members is None else {key: each(part) for key, part in members.items()})
+    if result.wirtinger is not None:
+        pairs = result.wirtinger.items()
+        made.wirtinger = {name: pair and {side: each(part) for side, part in pair.items()} for name, pair in pairs}
     if result.nodes is not None:
         made.nodes = [{**row, "grad": each(row["grad"])} for row in result.nodes]
     made.warnings, made.finite = result.warnings, result.finite

@@ -13,6 +13,7 @@ from gradcli.evaluation.recordings import Recording
 from gradcli.evaluation.session import EvaluationRequest, RequestFactory, Result
 from gradcli.executors.executor_choice import executable
 from gradcli.language.interpreter.values import as_numpy
+from gradcli.language.names import scope
 from gradcli.proofs import digits
 
 # Bound on the number of cached recordings.
@@ -35,7 +36,15 @@ class ProvedRecordings:
         A replayed result has the value, gradients and derivatives, but no warnings. Raises what the run raises.
         """
         asked = request()
-        if asked.jacobian or asked.grad_output is not None or any(map(arrays.shape, asked.bindings.values())):
+        if (
+            asked.jacobian
+            or asked.wirtinger
+            or asked.grad_output is not None
+            or any(map(arrays.shape, asked.bindings.values()))
+            # Recordings have real numbers alone.
+            or scope.makes_complex(asked.program)
+            or any(map(arrays.is_complex, asked.bindings.values()))
+        ):
             return digits.at_precision(request)
         known = self._known.get(key := _key(asked))
         if known is None:

@@ -153,8 +153,12 @@ def _most_bits() -> int:
     return min(_FRACTION * ctx.prec, _LARGEST_FRACTION)  # type: ignore[no-any-return]
 
 
-# What is proved of complex numbers: nothing, as balls are real.
-NO_COMPLEX_BALLS = "leave out --digits, --certify and --enclose for complex numbers"
+def real_number_needed() -> EvaluationError:
+    """The error of a complex number in a computation that has proved digits of real numbers alone."""
+    return EvaluationError(
+        "this is proved of real numbers alone, and there is a complex one",
+        hint="real(z), imag(z), abs(z) and angle(z) are real",
+    )
 
 
 def exact(value: Any) -> Number:
@@ -174,7 +178,7 @@ def exact(value: Any) -> Number:
         if isinstance(value, (Rational, bool)):
             return bounded_height(fmpq(value.numerator, value.denominator))
         if isinstance(value, complex):
-            raise EvaluationError("ball arithmetic has real numbers, and this one is complex", hint=NO_COMPLEX_BALLS)
+            raise real_number_needed()
         value = operator.index(value) if hasattr(value, "__index__") else float(value)
         if type(value) is int:
             return bounded_height(fmpq(value))
@@ -275,7 +279,8 @@ def _operator(name: str, reflected: bool = False) -> Callable[..., Any]:
         if any(type(o) not in PYTHON_NUMBERS and backends.backend_of(type(o)) is None for o in others):
             # The other operand is of an unknown type and may define the reflected operator.
             return NotImplemented
-        return getattr(_namespace(), name)(*((*others, self) if reflected else (self, *others)))
+        namespace = _namespace() if complex not in map(type, others) else _namespace().of_complex_numbers()
+        return getattr(namespace, name)(*((*others, self) if reflected else (self, *others)))
 
     return apply
 

@@ -18,7 +18,7 @@ from flint import __version__, arb, ctx, fmpq
 from gradcli import limits
 from gradcli.arrays import spellings
 from gradcli.arrays.backends import Device
-from gradcli.arrays.dtypes import PYTHON_NUMBERS
+from gradcli.arrays.dtypes import PYTHON_NUMBERS, is_complex
 from gradcli.arrays.flint import missing_ball_functions
 from gradcli.arrays.flint.balls import Balls, bounded_height, checked_result, exact, from_text
 from gradcli.arrays.flint.balls import to_float as _to_float
@@ -35,6 +35,8 @@ _OF_ARRAYS = (
     "gradcli.arrays.flint.flint_matrices",
 )
 _NUMBERS = (fmpq, arb)
+# The functions whose results are complex also for real operands.
+_COMPLEX_OF_REAL = frozenset(["complex"])
 # Integers below it in magnitude are exact as floats.
 _WHOLE = 2**53
 # The cost in eighths of a step of converting one element of an array to a fraction.
@@ -80,6 +82,10 @@ class _Scalars(_FunctionInfo):
         """The number that a decimal literal denotes."""
         return _plain(Balls(from_text(text)))
 
+    def imaginary(self, text: str) -> Any:
+        """The imaginary number that a decimal literal before `j` denotes."""
+        return _complex_arrays().imaginary(from_text(text))
+
     def __getattr__(self, name: str) -> Any:
         function = _function(name)
 
@@ -95,6 +101,9 @@ class _Floats(_Scalars):
 
     def number(self, text: str) -> Any:
         return _plain(Balls(exact(float(text))))
+
+    def imaginary(self, text: str) -> Any:
+        return _complex_arrays().imaginary(exact(float(text)))
 
 
 def _plain(result: Any) -> Any:
@@ -128,6 +137,10 @@ class FlintArrays(_FunctionInfo):
         setattr(self, name, made)
         return made
 
+    def of_complex_numbers(self) -> Any:
+        """The namespace for operations with complex operands."""
+        return _complex_arrays().arrays()
+
     def of_numbers(self, name: str) -> Callable[..., Any] | None:
         """The function of numbers with this name, None if there is none."""
         return _checked(name)
@@ -135,13 +148,20 @@ class FlintArrays(_FunctionInfo):
     # --- arrays in and out
 
     def asarray(self, value: Any, dtype: str | None = None) -> Array:
-        """Convert a number, a list or a NumPy array to balls; bool and int64 are kept, or made if `dtype` says so."""
+        """Convert a number, a list or a NumPy array to balls; bool and int64 are kept, or made if `dtype` says so.
+
+        Complex numbers stay complex, unless `dtype` is bool.
+        """
         kind = type(value)
         if kind is Balls:
             return value if dtype in (None, "float64") else self.astype(value, dtype)
+        if isinstance(value, (Balls, complex)):
+            return self._complex(value, dtype)
         if kind in PYTHON_NUMBERS or kind in _NUMBERS:
             if dtype in ("bool", "int64"):
                 return bool(value) if dtype == "bool" else int(value)
+            if dtype is not None and dtype.startswith("complex"):
+                return self._complex(value, dtype)
             return value if dtype is None and kind in (bool, int) else Balls(exact(value))
         if isinstance(value, (float, str)):
             # A subclass of float may keep its source text.
@@ -149,11 +169,29 @@ class FlintArrays(_FunctionInfo):
         import numpy
 
         array = numpy.asarray(value)
+        if _has_complex(array) or (dtype is not None and dtype.startswith("complex")):
+            return self._complex(array, dtype)
         if dtype in ("bool", "int64") or (dtype is None and array.dtype.kind in "biu"):
             return array if dtype is None else array.astype(dtype)
         return Balls(_objects(array)) if array.ndim else Balls(exact(array.item()))
 
+    def _complex(self, value: Any, dtype: str | None) -> Array:
+        """Complex numbers, or real ones that are to be complex, as complex balls; as truth values for bool."""
+        from gradcli.arrays.flint.complex_balls import ComplexBalls, as_complex
+
+        if isinstance(value, ComplexBalls):
+            found = value
+        elif isinstance(value, Balls):
+            found = ComplexBalls(value.numbers)
+        elif getattr(value, "ndim", 0):
+            found = ComplexBalls(_complex_arrays().objects(value))
+        else:
+            found = ComplexBalls(as_complex(value.item() if hasattr(value, "item") else value))
+        return found if dtype != "bool" else self.of_complex_numbers().not_equal(found, 0.0)
+
     def astype(self, array: Array, dtype: str) -> Array:
+        if dtype.startswith("complex") or (type(array) is not Balls and isinstance(array, (Balls, complex))):
+            return self._complex(array, dtype)
         if type(array) is not Balls or dtype.startswith("float"):
             return self.asarray(array, "float64" if dtype.startswith("float") else dtype)
         if dtype == "bool":
@@ -164,16 +202,18 @@ class FlintArrays(_FunctionInfo):
         return int(whole.p) if not array.shape else numpy.frompyfunc(lambda x: int(x.p), 1, 1)(whole).astype(dtype)
 
     def copy(self, array: Array) -> Array:
-        if type(array) is not Balls:
+        if not isinstance(array, Balls):
             return array if type(array) in PYTHON_NUMBERS else array.copy()
-        return Balls(array.numbers.copy()) if array.shape else array
+        return type(array)(array.numbers.copy()) if array.shape else array
 
     def to_numpy(self, array: Array) -> Any:
         """`array` in float64 if every number is exactly a float, else an object array of 0-d `Balls`."""
         import numpy
 
-        if type(array) is not Balls:
+        if not isinstance(array, Balls):
             return numpy.asarray(array)
+        if type(array) is not Balls:
+            return numpy.asarray(numpy.frompyfunc(type(array), 1, 1)(numpy.asarray(array.numbers, object)), object)
         numbers = numpy.asarray(array.numbers, object)
         if all(map(_is_float, numbers.ravel())):
             return numpy.asarray(numpy.frompyfunc(_to_float, 1, 1)(numbers), "float64")
@@ -183,7 +223,7 @@ class FlintArrays(_FunctionInfo):
         return self.copy(array)
 
     def unshared(self, array: Array, others: Iterable[Array]) -> Array:
-        return self.copy(array) if any(other is array for other in others) or type(array) is Balls else array
+        return self.copy(array) if any(other is array for other in others) or isinstance(array, Balls) else array
 
     def zeros(self, shape: Shape, dtype: str) -> Array:
         return self._full(shape, dtype, 0)
@@ -192,6 +232,8 @@ class FlintArrays(_FunctionInfo):
         return self._full(shape, dtype, 1)
 
     def _full(self, shape: Shape, dtype: str, number: int) -> Array:
+        if dtype.startswith("complex"):
+            return self._complex(self._full(shape, "float64", number), dtype)
         if not shape:
             return self.asarray(number, "float64" if dtype.startswith("float") else dtype)
         import numpy
@@ -215,6 +257,8 @@ class FlintArrays(_FunctionInfo):
             return operand
         if kind is bool:
             return operand if truths else Balls(exact(int(operand)))
+        if isinstance(operand, Balls):
+            return operand
         if kind not in (float, complex) and operand.dtype.kind in ("iu" if not truths else "iub"):
             return operand
         return self.asarray(operand, "float64")
@@ -225,12 +269,27 @@ class FlintArrays(_FunctionInfo):
     def tidy(self, array: Array) -> Array:
         """Normalise a result: 0-d arrays of bool and integers become Python numbers."""
         kind = type(array)
-        if kind is Balls or kind in PYTHON_NUMBERS:
+        if kind is Balls or kind in PYTHON_NUMBERS or isinstance(array, Balls):
             return array
         return array if array.ndim else array.item()
 
     def explained(self, _error: Exception) -> GradcliError | None:
         return None
+
+
+@cache
+def _complex_arrays() -> Any:
+    # Imported here, because only programs with complex numbers need it.
+    return import_module("gradcli.arrays.flint.flint_complex_arrays")
+
+
+def _has_complex(array: Any) -> bool:
+    """Whether a NumPy array has complex numbers; those of object arrays are tested one by one."""
+    if array.dtype.kind != "O":
+        return bool(array.dtype.kind == "c")
+    return any(
+        type(x) not in _NUMBERS and is_complex(x) for x in array.flat if hasattr(x, "dtype") or type(x) is complex
+    )
 
 
 def _objects(array: Any) -> Any:
@@ -256,6 +315,8 @@ def _function(name: str) -> Callable[..., Any]:
         found = getattr(import_module(home), name, None)
         if found is not None:
             return _of_arrays(found)
+    if name in _COMPLEX_OF_REAL:
+        return _complex_arrays().function(name)  # type: ignore[no-any-return]
     raise MissingDigitsError(name, missing_ball_functions.REASONS.get(name))
 
 

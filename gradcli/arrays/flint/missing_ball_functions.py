@@ -2,7 +2,6 @@
 
 REASONS = {
     "cholesky": "Cholesky decomposition",
-    **dict.fromkeys(("complex", "polar", "view_as_complex"), "complex numbers"),
     "cond": "singular values; a norm of order 1, inf or 'fro' has digits",
     "eig": "eigenvectors",
     "eigh": "eigenvectors",

@@ -362,7 +362,6 @@ def _options_excluding_digits(options: EvalOptions) -> dict[str, bool]:
         "--device": options.device not in (None, "cpu"),
         "--executor": options.executor == "compiled",
         "--sparse": options.sparse,
-        "--wirtinger": options.wirtinger,
         "--save": options.save is not None,
         "--certify": options.certify,
     }

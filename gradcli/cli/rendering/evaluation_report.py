@@ -7,6 +7,7 @@ from typing import Any
 
 from gradcli.arrays import is_array, is_complex
 from gradcli.evaluation import session
+from gradcli.io.complex_text import has_complex_texts
 from gradcli.io.text_tables import Table, number_text
 
 # A sparse matrix with more entries is abbreviated in tables.
@@ -15,7 +16,7 @@ _MOST_ENTRIES = 200
 
 def _is_complex(value: Any) -> bool:
     # Proved digits are texts.
-    return is_array(value) and is_complex(value)
+    return has_complex_texts(value) or (is_array(value) and is_complex(value))
 
 
 def evaluation_tables(result: session.Result, seconds: Mapping[str, float] | None = None) -> list[Table]:
@@ -39,6 +40,11 @@ def evaluation_tables(result: session.Result, seconds: Mapping[str, float] | Non
             tables[-1] = _with_digits(tables[-1], result.digits_left)
     if result.wirtinger:
         tables.append(Table(("by", "derivative"), _by_conjugates(result.wirtinger)))
+        if certified:
+            counts = (
+                count for pair in certified["wirtinger"].values() for count in (pair or {"": None, " ": None}).values()
+            )
+            tables[-1] = _with_column(tables[-1], "certified", map(_count, counts))
     if result.coordinates is not None:
         tables.append(Table(("by", "row", "column", "derivative"), _entries(result)))
         if result.digits_left:

@@ -499,6 +499,8 @@ def _imaginary(machine: Evaluator, node: Any, scope: Scope) -> Value:
         raise _either_product(node, f"{node.text}*j", f"{node.text}*1j")
     if IMAGINARY_UNIT in machine.names:
         return arithmetic.multiply(node.value, machine.names[IMAGINARY_UNIT])
+    if machine.scalars is not None and node.text:
+        return machine.scalars.imaginary(node.text)
     return complex(0.0, node.value)
 
 

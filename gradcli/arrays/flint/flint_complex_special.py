@@ -1,0 +1,173 @@
+"""Special functions of complex numbers in ball arithmetic, under the names that the namespace looks up.
+
+The values are those of Arb. On a branch cut it has the value above the cut, which is the limit from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flint import acb, arb
+
+from gradcli.arrays.flint import flint_analytic, flint_bessel, flint_special
+from gradcli.arrays.flint.balls import Number
+from gradcli.arrays.flint.complex_balls import NOWHERE, Complex, as_complex, of_ball
+from gradcli.arrays.flint.flint_complex_functions import Cut, above, below, on_axis, side_of_cut
+from gradcli.arrays.flint.flint_numbers import ZERO, is_finite, known_integer
+from gradcli.errors import EvaluationError
+
+
+def _never(_x: Number) -> bool:
+    """The cut of a function without one."""
+    return False
+
+
+def _analytic(
+    of_real: Callable[..., Number], compute: Callable[..., Any], cut: Cut = _never, *, signed: bool = True
+) -> Callable[..., Complex]:
+    """A function that is real on the real axis off its cut, from those of real numbers and of complex balls.
+
+    A pole has no value. Keywords are parameters of both functions. SciPy's function, unless `signed`, does not look at
+    the sign of a zero imaginary part, so that there is no value below the cut.
+    """
+
+    def function(z: Any, **params: Any) -> Complex:
+        z = as_complex(z)
+        if not z.is_finite():
+            return NOWHERE
+        side = side_of_cut(z, cut)
+        if side < 0 and not signed:
+            raise _without_side()
+        if z.imag == 0 and not side:
+            value = of_real(z.real, **params)
+            return Complex(value, ZERO) if is_finite(value) else NOWHERE
+        value = of_ball(compute(z.ball(), **params))
+        return value.conjugate() if side < 0 else value
+
+    return function
+
+
+def _without_side() -> EvaluationError:
+    return EvaluationError(
+        "a number is on a branch cut, where this function has the value above the cut alone",
+        hint="add 0j for the value above the cut",
+    )
+
+
+erf = _analytic(flint_special.erf, acb.erf)
+erfc = _analytic(flint_special.erfc, acb.erfc)
+erfi = _analytic(flint_analytic.erfi, acb.erfi)
+gamma = _analytic(flint_special.gamma, acb.gamma)
+rgamma = _analytic(flint_special.rgamma, acb.rgamma)
+digamma = _analytic(flint_special.digamma, acb.digamma)
+polygamma = _analytic(flint_special.polygamma, lambda z, n: z.polygamma(n) if n else z.digamma())
+lgamma = _analytic(flint_special.lgamma, acb.lgamma, below(0))
+airyai = _analytic(flint_analytic.airyai, acb.airy_ai)
+airyaiprime = _analytic(flint_analytic.airyaiprime, lambda z: z.airy_ai(derivative=1))
+airybi = _analytic(flint_analytic.airybi, acb.airy_bi)
+airybiprime = _analytic(flint_analytic.airybiprime, lambda z: z.airy_bi(derivative=1))
+exp1 = _analytic(flint_special.exp1, lambda z: z.expint(1), below(0))
+
+
+def expi(z: Any) -> Complex:
+    """The exponential integral; on its cut it has the mean of both sides, which is real."""
+    z = as_complex(z)
+    if z.is_finite() and not on_axis(z):
+        side_of_cut(z, below(0))
+    return _expi(z)
+
+
+_expi = _analytic(flint_special.expi, acb.ei)
+
+# --- Bessel functions
+
+bessel_i = _analytic(flint_bessel.bessel_i, lambda z, n: z.bessel_i(n))
+bessel_j = _analytic(flint_bessel.bessel_j, lambda z, n: z.bessel_j(n))
+y0 = _analytic(flint_bessel.y0, lambda z: z.bessel_y(0), below(0), signed=False)
+y1 = _analytic(flint_bessel.y1, lambda z: z.bessel_y(1), below(0), signed=False)
+k0 = _analytic(flint_bessel.k0, lambda z: z.bessel_k(0), below(0), signed=False)
+k1 = _analytic(flint_bessel.k1, lambda z: z.bessel_k(1), below(0), signed=False)
+
+
+def _of_order(of_real: Callable[..., Number], compute: Callable[..., Any], *, entire: bool) -> Callable[..., Complex]:
+    """A Bessel function of any real order v, from those of real numbers and of complex balls.
+
+    It has a cut along the negative axis, unless v is whole and the function of whole orders is `entire`.
+    """
+
+    def function(v: Any, z: Any) -> Complex:
+        v, z = as_complex(v), as_complex(z)
+        if not (v.is_finite() and z.is_finite()):
+            return NOWHERE
+        if not on_axis(v):
+            raise EvaluationError("a Bessel function of a complex order has no proved digits")
+        cut = _never if entire and known_integer(v.real) is not None else below(0)
+        bound = _analytic(lambda x: of_real(v.real, x), lambda ball: compute(arb(v.real), ball), cut, signed=False)
+        return bound(z)
+
+    return function
+
+
+jv_of_number = _of_order(flint_bessel.jv_of_number, lambda v, z: z.bessel_j(acb(v)), entire=True)
+iv = _of_order(flint_bessel.iv, lambda v, z: z.bessel_i(acb(v)), entire=True)
+yv = _of_order(flint_bessel.yv, lambda v, z: z.bessel_y(acb(v)), entire=False)
+kv = _of_order(flint_analytic.kv, lambda v, z: z.bessel_k(acb(v)), entire=False)
+
+# --- hypergeometric functions
+
+
+def hyp0f1(b: Any, z: Any) -> Complex:
+    return _hypergeometric(lambda b, z: z.hypgeom_0f1(b), b, z)
+
+
+def hyp1f1(a: Any, b: Any, z: Any) -> Complex:
+    return _hypergeometric(lambda a, b, z: z.hypgeom_1f1(a, b), a, b, z)
+
+
+def hyp2f1(a: Any, b: Any, c: Any, z: Any) -> Complex:
+    z = as_complex(z)
+    if z.is_finite() and side_of_cut(z, _from_one):
+        raise EvaluationError("a number is on the branch cut of 'hyp2f1', where it has no agreed value")
+    return _hypergeometric(lambda a, b, c, z: z.hypgeom_2f1(a, b, c), a, b, c, z)
+
+
+def _from_one(x: Number) -> bool | None:
+    """The cut of 2F1, with its end, where the function of a real number may have a value."""
+    return above(1)(x)
+
+
+def _hypergeometric(compute: Callable[..., Any], *operands: Any) -> Complex:
+    numbers = [*map(as_complex, operands)]
+    if not all(number.is_finite() for number in numbers):
+        return NOWHERE
+    found = of_ball(compute(*(number.ball() for number in numbers)))
+    # Of real numbers it is real.
+    return Complex(found.real, ZERO) if all(number.imag == 0 for number in numbers) else found
+
+
+# --- Lambert's function
+
+
+def lambertw(z: Any, *, k: int) -> Complex:
+    z = as_complex(z)
+    if not z.is_finite():
+        return NOWHERE
+    if z.real == 0 and z.imag == 0:
+        return Complex(ZERO, ZERO) if not k else NOWHERE
+    side = side_of_cut(z, _cut_of_lambertw if k == 0 else below(0))
+    if side < 0:
+        return of_ball(z.ball().lambertw(-k)).conjugate()
+    if z.imag == 0 and not side:
+        if not k:
+            return Complex(flint_special.lambertw(z.real, k=0), ZERO)
+        return of_ball(z.ball().lambertw(k))
+    found = of_ball(z.ball().lambertw(k))
+    if side and k == -1 and _cut_of_lambertw(z.real) is False:
+        # Between -1/e and 0 this branch is real on its cut.
+        return Complex(found.real, ZERO)
+    return found
+
+
+def _cut_of_lambertw(x: Number) -> bool | None:
+    return below(0)(arb(x) + arb(-1).exp())

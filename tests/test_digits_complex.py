@@ -1,0 +1,209 @@
+"""Tests proved digits of complex numbers: `--digits`, `--certify` and `--enclose` of programs that have them."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import mpmath
+import pytest
+from mpmath import mpc, mpf
+
+import gradcli
+from gradcli.errors import EvaluationError
+
+DIGITS = 40
+
+# Programs of z, and the same functions in mpmath, holomorphic where the points are.
+FUNCTIONS: dict[str, Any] = {
+    "exp(z)": mpmath.exp,
+    "exp2(z)": lambda z: mpf(2) ** z,
+    "expm1(z)": mpmath.expm1,
+    "log(z)": mpmath.log,
+    "log2(z)": lambda z: mpmath.log(z) / mpmath.log(2),
+    "log10(z)": mpmath.log10,
+    "log1p(z)": lambda z: mpmath.log(1 + z),
+    "sqrt(z)": mpmath.sqrt,
+    "rsqrt(z)": lambda z: 1 / mpmath.sqrt(z),
+    "1/z": lambda z: 1 / z,
+    "z**7": lambda z: z**7,
+    "z**-3": lambda z: z**-3,
+    "z**0.3": lambda z: z ** (mpf(3) / 10),
+    "z**(1+2j)": lambda z: z ** mpc(1, 2),
+    "2**z": lambda z: mpf(2) ** z,
+    "z**z": lambda z: z**z,
+    "sin(z)": mpmath.sin,
+    "cos(z)": mpmath.cos,
+    "tan(z)": mpmath.tan,
+    "asin(z)": mpmath.asin,
+    "acos(z)": mpmath.acos,
+    "atan(z)": mpmath.atan,
+    "sinh(z)": mpmath.sinh,
+    "cosh(z)": mpmath.cosh,
+    "tanh(z)": mpmath.tanh,
+    "asinh(z)": mpmath.asinh,
+    "acosh(z)": mpmath.acosh,
+    "atanh(z)": mpmath.atanh,
+    "sech(z)": mpmath.sech,
+    "csch(z)": mpmath.csch,
+    "coth(z)": mpmath.coth,
+    "acot(z)": lambda z: mpmath.atan(1 / z),
+    "asec(z)": lambda z: mpmath.acos(1 / z),
+    "acsc(z)": lambda z: mpmath.asin(1 / z),
+    "acoth(z)": lambda z: mpmath.atanh(1 / z),
+    "asech(z)": lambda z: mpmath.acosh(1 / z),
+    "acsch(z)": lambda z: mpmath.asinh(1 / z),
+    "sigmoid(z)": lambda z: 1 / (1 + mpmath.exp(-z)),
+    "gamma(z)": mpmath.gamma,
+    "lgamma(z)": mpmath.loggamma,
+    "digamma(z)": mpmath.digamma,
+    "polygamma(2, z)": lambda z: mpmath.polygamma(2, z),
+    "rgamma(z)": mpmath.rgamma,
+    "erf(z)": mpmath.erf,
+    "erfc(z)": mpmath.erfc,
+    "erfi(z)": mpmath.erfi,
+    "exp1(z)": mpmath.e1,
+    "expi(z)": mpmath.ei,
+    "lambertw(z)": mpmath.lambertw,
+    "lambertw(z, -1)": lambda z: mpmath.lambertw(z, -1),
+    "airyai(z)": mpmath.airyai,
+    "airybi(z)": mpmath.airybi,
+    "j0(z)": lambda z: mpmath.besselj(0, z),
+    "j1(z)": lambda z: mpmath.besselj(1, z),
+    "y0(z)": lambda z: mpmath.bessely(0, z),
+    "y1(z)": lambda z: mpmath.bessely(1, z),
+    "i0(z)": lambda z: mpmath.besseli(0, z),
+    "i1(z)": lambda z: mpmath.besseli(1, z),
+    "k0(z)": lambda z: mpmath.besselk(0, z),
+    "k1(z)": lambda z: mpmath.besselk(1, z),
+    "jv(0.3, z)": lambda z: mpmath.besselj(mpf(3) / 10, z),
+    "yv(0.3, z)": lambda z: mpmath.bessely(mpf(3) / 10, z),
+    "iv(0.3, z)": lambda z: mpmath.besseli(mpf(3) / 10, z),
+    "kv(0.3, z)": lambda z: mpmath.besselk(mpf(3) / 10, z),
+    "hyp0f1(1.5, z)": lambda z: mpmath.hyp0f1(1.5, z),
+    "hyp1f1(0.5, 1.5, z)": lambda z: mpmath.hyp1f1(0.5, 1.5, z),
+    "hyp2f1(0.5, 1.5, 2.5, z)": lambda z: mpmath.hyp2f1(0.5, 1.5, 2.5, z),
+    "polyval([1, 2j, 3], z)": lambda z: z**2 + 2j * z + 3,
+}
+POINTS = ("0.7+0.4j", "-1.3+0.2j", "-0.6-1.9j", "2.3-0.1j")
+
+
+def complex_of(member: Any) -> tuple[str, str]:
+    """The texts of both parts of a number in JSON; those of a real one have the imaginary part 0."""
+    return (member["re"], member["im"]) if isinstance(member, dict) else (member, "0")
+
+
+def assert_digits(member: Any, expected: Any, digits: int = DIGITS) -> None:
+    """Assert that both parts have `digits` digits, or fewer if they are exact, the last off by at most one unit."""
+    expected = mpc(expected)
+    for text, part in zip(complex_of(member), (expected.real, expected.imag)):
+        number = Decimal(text)
+        assert len(number.as_tuple().digits) <= digits
+        # Few digits are an exact number.
+        unit = mpf(10) ** (number.adjusted() - digits + 1)
+        assert abs(mpf(text) - part) <= unit * (1 + mpf(10) ** -5), (text, mpmath.nstr(part, digits + 5))
+
+
+def element(member: Any, *place: int) -> Any:
+    """An element of an array in JSON, in which both parts are arrays."""
+    if isinstance(member, dict):
+        return {part: element(numbers, *place) for part, numbers in member.items()}
+    for i in place:
+        member = member[i]
+    return member
+
+
+def number(text: str) -> Any:
+    """A complex number from its decimals."""
+    real, imag = text[:-1].replace("-", " -").replace("+", " ").split()
+    return mpc(real, imag)
+
+
+@pytest.fixture(autouse=True)
+def _precise() -> Any:
+    with mpmath.workdps(3 * DIGITS):
+        yield
+
+
+class TestFunctions:
+    @pytest.mark.parametrize("program", FUNCTIONS)
+    def test_values_and_derivatives_beside_mpmath(self, run, program):
+        words = [f"z=[{','.join(POINTS)}]", "--jacobian", "--digits", str(DIGITS), "--json"]
+        found, function = run("eval", program, *words).json, FUNCTIONS[program]
+        for i, point in enumerate(POINTS):
+            assert_digits(element(found["value"], i), function(number(point)))
+        with mpmath.workdps(6 * DIGITS):
+            slope = mpmath.diff(function, number(POINTS[0]), h=mpf(10) ** (-2 * DIGITS))
+        assert_digits(element(found["jacobian"]["z"], 0, 0), slope)
+
+
+# Programs with branch cuts, and points on the cuts. The sign of the zero part chooses the side.
+CUTS = {
+    "sqrt(z)": ("-2{}0j",),
+    "rsqrt(z)": ("-2{}0j",),
+    "log(z)": ("-2{}0j",),
+    "log2(z)": ("-2{}0j",),
+    "log10(z)": ("-2{}0j",),
+    "log1p(z)": ("-3{}0j",),
+    "z**0.3": ("-2{}0j",),
+    "z**(1+2j)": ("-2{}0j",),
+    "angle(z)": ("-2{}0j",),
+    "asin(z)": ("-2{}0j", "2{}0j"),
+    "acos(z)": ("-2{}0j", "2{}0j"),
+    "acosh(z)": ("-2{}0j", "0.5{}0j", "-0.5{}0j"),
+    "atanh(z)": ("-2{}0j", "2{}0j"),
+    "asinh(z)": ("{}0+2j", "{}0-2j"),
+    "atan(z)": ("{}0+2j", "{}0-2j"),
+    "lgamma(z)": ("-2.5{}0j",),
+    "exp1(z)": ("-2.5{}0j",),
+}
+ABOVE_ALONE = ("y0(z)", "k1(z)", "jv(0.3, z)", "yv(0.3, z)", "iv(0.3, z)", "kv(0.3, z)", "lambertw(z, 1)")
+
+
+def signed(point: str, sign: str) -> complex:
+    """A number with a zero part of a sign, which is lost where Python evaluates the text."""
+    text = point.format(sign)
+    real, imag = (text[:2], text[2:-1]) if point.startswith("{}") else (text[:-3], text[-3:-1])
+    return complex(float(real), float(imag))
+
+
+class TestBranchCuts:
+    @pytest.mark.parametrize("sign", "+-")
+    @pytest.mark.parametrize("program", CUTS)
+    def test_the_sign_of_zero_chooses_the_side_as_in_numpy(self, program, sign):
+        for point in CUTS[program]:
+            z, compiled = signed(point, sign), gradcli.compile(program)
+            found = compiled.evaluate({"z": z}, digits=20, gradient=False).value
+            expected = compiled(z=z)
+            if program == "angle(z)":
+                assert float(found) == pytest.approx(expected, rel=1e-14)
+            else:
+                near = complex(float(found.real), float(found.imag))
+                assert near == pytest.approx(complex(expected), rel=1e-13), (program, z)
+
+    @pytest.mark.parametrize("program", ABOVE_ALONE)
+    def test_functions_that_scipy_has_from_above_alone(self, program):
+        compiled = gradcli.compile(program)
+        found = compiled.evaluate({"z": -2 + 0j}, digits=20, gradient=False).value
+        assert complex(float(found.real), float(found.imag)) == pytest.approx(complex(compiled(z=-2 + 0j)), rel=1e-12)
+
+    @pytest.mark.parametrize("program", [p for p in ABOVE_ALONE if not p.startswith("lambertw")])
+    def test_below_their_cut_they_have_no_value(self, program):
+        with pytest.raises(EvaluationError, match="on a branch cut"):
+            gradcli.compile(program).evaluate({"z": complex(-2, -0.0)}, digits=20)
+
+    def test_zeros_of_unknown_sign_are_an_error(self, run):
+        found = run("eval", "log(complex(-1, y))", "y=0", "--digits", "20")
+        assert found.status == 1
+        assert "the sign of its zero imaginary part is not known" in found.err
+        assert run("eval", "log(complex(-1, y) + 0j)", "y=0", "--digits", "5", "--bare").out == "0+3.1416j\n"
+
+    def test_what_is_not_told_from_a_cut_is_undecided(self, run):
+        words = ["x=2", "--digits", "20", "--max-precision", "200"]
+        found = run("eval", "sqrt(-1 + 1j*(exp(x)*exp(-x) - 1))", *words)
+        assert found.status == 1
+        assert "it cannot be told on which side of a branch cut a number is with 200 digits" in found.err
+
+    def test_a_side_that_needs_more_digits_is_found(self, run):
+        found = run("eval", "log(-1 + 1j*(x - 0.1))", "x=0.1000000000000000000000000000000000000001", "--digits", "20")
+        assert found.out.startswith("value  5.0000000000000000000e-81+3.1415926535897932385j")
