@@ -50,6 +50,10 @@ _OTHERWISE = {
         [f"special_bessel_{name}" for name in ("j0", "j1", "y0", "y1")],
         "PyTorch's are right to 7 digits at some points",
     ),
+    **dict.fromkeys(
+        ("logaddexp", "logcumsumexp"),
+        "PyTorch's imaginary parts may lie outside of [-pi, pi], and are not those of the logarithm",
+    ),
     "special_zeta": "PyTorch has no value for x < 1, where there is the continuation",
 }
 

@@ -159,6 +159,7 @@ TWINS: dict[str, Callable[..., Any]] = {
         for name in [
             "abs",
             "sign",
+            "sgn",
             "exp",
             "exp2",
             "expm1",

@@ -154,6 +154,7 @@ ELEMENTWISE = {
     "floor_divide": of_two(lambda x, y: mpmath.floor(x / y)),
     "abs": of_one(abs),
     "sign": of_one(mpmath.sign),
+    "sgn": of_one(mpmath.sign),
     "floor": of_one(mpmath.floor),
     "ceil": of_one(mpmath.ceil),
     "round": of_one(mpmath.nint),

@@ -114,6 +114,17 @@ class TestFunctions:
         assert "takes real numbers, and not complex ones" in done.err
         assert "^" in done.err
 
+    def test_a_dtype_makes_real_numbers_complex(self, run):
+        for program in ("torch.ones(2, dtype=torch.complex128)*x", "np.full(2, x, dtype=complex)"):
+            assert run("eval", program, "x=2", "--no-grad").out == "value  [2.+0.j, 2.+0.j]\n"
+        assert run("eval", "torch.sum(x, dtype=torch.cdouble)", "x=[1,2]", "--no-grad").out == "value  3.0+0.0j\n"
+
+    @pytest.mark.parametrize("program", ["torch.softmax(z, 0, dtype=torch.float64)", "np.array(z, dtype=float)"])
+    def test_a_real_dtype_does_not_drop_imaginary_parts(self, run, program):
+        done = run("eval", program, "z=[1j,2]", "--no-grad")
+        assert done.status == 1
+        assert "cannot make an array of real numbers from complex128 values" in done.err
+
     @pytest.mark.parametrize(
         ("program", "point"),
         [

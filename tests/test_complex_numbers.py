@@ -2,6 +2,7 @@
 
 import cmath
 import itertools
+import math
 from functools import partial
 
 import mpmath
@@ -13,6 +14,7 @@ import gradcli
 from gradcli import Tensor, compile, func, grad, tensor
 from gradcli.autograd import gradcheck, gradgradcheck
 from gradcli.errors import DifferentiationError, EvaluationError
+from gradcli.kinds.jets import Jet
 
 # The elements of a sample are turned by this angle and moved off the real axis.
 TURN, SHIFT = cmath.exp(0.3j), 0.05j
@@ -20,7 +22,7 @@ STEP = 1e-6
 
 
 # Functions that take complex arguments, and real orders before them.
-OF_REAL_ORDER = {"jv_of_number", "yv", "iv", "kv", "hyp0f1", "hyp1f1", "hyp2f1"}
+OF_REAL_ORDER = {"jv_of_number", "yv", "iv", "kv", "kve", "hyp0f1", "hyp1f1", "hyp2f1"}
 
 
 def turned(operand):
@@ -173,6 +175,11 @@ SPECIAL = {
     "expi": mpmath.ei, "exp1": mpmath.e1, "rgamma": mpmath.rgamma, "j0": lambda z: mpmath.besselj(0, z),
     "y1": lambda z: mpmath.bessely(1, z), "i1": lambda z: mpmath.besseli(1, z), "k0": lambda z: mpmath.besselk(0, z),
     "airyai": mpmath.airyai, "erfi": mpmath.erfi, "lambertw": mpmath.lambertw, "asec": mpmath.asec,
+    "sinc": lambda z: mpmath.sincpi(z), "sinpi": mpmath.sinpi, "cospi": mpmath.cospi,
+    "dawsn": lambda z: mpmath.sqrt(mpmath.pi) / 2 * mpmath.exp(-z * z) * mpmath.erfi(z),
+    "fresnels": mpmath.fresnels, "fresnelc": mpmath.fresnelc, "si": mpmath.si, "ci": mpmath.ci, "shi": mpmath.shi,
+    "chi": mpmath.chi, "tanhshrink": lambda z: z - mpmath.tanh(z), "softplus": lambda z: mpmath.log(1 + mpmath.exp(z)),
+    "logsigmoid": lambda z: -mpmath.log(1 + mpmath.exp(-z)),
 }  # fmt: skip
 
 
@@ -188,6 +195,56 @@ def test_values_and_slopes_of_special_functions(name):
             (gradient,) = grad(gradcli.real(value), leaf)
             slope = complex(mpmath.diff(reference, mpmath.mpc(point)))
             assert abs(gradient.item().conjugate() - slope) <= 1e-12 * (abs(slope) + abs(expected)), point
+
+
+def test_the_scaled_bessel_function_and_its_slope():
+    with mpmath.workdps(30):
+        for order, point in ((0.0, 0.7 + 0.4j), (2.5, 3.2 - 1.7j), (1.0, 600 + 900j)):
+            leaf = tensor(point, requires_grad=True)
+            value = gradcli.kve(order, leaf)
+
+            def scaled(z, order=order):
+                return mpmath.exp(z) * mpmath.besselk(order, z)
+
+            assert abs(value.item() - complex(scaled(mpmath.mpc(point)))) <= 1e-12 * abs(value.item())
+            (gradient,) = grad(gradcli.real(value), leaf)
+            slope = complex(mpmath.diff(scaled, mpmath.mpc(point)))
+            assert abs(gradient.item().conjugate() - slope) <= 1e-12 * abs(value.item())
+
+
+@pytest.mark.parametrize("point", [9 + 0.2j, -8.5 + 0.7j, 3 - 9j, 0.1 + 8j, 30 + 1e-9j, -40.0 + 0j])
+def test_derivatives_of_the_dawson_integral_far_from_0(point):
+    """1 - 2*z*D(z) cancels there."""
+    series = gradcli.dawsn(Jet([point, 1.0], order=3)).coefficients
+    with mpmath.workdps(60):
+        for order in (1, 2, 3):
+            expected = complex(mpmath.diff(SPECIAL["dawsn"], mpmath.mpc(point), order))
+            found = series[order] * math.factorial(order)
+            assert abs(found - expected) <= 3e-13 * abs(expected), order
+
+
+def test_logarithms_of_sums_are_principal_values_without_overflow():
+    z, w = np.array([3 + 3j, -2 + 3j, 5 - 9j, 800 + 2j]), np.array([3.1 + 3j, -1 + 3.1j, 4 - 8.5j, 801 - 2j])
+    shift = np.array([0, 0, 0, 800.0])
+    expected = np.log(np.exp(z - shift) + np.exp(w - shift)) + shift
+    np.testing.assert_allclose(gradcli.logaddexp(tensor(z), tensor(w)), expected, rtol=1e-14)
+    np.testing.assert_allclose(gradcli.logsumexp(tensor([z, w]), 0), expected, rtol=1e-14)
+    np.testing.assert_allclose(gradcli.logcumsumexp(tensor([z, w]))[1], expected, rtol=1e-14)
+    np.testing.assert_allclose(gradcli.softmax(tensor([z, w]), 0)[0], np.exp(z - expected), rtol=1e-12)
+    assert gradcli.softplus(tensor(1000 + 2j)).item() == 1000 + 2j
+    assert gradcli.logsigmoid(tensor(-1000 + 2j)).item() == -1000 + 2j
+    assert gradcli.sigmoid(tensor(-1000 + 2j)).item() == 0
+    assert gradcli.logaddexp(tensor(complex(-math.inf, 0)), tensor(1 + 2j)).item() == 1 + 2j
+
+
+def test_the_sign_of_a_complex_number_is_its_direction():
+    """As torch.sgn has it, with its derivative."""
+    z = tensor([3 - 4j, 0j, -2 + 0j], requires_grad=True)
+    direction = gradcli.sgn(z)
+    np.testing.assert_allclose(direction.detach(), [0.6 - 0.8j, 0, -1], rtol=1e-15)
+    gradcli.real(direction).sum().backward()
+    np.testing.assert_allclose(z.grad, [(1 - 0.6 * (0.6 - 0.8j)) / 5, 0, 0], rtol=1e-15)
+    assert gradcli.sgn(tensor(-2.0)).item() == -1.0
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])

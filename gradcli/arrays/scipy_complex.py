@@ -11,7 +11,16 @@ from gradcli.arrays.host_functions import check_on_host
 # Names that differ from SciPy's.
 _OTHER_NAMES = {"lgamma": "loggamma", "digamma": "psi"}
 _BY_ORDER = {"y0": ("yv", 0.0), "y1": ("yv", 1.0), "k0": ("kv", 0.0), "k1": ("kv", 1.0)}
-_AIRY = ("airyai", "airyaiprime", "airybi", "airybiprime")
+# Functions that SciPy computes together.
+_TOGETHER = {
+    "airy": ("airyai", "airyaiprime", "airybi", "airybiprime"),
+    "fresnel": ("fresnels", "fresnelc"),
+    "sici": ("si", "ci"),
+    "shichi": ("shi", "chi"),
+}
+_PARTS = {name: (of_all, place) for of_all, names in _TOGETHER.items() for place, name in enumerate(names)}
+# From this modulus on, the derivatives of Dawson's integral follow from _DAWSON_TERMS terms of an asymptotic series.
+_DAWSON_FAR, _DAWSON_TERMS = 7.0, 30
 # The asymptotic series of polygamma has this many terms, which are accurate to rounding from _FAR on.
 _TERMS, _FAR = 12, 16.0
 # From this imaginary part on, the terms of the Fourier series of a cotangent fall by exp(-pi) each.
@@ -25,8 +34,9 @@ def by_scipy(xp: Any, name: str, *operands: Any) -> Any:
     import scipy.special
 
     with numpy.errstate(all="ignore"):
-        if name in _AIRY:
-            return scipy.special.airy(*operands)[_AIRY.index(name)]
+        if name in _PARTS:
+            of_all, place = _PARTS[name]
+            return getattr(scipy.special, of_all)(*operands)[place]
         if name in _BY_ORDER:
             function, order = _BY_ORDER[name]
             return getattr(scipy.special, function)(order, *operands)
@@ -76,3 +86,33 @@ def _right_polygamma(n: int, z: Any) -> Any:
     for k, number in enumerate(bernoulli(2 * _TERMS)[2::2], 1):
         series = series + number * (math.factorial(2 * k + n - 1) / math.factorial(2 * k)) / z ** (2 * k + n)
     return sign * (total + series)
+
+
+def dawsn_derivative(xp: Any, z: Any, n: int) -> Any:
+    """The nth derivative of Dawson's integral D: by D' = 1 - 2*z*D, which cancels for large z. There D is
+    sqrt(pi)*i/2*exp(-z**2), in the lower half-plane its negative, plus the asymptotic series DLMF 7.12.1."""
+    value = by_scipy(xp, "dawsn", z)
+    if not n:
+        return value
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        z = np.asarray(z)
+        far = np.abs(z) > _DAWSON_FAR
+        before, value = value, 1.0 - 2.0 * z * value
+        for k in range(1, n):
+            before, value = value, -2.0 * (z * value + k * before)
+        if not far.any():
+            return value
+        inverse = 1.0 / np.where(far, z, _DAWSON_FAR)
+        total = 0.0 * inverse
+        for k in range(_DAWSON_TERMS, -1, -1):
+            rise = math.prod((2 * k + 2 + j) / (2 * k + j) for j in range(1, n + 1)) * (k + 0.5)
+            total = 1.0 + total * inverse * inverse * rise
+        series = total * (math.factorial(n) * 0.5 * (-1.0) ** n) * inverse ** (n + 1)
+        # The nth derivative of the exponential is a Hermite polynomial times it.
+        earlier, hermite = np.zeros_like(z), np.ones_like(z)
+        for k in range(n):
+            earlier, hermite = hermite, -2.0 * (z * hermite + k * earlier)
+        wave = 0.5j * math.sqrt(math.pi) * np.sign(np.imag(z)) * hermite * np.exp(-z * z)
+        return np.where(far, series + wave, value)

@@ -105,6 +105,26 @@ def sigmoid(xp: Any, x: Array) -> Array:
     return xp.where(xp.less(x, 0.0), e, 1.0) / (1.0 + e)
 
 
+def complex_sigmoid(xp: Any, x: Array) -> Array:
+    """1/(1 + exp(-x)) of complex numbers, without overflow of exp(-x)."""
+    left = xp.less(xp.real(x), 0.0)
+    e = xp.exp(xp.where(left, x, -x))
+    return xp.where(left, e, 1.0) / (1.0 + e)
+
+
+def complex_logaddexp(xp: Any, x: Array, y: Array) -> Array:
+    """log(exp(x) + exp(y)) of complex numbers, without overflow: its principal value."""
+    x, y = as_arrays(xp, x, y)
+    right = xp.less(xp.real(x), xp.real(y))
+    large = xp.where(right, y, x)
+    rest = xp.where(right, x, y) - large
+    regular = xp.isfinite(rest)
+    value = large + xp.log1p(xp.exp(xp.where(regular, rest, 0.0)))
+    # By whole turns into [-pi, pi].
+    value = value - (2j * math.pi) * xp.round(xp.imag(value) / (2.0 * math.pi))
+    return xp.where(regular, value, xp.log(xp.exp(x) + xp.exp(y)))
+
+
 def sech(xp: Any, x: Array) -> Array:
     """1/cosh(x), without overflow of cosh(x)."""
     e = xp.exp(-xp.abs(x))
@@ -165,6 +185,23 @@ def cospi(xp: Any, x: Array) -> Array:
     low = xp.less(rest, 0.25)
     value = xp.where(low, xp.cos(math.pi * rest), xp.sin(math.pi * (0.5 - rest)))
     return xp.where(xp.equal(xp.remainder(whole, 2.0), 0.0), value, 0.0 - value)
+
+
+def complex_sinpi(xp: Any, x: Array) -> Array:
+    """sin(pi*x) of complex numbers, with full relative accuracy near its zeros, which are real."""
+    whole = xp.round(xp.real(x))
+    value = xp.sin(math.pi * (x - whole))
+    return xp.where(xp.equal(xp.remainder(whole, 2.0), 0.0), value, -value)
+
+
+def complex_cospi(xp: Any, x: Array) -> Array:
+    """cos(pi*x) of complex numbers, with full relative accuracy near its zeros, which are real."""
+    whole = xp.round(xp.real(x))
+    rest = x - whole
+    rest = xp.where(xp.less(xp.real(rest), 0.0), -rest, rest)
+    low = xp.less(xp.real(rest), 0.25)
+    value = xp.where(low, xp.cos(math.pi * rest), xp.sin(math.pi * (0.5 - rest)))
+    return xp.where(xp.equal(xp.remainder(whole, 2.0), 0.0), value, -value)
 
 
 def over_one_plus_square(xp: Any, x: Array) -> Array:

@@ -152,8 +152,9 @@ def _call_named(
         if compute is not None:
             return machine.apply(node, operation.name, compute)
     keywords: dict[str, Value] = {}
+    dtype: Value = None
     if not _PROPERTY_KEYWORDS.isdisjoint(given):
-        given = _without_stated(node, given, parameters)
+        given, dtype = _without_stated(node, given, parameters)
     for keyword, value in given.items():
         name = resolve_keyword(keyword, parameters)
         if name in keywords:
@@ -168,20 +169,26 @@ def _call_named(
     machine.provenance.enter(node)
     result = _call_builtin(machine, node, operation, positional, keywords, scope)
     machine.provenance.leave()
+    if dtype is not None and not isinstance(result, tuple):
+        from gradcli.primitives.entries.copies import of_dtype
+
+        result = machine.apply(node, node.name, of_dtype, as_tensor_or_number(result, f"'{node.name}'"), dtype)
     return result
 
 
-def _without_stated(node: tree.Call, given: Mapping[str, Value], parameters: Sequence[Parameter]) -> dict[str, Value]:
-    """The keywords of a call without `dtype` and the like, which must state what holds anyway, or CallError is
-    raised."""
-    from gradcli.primitives.entries.copies import check_is_there
+def _without_stated(
+    node: tree.Call, given: Mapping[str, Value], parameters: Sequence[Parameter]
+) -> tuple[dict[str, Value], Value]:
+    """The keywords of a call without `dtype` and the like, and `dtype`, which may be the complex one; otherwise they
+    must state what holds anyway, or CallError is raised."""
+    from gradcli.primitives.entries.copies import check_properties
 
     known = {p.name for p in parameters}
     stated = {name: value for name, value in given.items() if name in _PROPERTY_KEYWORDS and name not in known}
     if node.module or node.receiver is not None or not stated:
-        check_is_there(**stated)
-        return {name: value for name, value in given.items() if name not in stated}
-    return dict(given)
+        check_properties(**stated)
+        return {name: value for name, value in given.items() if name not in stated}, stated.get("dtype")
+    return dict(given), None
 
 
 def _spread(parameters: Sequence[Parameter], positional: list[Value], keywords: dict[str, Value]) -> None:

@@ -5,16 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.arrays.definitions import common_definitions
+from gradcli.arrays.dtypes import is_complex
 from gradcli.arrays.mathematical_constants import decimal
 from gradcli.primitives.entries.arithmetic import absolute, add, divide, multiply, negative, sign, subtract
 from gradcli.primitives.entries.comparisons import greater, greater_equal, less_equal, where
+from gradcli.primitives.entries.complex_numbers import sgn
+from gradcli.primitives.entries.complex_parts import conjugate, real_part
 from gradcli.primitives.entries.exponential import expm1, softplus
 from gradcli.primitives.entries.scans import softmax
 from gradcli.primitives.entries.shape import along_axis
 from gradcli.primitives.entries.special import elu
 from gradcli.primitives.entries.trigonometric import tanh
 from gradcli.primitives.families import elementwise
+from gradcli.primitives.jet_rules import Coefficients, from_derivative, jet_through_definition
 from gradcli.primitives.operation import Composite
+from gradcli.primitives.primitive import Primitive
 
 SUBJECT = "special"
 
@@ -23,17 +28,30 @@ _ANYWHERE = (0.7, [-1.0, 2.0])
 _selu_alpha, _selu_scale = decimal("1.6732632423543772848170429916717"), decimal("1.0507009873554804934193349852946")
 
 
-def _over_square(g: Any, x: Any) -> Any:
-    """g/(1 + abs(x))**2, without overflow."""
+def _softsign_rule(g: Any, _y: Any, x: Any) -> Any:
+    """g/(1 + abs(x))**2, without overflow; of a complex x, that is so of the part of g along x, and the part across is
+    divided by 1 + abs(x)."""
     below = 1.0 + absolute(x)
-    return divide(divide(g, below), below)
+    if not is_complex(x):
+        return divide(divide(g, below), below)
+    direction = sgn(x)
+    along = real_part(g * direction) * conjugate(direction)
+    return divide(g - along + divide(along, below), below)
 
+
+def _softsign_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
+    return (_of_definition if is_complex(x) else from_derivative)(primitive, y, x)
+
+
+_of_definition = jet_through_definition(lambda x: divide(x, add(1.0, absolute(x))))
 
 softsign = elementwise(
     "softsign", "x", "x/(1 + abs(x))",
     parity="odd",
     forward=lambda xp, x: xp.divide(x, xp.add(1.0, xp.abs(x))),
-    vjp=(lambda g, _y, x: _over_square(g, x),),
+    numbers="complex",
+    vjp=(_softsign_rule,),
+    jet=_softsign_series,
     derivative="g/(1 + abs(x))**2",
     samples=_ANYWHERE,
 )  # fmt: skip
@@ -121,6 +139,7 @@ mish = Composite(
 tanhshrink = elementwise(
     "tanhshrink", "x", "x - tanh(x), accurate near 0",
     time=4,
+    numbers="analytic",
     parity="odd", forward=common_definitions.tanhshrink,
     vjp=(lambda g, _y, x: g * (tanh(x) * tanh(x)),),
     derivative="g*tanh(x)**2",

@@ -278,7 +278,7 @@ def _piecewise_constant(name: str, doc: str, jumps: Any, edges: Sequence[str] = 
 
 sign: Primitive = _piecewise_constant(
     "sign", "-1, 0 or 1", lambda x: equal(x, 0),
-    parity="odd", spelling=names_elsewhere("sql sympy polars"), edges=("sign(0) = 0",), aliases=("sgn",),
+    parity="odd", spelling=names_elsewhere("sql sympy polars"), edges=("sign(0) = 0",),
 )  # fmt: skip
 floor: Primitive = _piecewise_constant(
     "floor", "the largest whole number <= x", lambda x: equal(x, floor(x)),

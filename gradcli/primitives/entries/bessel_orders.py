@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from gradcli.arrays.dtypes import is_complex
 from gradcli.arrays.host_functions import by_scipy
 from gradcli.arrays.mathematical_constants import by_formula
 from gradcli.errors import EvaluationError
 from gradcli.primitives.axes import integer
 from gradcli.primitives.bind import bind
 from gradcli.primitives.entries.arithmetic import divide
-from gradcli.primitives.entries.numerical_partials import derivative
+from gradcli.primitives.entries.numerical_partials import derivative, partial_of_two
 from gradcli.primitives.families import complex_by_scipy, elementwise, keeping_float32
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, names_elsewhere
@@ -35,10 +36,18 @@ kv: Primitive = elementwise(
     samples=_ORDERS,
 )  # fmt: skip
 
-kve = elementwise(
+
+def _kve_by_x(g: Any, y: Any, v: Any, x: Any) -> Any:
+    if not is_complex(x):
+        return g * bind(partial_of_two, (v, x), {"function": "kve", "orders": (0, 1)})
+    return g * (y - 0.5 * (kve(v - 1.0, x) + kve(v + 1.0, x)))
+
+
+kve: Primitive = elementwise(
     "kve", "v, x", "exp(x)*kv(v, x), without underflow",
     time=500,
-    vjp=(derivative("kve", 0, 2), derivative("kve", 1, 2)),
+    numbers="analytic", of_complex=complex_by_scipy("kve"),
+    vjp=(derivative("kve", 0, 2), _kve_by_x),
     spelling=names_elsewhere("scipy"),
     derivative="both computed by themselves; by x g*(kve(v, x) - (kve(v - 1, x) + kve(v + 1, x))/2)",
     domain="x > 0",

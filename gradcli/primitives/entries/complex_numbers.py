@@ -10,7 +10,7 @@ from gradcli import arrays
 from gradcli.arrays import mathematical_constants
 from gradcli.errors import CallError, ShapeError
 from gradcli.primitives.bind import bind
-from gradcli.primitives.entries.arithmetic import divide, identity, multiply, zeros_like
+from gradcli.primitives.entries.arithmetic import absolute, divide, identity, multiply, sign, zeros_like
 from gradcli.primitives.entries.comparisons import equal, isnan, less, not_equal, where
 from gradcli.primitives.entries.complex_parts import conjugate, imaginary_part, real_part
 from gradcli.primitives.entries.exponential import log
@@ -96,6 +96,20 @@ angle = Composite(
     edges=("at 0 it is 0, with derivative 0",),
     domain="smooth where x != 0, and not from one side of the negative real axis to the other",
     aliases=("arg", "phase"),
+    samples=((_MATRIX,), -0.7),
+)  # fmt: skip
+
+
+def _direction(z: Any) -> Any:
+    origin = equal(z, 0)
+    return where(origin, 0.0, divide(z, absolute(where(origin, 1.0, z))))
+
+
+sgn = Composite(
+    "sgn", "x", "x/abs(x), 0 at 0: of a real x its sign", _unary(_direction, sign),
+    derivative="0 where x is real, else the part of g across x, over abs(x)",
+    edges=("sgn(0) = 0, with derivative 0",),
+    domain="smooth where x != 0",
     samples=((_MATRIX,), -0.7),
 )  # fmt: skip
 isreal = Composite(

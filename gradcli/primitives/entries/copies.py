@@ -42,14 +42,29 @@ def check_is_there(dtype: Any = None, device: Any = None, requires_grad: Any = F
 _COMPLEX = {"complex128": ("complex", "complex128", "cdouble"), "complex64": ("complex", "complex64", "cfloat")}
 
 
+def is_complex_of_run(dtype: Any) -> bool:
+    """Whether a dtype is the complex one in the precision of the run."""
+    return dtype is not None and _last_name(dtype) in _COMPLEX[arrays.complex_dtype(arrays.default_dtype())]
+
+
+def check_properties(dtype: Any = None, device: Any = None, requires_grad: Any = False) -> None:
+    """Raise CallError as `check_is_there`, which the complex dtype of the run passes too."""
+    check_is_there(None if is_complex_of_run(dtype) else dtype, device, requires_grad)
+
+
+def of_dtype(x: Any, dtype: Any) -> Any:
+    """`x` in a dtype that `check_properties` passes: a complex one makes a real `x` complex; a real one is an error for
+    a complex `x`, whose imaginary parts it would drop."""
+    if dtype is not None and is_complex_of_run(dtype) != arrays.is_complex(x):
+        default = arrays.default_dtype()
+        return cast(x, default if arrays.is_complex(x) else arrays.complex_dtype(default))
+    return x
+
+
 def _as_it_is(x: Any, dtype: Any = None, device: Any = None, requires_grad: Any = False) -> Any:
-    of_complex = arrays.complex_dtype(arrays.default_dtype())
-    if dtype is not None and _last_name(dtype) in _COMPLEX[of_complex]:
-        check_is_there(None, device, requires_grad)
-        return cast(x, of_complex)
-    check_is_there(dtype, device, requires_grad)
-    # A real dtype is an error for complex numbers, whose imaginary parts it would drop.
-    return identity(x) if dtype is None or not arrays.is_complex(x) else cast(x, arrays.default_dtype())
+    check_properties(dtype, device, requires_grad)
+    made = of_dtype(x, dtype)
+    return identity(x) if made is x else made
 
 
 def _last_name(dtype: Any) -> str:

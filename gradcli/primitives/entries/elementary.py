@@ -123,6 +123,7 @@ coth = elementwise(
 sinpi: Primitive = elementwise(
     "sinpi", "x", "sin(pi*x), 0 at whole numbers",
     time=2,
+    numbers="analytic", of_complex=common_definitions.complex_sinpi,
     parity="odd", forward=common_definitions.sinpi,
     vjp=(lambda g, _y, x: g * (mathematical_constants.pi() * cospi(x)),),
     derivative="g*pi*cospi(x)",
@@ -132,6 +133,7 @@ sinpi: Primitive = elementwise(
 cospi: Primitive = elementwise(
     "cospi", "x", "cos(pi*x), 0 halfway between whole numbers",
     time=2,
+    numbers="analytic", of_complex=common_definitions.complex_cospi,
     parity="even", forward=common_definitions.cospi,
     vjp=(lambda g, _y, x: g * (-mathematical_constants.pi() * sinpi(x)),),
     derivative="-g*pi*sinpi(x)",

@@ -132,7 +132,7 @@ sigmoid: Primitive = elementwise(
     # sigmoid(-x) rather than 1 - y, which cancels for large x.
     vjp=(lambda g, y, x: g * (y * sigmoid(-x)),),
     jet=_sigmoid_series, spelling=names_elsewhere(scipy="expit", latex="sigma"), fallback=common_definitions.sigmoid,
-    of_complex=lambda xp, x: xp.divide(1.0, xp.add(1.0, xp.exp(xp.negative(x)))),
+    of_complex=common_definitions.complex_sigmoid,
     gradient_name="SigmoidBackwardBackward0",
     derivative="g*sigmoid(x)*sigmoid(-x)",
     aliases=("expit",),
@@ -142,6 +142,7 @@ sigmoid: Primitive = elementwise(
 logsigmoid = elementwise(
     "logsigmoid", "x", "log(sigmoid(x)), without overflow",
     time=2,
+    numbers="analytic", of_complex=lambda xp, x: -common_definitions.complex_logaddexp(xp, 0.0, -x),
     subject="special",
     forward=lambda xp, x: xp.negative(xp.logaddexp(0.0, xp.negative(x))),
     vjp=(lambda g, _y, x: g * sigmoid(-x),),
@@ -155,6 +156,7 @@ logsigmoid = elementwise(
 softplus = elementwise(
     "softplus", "x", "log(1 + exp(x)), without overflow",
     time=2,
+    numbers="analytic", of_complex=lambda xp, x: common_definitions.complex_logaddexp(xp, 0.0, x),
     subject="special",
     forward=lambda xp, x: xp.logaddexp(0.0, x),
     vjp=(lambda g, _y, x: g * sigmoid(x),),
@@ -176,6 +178,7 @@ def share(g: Any, a: Any, b: Any, scale: Any = None) -> Any:
 logaddexp = elementwise(
     "logaddexp", "x, y", "log(exp(x) + exp(y)), without overflow",
     time=2,
+    numbers="analytic", of_complex=common_definitions.complex_logaddexp,
     vjp=(lambda g, _y, a, b: share(g, a, b), lambda g, _y, a, b: share(g, b, a)),
     derivative="g*sigmoid(x - y), g*sigmoid(y - x)",
     edges=(
@@ -203,14 +206,20 @@ def share_of_zero(a: Any, b: Any) -> Any:
     return where(nothing, 0.0, divide(a, where(nothing, 1.0, b)))
 
 
+def _up_to(x: Any, end: float) -> Any:
+    """Whether x, where a logarithm has no derivative, is at most `end`; a complex x, whether it is that."""
+    return equal(x, end) if is_complex(x) else less_equal(x, end)
+
+
 xlogy = elementwise(
     "xlogy", "x, y", "x*log(y), 0 where x is 0",
     subject="special",
+    numbers="analytic",
     forward=lambda xp, x, y: xp.multiply(
         x, xp.log(xp.where(xp.logical_and(xp.equal(x, 0), xp.equal(y, y)), 1.0, y))
     ),
     vjp=(
-        lambda g, _y, a, b: g * log(where(logical_and(equal(a, 0), less_equal(b, 0)), 1.0, b)),
+        lambda g, _y, a, b: g * log(where(logical_and(equal(a, 0), _up_to(b, 0)), 1.0, b)),
         lambda g, _y, a, b: g * share_of_zero(a, b),
     ),
     spelling=names_elsewhere("scipy"),
@@ -223,11 +232,12 @@ xlogy = elementwise(
 xlog1py = elementwise(
     "xlog1py", "x, y", "x*log(1 + y), 0 where x is 0",
     subject="special",
+    numbers="analytic",
     forward=lambda xp, x, y: xp.multiply(
         x, xp.log1p(xp.where(xp.logical_and(xp.equal(x, 0), xp.equal(y, y)), 0.0, y))
     ),
     vjp=(
-        lambda g, _y, a, b: g * log1p(where(logical_and(equal(a, 0), less_equal(b, -1)), 0.0, b)),
+        lambda g, _y, a, b: g * log1p(where(logical_and(equal(a, 0), _up_to(b, -1)), 0.0, b)),
         lambda g, _y, a, b: g * share_of_zero(a, 1.0 + b),
     ),
     spelling=names_elsewhere("scipy"),

@@ -88,9 +88,18 @@ expn: Primitive = elementwise(
     samples=((1, 0.7), (3, [0.4, 2.5])),
 )  # fmt: skip
 
+
+def _complex_dawsn(xp: Any, x: Any, *, n: int) -> Any:
+    # Imported here, because only programs with complex numbers need it.
+    from gradcli.arrays.scipy_complex import dawsn_derivative
+
+    return dawsn_derivative(xp, x, n)
+
+
 dawsn: Primitive = elementwise(
     "dawsn", "x", "Dawson's integral, exp(-x**2) times that of exp(t**2) from 0 to x",
     time=5, surcharge=of_derivative(15),
+    numbers="analytic", of_complex=_complex_dawsn,
     forward=definitions.dawsn,
     vjp=(lambda g, _y, x, *, n: g * bind(dawsn, (x,), {"n": n + 1}),),
     prepare=_value,

@@ -82,7 +82,6 @@ pairwise_distance = Composite(
 
 def _normalized_axes(input: Any, normalized_shape: Any, name: str) -> tuple[int, ...]:
     """The last axes, whose sizes must equal `normalized_shape`. Raises ShapeError otherwise."""
-    check_real(name, input)
     sizes, shape = whole_numbers(normalized_shape, "a size"), arrays.shape(input)
     if not sizes or shape[-len(sizes) :] != sizes:
         raise ShapeError(f"'{name}' over axes of sizes {list(sizes)} does not fit a tensor of {list(shape)}")
@@ -95,6 +94,7 @@ def _scaled(x: Any, weight: Any, bias: Any = None) -> Any:
 
 
 def _layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: Any = None) -> Any:
+    check_real("layer_norm", input)
     axes = _normalized_axes(input, normalized_shape, "layer_norm")
     centred = subtract(input, mean(input, axes, keepdims=True))
     spread = add(mean(square(centred), axes, keepdims=True), _least_spread() if eps is None else eps)
@@ -112,8 +112,7 @@ layer_norm = Composite(
 
 def _rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = None) -> Any:
     axes = _normalized_axes(input, normalized_shape, "rms_norm")
-    dtype = arrays.dtype_name(input) if arrays.is_floating(input) else "float64"
-    least = ratio(1, 2 ** (23 if dtype == "float32" else 52)) if eps is None else eps
+    least = ratio(1, 2 ** (23 if arrays.dtype_name(input) in ("float32", "complex64") else 52)) if eps is None else eps
     return _scaled(multiply(input, rsqrt(add(mean(square(input), axes, keepdims=True), least))), weight)
 
 

@@ -14,6 +14,7 @@ from gradcli.primitives.conversions import reshape
 from gradcli.primitives.costs import sort_cost
 from gradcli.primitives.entries.arithmetic import divide, is_normal, multiply, ones_like, subtract
 from gradcli.primitives.entries.comparisons import equal, isfinite, nowhere, where
+from gradcli.primitives.entries.complex_parts import real_part_of
 from gradcli.primitives.entries.exponential import exp, log
 from gradcli.primitives.entries.indexing import axis_key, index
 from gradcli.primitives.entries.reductions import any_, max_, sum_
@@ -105,13 +106,13 @@ cumprod = Primitive(
 def _softmax(xp: Any, x: Any, *, axis: int) -> Any:
     if 0 in arrays.shape(x):
         return x
-    shifted = xp.exp(xp.subtract(x, xp.max(x, axis=axis, keepdims=True)))
+    shifted = xp.exp(xp.subtract(x, xp.max(xp.real(x) if arrays.is_complex(x) else x, axis=axis, keepdims=True)))
     return xp.divide(shifted, xp.sum(shifted, axis=axis, keepdims=True))
 
 
 softmax = Primitive(
     "softmax", "x, axis=-1", "exp(x)/sum(exp(x)) along an axis, without overflow",
-    forward=_softmax,
+    forward=_softmax, numbers="analytic",
     vjp=(lambda g, y, _x, *, axis: y * (g - sum_(g * y, axis=axis, keepdims=True)),),
     jet=from_derivative,
     reach=_along_axis,
@@ -131,7 +132,7 @@ def _log_softmax(x: Any, axis: Any = -1) -> Any:
 def _logs_of_shares(x: Any, axis: int) -> Any:
     if 0 in arrays.shape(x):
         return x
-    largest = max_(detached(x), axis, True)
+    largest = max_(real_part_of(detached(x)), axis, True)
     if not assume(isfinite(largest)):
         return subtract(x, logsumexp(x, axis=axis, keepdims=True))
     # Subtract the maximum first: the sum of a large maximum and a logarithm would lose the digits of the latter.

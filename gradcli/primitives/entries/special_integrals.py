@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from gradcli.arrays.definitions import integral_definitions as definitions
@@ -14,7 +15,7 @@ from gradcli.primitives.entries.elementary import cospi, sinpi
 from gradcli.primitives.entries.exponential import exp
 from gradcli.primitives.entries.numerical_partials import derivative, partial_of_two
 from gradcli.primitives.entries.special import erf
-from gradcli.primitives.entries.trigonometric import cos, cosh, over_one_plus_square, sinc
+from gradcli.primitives.entries.trigonometric import cos, cosh, over_one_plus_square, sinc, sinc_derivative
 from gradcli.primitives.families import complex_by_scipy, elementwise, keeping_float32
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, names_elsewhere
@@ -46,6 +47,7 @@ erfi = elementwise(
 fresnels = elementwise(
     "fresnels", "x", "Fresnel integral, that of sin(pi*t**2/2) from 0 to x",
     time=10, parity="odd",
+    numbers="analytic", of_complex=complex_by_scipy("fresnels"),
     forward=_of_scipy("fresnels"),
     vjp=(lambda g, _y, x: g * sinpi(0.5 * (x * x)),),
     spelling=names_elsewhere("sympy"),
@@ -56,6 +58,7 @@ fresnels = elementwise(
 fresnelc = elementwise(
     "fresnelc", "x", "Fresnel integral, that of cos(pi*t**2/2) from 0 to x",
     time=10, parity="odd",
+    numbers="analytic", of_complex=complex_by_scipy("fresnelc"),
     forward=_of_scipy("fresnelc"),
     vjp=(lambda g, _y, x: g * cospi(0.5 * (x * x)),),
     spelling=names_elsewhere("sympy"),
@@ -72,6 +75,7 @@ fresnel = Composite(
 si = elementwise(
     "si", "x", "sine integral, that of sin(t)/t from 0 to x",
     time=10, parity="odd",
+    numbers="analytic", of_complex=complex_by_scipy("si"),
     forward=_of_scipy("si"),
     vjp=(lambda g, _y, x: g * sinc(x * _over_pi()),),
     spelling=names_elsewhere(sympy="Si"),
@@ -83,6 +87,7 @@ si = elementwise(
 ci = elementwise(
     "ci", "x", "cosine integral, that of -cos(t)/t from x on; of x < 0 that of -x",
     time=10, parity="even",
+    numbers="analytic", of_complex=complex_by_scipy("ci"),
     forward=_of_scipy("ci"),
     vjp=(lambda g, _y, x: g * divide(cos(x), x),),
     spelling=names_elsewhere(sympy="Ci"),
@@ -99,9 +104,17 @@ sici = Composite(
     example="'sici(x)[1]' x=0.7",
 )  # fmt: skip
 
+
+def _complex_sinhc(xp: Any, x: Any, *, n: int) -> Any:
+    """The nth derivative of sinh(x)/x, which is sinc(i*x/pi)."""
+    turned = 1j / math.pi
+    return turned**n * sinc_derivative(xp, x * turned, n=n)
+
+
 sinhc: Primitive = elementwise(
     "sinhc", "x", "sinh(x)/x, 1 at 0",
     internal=True, time=60, surcharge=of_derivative(60),
+    numbers="analytic", of_complex=_complex_sinhc,
     forward=definitions.sinhc,
     vjp=(lambda g, _y, x, *, n: g * bind(sinhc, (x,), {"n": n + 1}),),
     prepare=lambda x: ((x,), {"n": 0}),
@@ -112,6 +125,7 @@ sinhc: Primitive = elementwise(
 shi = elementwise(
     "shi", "x", "hyperbolic sine integral, that of sinh(t)/t from 0 to x",
     time=10, parity="odd",
+    numbers="analytic", of_complex=complex_by_scipy("shi"),
     forward=_of_scipy("shi"),
     vjp=(lambda g, _y, x: g * sinhc(x),),
     spelling=names_elsewhere(sympy="Shi"),
@@ -123,6 +137,7 @@ shi = elementwise(
 chi = elementwise(
     "chi", "x", "hyperbolic cosine integral; of x < 0 that of -x",
     time=10, parity="even",
+    numbers="analytic", of_complex=complex_by_scipy("chi"),
     forward=_of_scipy("chi"),
     vjp=(lambda g, _y, x: g * divide(cosh(x), x),),
     spelling=names_elsewhere(sympy="Chi"),

@@ -36,7 +36,7 @@ from gradcli.primitives.entries.comparisons import (
     usable_divisor,
     where,
 )
-from gradcli.primitives.entries.complex_parts import imaginary_part, real_part
+from gradcli.primitives.entries.complex_parts import imaginary_part, real_part, real_part_of
 from gradcli.primitives.entries.exponential import exp, exp2, log, log2
 from gradcli.primitives.entries.powers import power, square
 from gradcli.primitives.entries.reductions import (
@@ -233,11 +233,11 @@ def _logsumexp(x: Any, axis: Any = None, keepdims: Any = False, b: Any = None) -
         return log(sum_(exp(x), axes, keepdims))
     # The shift carries its Taylor coefficients, so that a large first derivative does not cancel the digits of the
     # second.
-    largest = max_(detached(x), axes, True)
+    largest = max_(real_part_of(detached(x)), axes, True)
     finite = isfinite(largest)
     shift = where(finite, largest, 0.0)
     total = log(sum_(exp(x - shift), axes, True)) + shift
-    if not assume(finite):
+    if not arrays.is_complex(x) and not assume(finite):
         total = where(equal(absolute(largest), math.inf), max_(x, axes, True), total)
     return total if boolean(keepdims, "'keepdims'") else reshape(total, _reduced(arrays.shape(x), axes))
 
@@ -247,7 +247,8 @@ def _weighted_logsumexp(x: Any, b: Any, axis: Any, keepdims: Any) -> Any:
     x, axes = broadcast_to(x, shape), normalize_axes(axis, len(shape))
     # An element with weight 0 may be arbitrarily large.
     weightless = equal(constant(b), 0)
-    largest = max_(where(weightless, -math.inf, detached(x)), axes, True) if count_along(shape, axes) else 0.0
+    known = where(weightless, -math.inf, real_part_of(detached(x)))
+    largest = max_(known, axes, True) if count_along(shape, axes) else 0.0
     shift = where(isfinite(largest), largest, 0.0)
     lost = logical_and(weightless, logical_not(isfinite(exp(constant(x) - shift))))
     total = log(sum_(multiply(b, exp(where(lost, constant(shift), x) - shift)), axes, True)) + shift

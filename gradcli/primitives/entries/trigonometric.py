@@ -292,13 +292,13 @@ rad2deg = Composite(
 
 def _sine(xp: Any, x: Any, quarters: int) -> Any:
     """sin(pi*x + quarters*pi/2), accurate near its zeros and for large x."""
-    whole = xp.round(x)
+    whole = xp.round(xp.real(x) if arrays.is_complex(x) else x)
     rest = math.pi * (x - whole)
     sign = 1.0 - 2.0 * xp.remainder(whole + quarters // 2, 2.0)
     return xp.multiply(sign, xp.cos(rest) if quarters % 2 else xp.sin(rest))
 
 
-def _sinc_forward(xp: Any, x: Any, *, n: int) -> Any:
+def sinc_derivative(xp: Any, x: Any, *, n: int) -> Any:
     """The nth derivative of sin(pi*x)/(pi*x).
 
     Near 0 by its Taylor series; elsewhere by the recurrence x*f[n] + n*f[n-1] = pi**(n-1)*sin(pi*x + n*pi/2), which
@@ -323,7 +323,8 @@ sinc: Primitive = elementwise(
     "sinc", "x", "sin(pi*x)/(pi*x), 1 at 0",
     time=60, surcharge=of_sinc,
     subject="special",
-    forward=_sinc_forward,
+    numbers="analytic",
+    forward=sinc_derivative,
     vjp=(lambda g, _y, x, *, n: g * sinc(x, n=n + 1),),
     prepare=lambda x, n=0: ((x,), {"n": n}),
     derivative="g*(cos(pi*x) - sinc(x))/x, 0 at 0",
