@@ -445,6 +445,15 @@ class TestFormulas:
         found = run("eval", "a*exp(1j*w)/(z + 1)**2", "a=2", "w=0.7", "z=1+2j", "--wrt", "w,z", "--json").json
         return [complex(number(n)) for n in (found["value"], found["grad"]["w"], found["grad"]["z"])]
 
+    def test_code_of_real_numbers_is_not_written_for_complex_ones(self, run):
+        for program in ("sinpi(1j*x)", "fresnels(1j*x)", "softplus(x + 1j)", "sigmoid(1j*x)"):
+            assert "cannot be written as" in run("diff", program, "--to", "python").err
+        assert run("diff", "sinpi(1j*x)").out == "pi*1j*cospi(1j*x)\n"
+        names = {}
+        exec(run("diff", "1j*sinpi(x)*sinc(1j*x)", "--to", "python").out, names)
+        expected = 1j * math.sin(0.3 * math.pi) * math.sinh(0.3 * math.pi) / (0.3 * math.pi)
+        assert names["value"](0.3) == pytest.approx(expected)
+
     def test_python(self, run):
         names: dict = {}
         exec(run("diff", "a*exp(1j*w)/(z + 1)**2", "z=1+2j", "--wrt", "w,z", "--to", "python").out, names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 import math
 from fractions import Fraction
 from typing import Any
@@ -167,6 +168,60 @@ def test_radii(program: str, center: float, radius: float | None) -> None:
 )
 def test_a_radius_is_not_that_of_rounding_errors(program: str, radius: float | None) -> None:
     assert gradcli.series(program, x=1, order=3).radius == radius
+
+
+@pytest.mark.parametrize(
+    ("program", "center", "coefficients", "radius"),
+    [
+        ("exp(1j*z)", 0.0, [1, 1j, -0.5, -1j / 6], math.inf),
+        ("1/(z - 1j)", 0.5j, [2j, 4, -8j, -16], 0.5),
+        ("log(1 + z)", 1 + 1j, [cmath.log(2 + 1j), 0.4 - 0.2j, -0.06 + 0.08j, (0.4 - 0.2j) ** 3 / 3], math.sqrt(5)),
+        ("1/((z - 1)*(z - 1j))", 0j, [-1j, -1 - 1j, -1, 0], 1.0),
+        ("sqrt(z + 1j)", 0.0, [cmath.sqrt(1j), 0.5 / cmath.sqrt(1j), -0.125 / cmath.sqrt(1j) ** 3, 0.0625 / 1j**2.5], 1.0),
+        ("real(exp(1j*z))", 0.0, [1, 0, -0.5, 0], math.inf),
+    ],
+)  # fmt: skip
+def test_complex_coefficients(program: str, center: complex, coefficients: list[complex], radius: float) -> None:
+    found = gradcli.series(program, z=center, order=3)
+    assert [c.value for c in found.coefficients] == pytest.approx(coefficients, rel=1e-14, abs=1e-15)
+    assert found.radius == pytest.approx(radius, rel=1e-3)
+    near = center + 0.01 * (1 if program.startswith("real") else 1j)
+    value = gradcli.compile(program)(z=near)
+    assert gradcli.compile(found.text)(z=near) == pytest.approx(value, abs=1e-6)
+    names: dict[str, Any] = {}
+    exec(found.to("python"), names)
+    assert names["taylor"](near) == pytest.approx(value, abs=1e-6)
+
+
+def test_a_complex_series_is_written(run: Any) -> None:
+    assert run("series", "exp(1j*z)", "z=0", "--order", "3").out.splitlines()[0] == (
+        "1 + 1j*z - 0.5*z**2 - 0.16666666666666666j*z**3"
+    )
+    assert (
+        run("series", "z**2", "z=1-2j").out
+        == "-(3 + 4j) + (2 - 4j)*(z - (1 - 2j)) + (z - (1 - 2j))**2\nradius  inf (the coefficients end)\n"
+    )
+    assert run("series", "z**2", "z=1j", "--order", "1", "--json").json["coefficients"][1]["value"] == {
+        "re": 0,
+        "im": 2,
+    }
+    assert "double complex taylor(double complex z)" in run("series", "z**2", "z=1j", "--to", "c").out
+    assert run("series", "real(x)", "x=1/3", "--digits", "10").status == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["abs(z)", "z=1+1j"], "a real value is no power series in the complex 'z'"),
+        (["conj(z)", "z=1+1j"], "the program is not holomorphic"),
+        (["exp(z)", "z=1j", "--digits", "20"], "this one has complex numbers"),
+        (["exp(1j*z)", "z=0", "--over", "-1..1"], "this one has complex numbers"),
+    ],
+)
+def test_what_is_no_complex_series(run: Any, words: list[str], message: str) -> None:
+    outcome = run("series", *words)
+    assert outcome.status != 0
+    assert message in outcome.err
 
 
 def test_coefficients_that_are_too_small_for_a_float_are_told(run: Any) -> None:

@@ -115,10 +115,15 @@ def _is_taken(name: str) -> bool:
     return name in _RESERVED or _MACROS.fullmatch(name) is not None
 
 
+def of_complex(names: frozenset[str]) -> partial[Code]:
+    """The writer of functions with complex numbers, of which the inputs `names` are complex."""
+    return partial(c, complex_names=names)
+
+
 def _document(formulas: Formulas) -> Document:
     if formulas.complex_names is not None:
         # Stable spellings are those of real numbers.
-        return functions(formulas, partial(c, complex_names=formulas.complex_names), _NAMING)
+        return functions(formulas, of_complex(formulas.complex_names), _NAMING)
     return functions(stable(formulas, LANGUAGE), c, _NAMING)
 
 

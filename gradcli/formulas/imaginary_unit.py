@@ -8,8 +8,8 @@ the program at several points, because simplification knows rules that hold for 
 from __future__ import annotations
 
 import cmath
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays
 from gradcli.autograd.modes import enable_grad
@@ -24,10 +24,19 @@ from gradcli.language.syntax import tree
 from gradcli.primitives.bind import bind, concrete
 from gradcli.program.ir import Element, Program, Variable
 
+if TYPE_CHECKING:
+    from gradcli.formulas.text_writer import Language
+    from gradcli.primitives.primitive import Primitive
+
 # Scales of the points at which formulas are compared with the program, irregular and of both signs; and the factor of
 # complex inputs.
 _SCALES = (0.61, -1.37, 2.93, -7.19, 12.31)
 _STEP, _DIRECTION = 0.173, 1.0 + 0.63j
+# The languages with code, and the functions that are spelled there in functions of real numbers.
+_WITH_CODE = frozenset({"python", "c"})
+_CODE_OF_REAL = frozenset(
+    ["sinpi", "cospi", "sigmoid", "logsigmoid", "softplus", "logaddexp", "tanhshrink", "lgamma", "digamma", "polygamma"]
+)
 # Relative difference that rounding may cause.
 _TOLERANCE = 1e-8
 
@@ -45,19 +54,37 @@ def with_unit(program: Program) -> Program:
 
 def check_analytic(value: Program, complex_names: Collection[str]) -> None:
     """Raise DifferentiationError where an operation on complex numbers is not analytic, or takes elements."""
-    dependent: set[Variable] = {v for v in value.inputs if v.name == IMAGINARY_UNIT or v.name in complex_names}
     if any(isinstance(v, Element) or v.shape for v in value.inputs):
         raise DifferentiationError(
             "formulas with complex numbers are those of numbers, and this is one of tensors",
             hint="gradcli eval computes the derivatives at a point",
         )
-    for equation in value.equations:
+    for primitive in _of_complex(value, complex_names):
+        if primitive.numbers != "analytic":
+            raise DifferentiationError(
+                f"there is no formula for the derivative of '{primitive.called}' of complex numbers",
+                hint="gradcli eval computes it at a point",
+            )
+
+
+def check_code(programs: Iterable[Program], complex_names: Collection[str], language: Language | None) -> None:
+    """Raise DifferentiationError where the code of an operation on complex numbers is that of real ones alone."""
+    if language is None or language.name not in _WITH_CODE:
+        return
+    for primitive in (p for program in programs for p in _of_complex(program, complex_names)):
+        if primitive.name in _CODE_OF_REAL:
+            raise DifferentiationError(
+                f"'{primitive.called}' of complex numbers cannot be written as {language.name}",
+                hint="--to text and --to latex have it",
+            )
+
+
+def _of_complex(program: Program, complex_names: Collection[str]) -> Iterator[Primitive]:
+    """The primitives of a program whose operands depend on the imaginary unit or on inputs that are complex."""
+    dependent: set[Variable] = {v for v in program.inputs if v.name == IMAGINARY_UNIT or v.name in complex_names}
+    for equation in program.equations:
         if any(isinstance(a, Variable) and a in dependent for a in equation.inputs):
-            if equation.primitive.numbers != "analytic":
-                raise DifferentiationError(
-                    f"there is no formula for the derivative of '{equation.primitive.called}' of complex numbers",
-                    hint="gradcli eval computes it at a point",
-                )
+            yield equation.primitive
             dependent.add(equation.output)
 
 

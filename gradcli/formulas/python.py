@@ -245,10 +245,15 @@ def _others(primitive: Primitive) -> Spelling | None:
 _OF_EITHER_KIND = "np.asarray({0}, np.result_type({0}, float))[()]"
 
 
+def of_complex(_names: frozenset[str]) -> partial[Code]:
+    """The writer of functions with complex numbers."""
+    return partial(python, converted=_OF_EITHER_KIND)
+
+
 def _document(formulas: Formulas) -> Document:
     if formulas.complex_names is not None:
         # Stable spellings are those of real numbers.
-        return functions(formulas, partial(python, converted=_OF_EITHER_KIND), _NAMING)
+        return functions(formulas, of_complex(formulas.complex_names), _NAMING)
     return functions(stable(formulas, LANGUAGE), python, _NAMING)
 
 

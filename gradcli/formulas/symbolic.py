@@ -78,7 +78,7 @@ def derivatives_as_formulas(
         raise UsageError(f"there is nothing to differentiate by: {' and '.join(map(repr, wrt))} has no elements")
     if any(v.name == IMAGINARY_UNIT for v in programs[()].inputs):
         with locating(program.source, program.body[-1].span):
-            return _in_complex(program, bindings, wrt, order, programs[()], formulas)
+            return _in_complex(program, bindings, wrt, order, programs[()], formulas, language)
     return Formulas(program.source, programs[()], formulas, squares)
 
 
@@ -89,6 +89,7 @@ def _in_complex(
     order: int,
     value: Program,
     formulas: Mapping[str, Program],
+    language: Language | None,
 ) -> Formulas:
     """Formulas with the number 1j in place of the input that stands for it, after they are compared with the program."""
     # Loaded on demand: few formulas have complex numbers.
@@ -96,6 +97,7 @@ def _in_complex(
 
     complex_names = frozenset(name for name, v in bindings.items() if arrays.is_complex(v))
     imaginary_unit.check_analytic(value, complex_names)
+    imaginary_unit.check_code([value, *formulas.values()], complex_names, language)
     imaginary_unit.check_at_points(program, bindings, {"": value, **formulas}, wrt, order)
     written = {key: imaginary_unit.with_unit(formula) for key, formula in formulas.items()}
     return Formulas(program.source, imaginary_unit.with_unit(value), written, complex_names=complex_names)

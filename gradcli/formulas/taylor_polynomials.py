@@ -20,7 +20,7 @@ FORMULAS, FUNCTIONS = ("text", "latex"), ("python", "c")
 
 
 class TaylorTerm(NamedTuple):
-    """A term: powers of the variables, the coefficient as a float or decimal, and the exact fraction if known."""
+    """A term: powers of the variables, the coefficient as a number or decimal, and the exact fraction if known."""
 
     powers: Sequence[int]
     value: Any
@@ -50,10 +50,24 @@ def _shifted(name: str, at: Any) -> str:
 
 
 def _signed(number: Any) -> tuple[str, str]:
-    """The sign of a number and its absolute value as text."""
+    """The sign of a number and its absolute value as text; of a complex one with two parts, the sign of its real part
+    and the rest in parentheses."""
+    if isinstance(number, complex):
+        return _signed_complex(number)
     text = str(number)
     text = text.removesuffix(".0")
     return ("-", text[1:]) if text.startswith("-") else ("+", text)
+
+
+def _signed_complex(number: complex) -> tuple[str, str]:
+    if not number.imag:
+        return _signed(number.real)
+    if not number.real:
+        sign, size = _signed(number.imag)
+        return sign, f"{size}j"
+    sign, size = _signed(number.real)
+    of_imaginary, imaginary = _signed(-number.imag if sign == "-" else number.imag)
+    return sign, f"({size} {of_imaginary} {imaginary}j)"
 
 
 def _written(term: TaylorTerm, variables: Sequence[str]) -> tuple[str, str]:
@@ -71,12 +85,20 @@ def _written(term: TaylorTerm, variables: Sequence[str]) -> tuple[str, str]:
     return sign, "*".join(factors) + (f"/{below}" if below != 1 else "")
 
 
-def formula(program: Program, language: str, *, name: str, doc: str) -> str:
-    """A polynomial as LaTeX or, in a language of FUNCTIONS, as a function `name`; `program` is its recorded text."""
+def formula(
+    program: Program, language: str, *, name: str, doc: str, complex_names: frozenset[str] | None = None
+) -> str:
+    """A polynomial as LaTeX or, in a language of FUNCTIONS, as a function `name`; `program` is its recorded text.
+
+    Where it has complex numbers, `complex_names` are the inputs that are complex.
+    """
     spoken = find(language)
     if language not in FUNCTIONS:
         return write(program, spoken).result
     # Each language with functions has a module whose function of the same name writes them.
-    function = getattr(import_module(f"gradcli.formulas.{language}"), language)
+    module = import_module(f"gradcli.formulas.{language}")
+    function = getattr(module, language)
+    if complex_names is not None:
+        function = module.of_complex(complex_names)
     code: Code = function(program, names_of(program, spoken.naming), name=name, doc=one_line(doc), short=SHORT)
     return code.whole

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import cmath
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
@@ -47,7 +48,8 @@ LANGUAGES = (*FORMULAS, *FUNCTIONS)
 @dataclass(frozen=True)
 class Coefficient:
     """The coefficient of a monomial. `powers` are the exponents in the order of the variables of the centre; `value` is
-    a float, or a text where digits were asked for; `exact` is the fraction as a text, where one is proved."""
+    a float or a complex number, or a text where digits were asked for; `exact` is the fraction as a text, where one is
+    proved."""
 
     powers: list[int]
     value: Any
@@ -87,8 +89,15 @@ class PowerSeries:
             raise UsageError(f"there is no language {language!r} to write a series in", hint=hint)
         if language == "text":
             return self.text
-        program = recorded_formula(self.text, dict.fromkeys(self.center, example((), 0)))
-        return formula(program, language, name=name, doc=doc)
+        points = dict.fromkeys(self.center, example((), 0))
+        if not any(isinstance(n, complex) for n in (*self.center.values(), *(c.value for c in self.coefficients))):
+            return formula(recorded_formula(self.text, points), language, name=name, doc=doc)
+        # Loaded on demand: few series have complex numbers.
+        from gradcli.formulas.imaginary_unit import with_unit
+
+        program = with_unit(recorded_formula(self.text, {scope.IMAGINARY_UNIT: example((), 1), **points}))
+        complex_names = frozenset(name for name, value in self.center.items() if isinstance(value, complex))
+        return formula(program, language, name=name, doc=doc, complex_names=complex_names)
 
 
 def series(
@@ -149,14 +158,21 @@ def expand(
     if type(question.order) is not int or question.order < 0:
         raise UsageError("the order of a series is a whole number from 0 on", hint="order 6 ends with x**6")
     check_digits(digits, max_precision)
+    has_complex = question.has_complex()
+    if has_complex and (digits is not None or over is not None):
+        raise UsageError(
+            "digits and remainders are proved of series of real numbers, and this one has complex numbers",
+            hint="leave --digits and --over out",
+        )
     if question.order:
         check_comparisons(question)
-    found = _expansion(question, digits, max_precision)
+    compute = in_floats if has_complex else _in_nearest_floats
+    found = compute(question) if digits is None else in_balls(question, digits, max_precision)
     labels, terms = [*found.center], [TaylorTerm(p, n.value, n.fraction) for p, n in found.coefficients.items()]
     center = {label: n.value if n.fraction is None else _shorter(n.fraction) for label, n in found.center.items()}
     radius = Radius(None, None)
     if len(labels) == 1 and question.order:
-        radius = suggested_radius(_further(question, found if digits is None else None))
+        radius = suggested_radius(_further(question, found if digits is None else None, compute))
     remainder = None
     if over is not None:
         # python-flint is needed only where a bound is asked for.
@@ -185,10 +201,8 @@ def _shorter(number: Fraction) -> Fraction | str:
     return decimal if len(decimal) < len(str(number)) and Fraction(decimal) == number else number
 
 
-def _expansion(question: SeriesRequest, digits: int | None, max_precision: int) -> Expansion:
-    """The expansion in ball arithmetic; in floats where that fails and no digits were asked for."""
-    if digits is not None:
-        return in_balls(question, digits, max_precision)
+def _in_nearest_floats(question: SeriesRequest) -> Expansion:
+    """The expansion in ball arithmetic, as floats; in float64 where that fails."""
     try:
         with limits.optional_budget():
             return in_balls(question, None)
@@ -196,12 +210,14 @@ def _expansion(question: SeriesRequest, digits: int | None, max_precision: int) 
         return in_floats(question)
 
 
-def _further(question: SeriesRequest, found: Expansion | None) -> Sequence[float]:
+def _further(
+    question: SeriesRequest, found: Expansion | None, compute: Callable[[SeriesRequest], Expansion]
+) -> Sequence[float | complex]:
     """At least as many coefficients as an estimate of the radius needs, up to the first that underflows; none where
-    they cannot be computed. `found` is the expansion of the question in floats."""
+    they cannot be computed. `found` is what `compute` gives for the question."""
     if found is None or question.order < MIN_COEFFICIENTS:
         try:
-            found = _expansion(question._replace(order=max(question.order, MIN_COEFFICIENTS)), None, MAX_PRECISION)
+            found = compute(question._replace(order=max(question.order, MIN_COEFFICIENTS)))
         except GradcliError:
             return ()
     known = takewhile(lambda number: not number.is_too_small, found.coefficients.values())
@@ -243,17 +259,17 @@ class Radius(NamedTuple):
     method: str | None
 
 
-def suggested_radius(coefficients: Sequence[float]) -> Radius:
+def suggested_radius(coefficients: Sequence[float | complex]) -> Radius:
     """An estimate of the radius of convergence of a series with these first coefficients.
 
     The ratios of successive coefficients are extrapolated in 1/n to n = ∞ (C. Domb and M. F. Sykes, Proc. R. Soc. A 240
-    (1957) 214). They settle where the nearest singularity is one on the real axis, or where a power of x maps several
-    to one. Otherwise the quotients of B. Mercer and A. J. Roberts, SIAM J. Appl. Math. 50 (1990) 1547, for a conjugate
-    pair of singularities, are extrapolated. The radius is infinite where the ratios tend to 0, or where the
-    coefficients end.
+    (1957) 214). They settle where one singularity is nearest, as one on the real axis where the coefficients are real,
+    or where a power of x maps several to one. Otherwise the quotients of B. Mercer and A. J. Roberts, SIAM J. Appl.
+    Math. 50 (1990) 1547, for a pair of singularities, are extrapolated. The radius is infinite where the ratios tend to
+    0, or where the coefficients end.
     """
     places = [n for n, c in enumerate(coefficients) if c]
-    if not all(map(math.isfinite, coefficients)) or len(coefficients) < MIN_COEFFICIENTS:
+    if not all(map(cmath.isfinite, coefficients)) or len(coefficients) < MIN_COEFFICIENTS:
         return Radius(None, None)
     if not places or places[-1] < len(coefficients) // 2:
         return Radius(math.inf, "the coefficients end")
@@ -272,25 +288,27 @@ def suggested_radius(coefficients: Sequence[float]) -> Radius:
     return Radius(None, None)
 
 
-def _ratios(found: Sequence[float]) -> list[float]:
+def _ratios(found: Sequence[float | complex]) -> list[float | complex]:
     return [b / a if a else math.nan for a, b in pairwise(found)]
 
 
-def _pairs(found: Sequence[float]) -> list[float]:
-    """The reciprocals of radii of convergence for conjugate pairs of singularities, each from four successive
-    coefficients."""
-    values = []
+def _pairs(found: Sequence[float | complex]) -> list[float | complex]:
+    """The reciprocals of radii of convergence for pairs of singularities, which are conjugate where the coefficients
+    are real, each from four successive coefficients."""
+    values: list[float | complex] = []
     for a, b, c, d in zip(found, found[1:], found[2:], found[3:]):
         above, below = d * b - c * c, c * a - b * b
-        values.append(math.sqrt(above / below) if below and above / below > 0.0 else math.nan)
+        quotient = above / below if below else math.nan
+        size = abs(quotient) if isinstance(quotient, complex) else quotient
+        values.append(math.sqrt(size) if size > 0.0 else math.nan)
     return values
 
 
-def _limit(values: Sequence[float], last: int, order: int) -> tuple[float, int] | None:
+def _limit(values: Sequence[float | complex], last: int, order: int) -> tuple[float | complex, int] | None:
     """The limit for n → ∞ of values, the last of which belongs to n = `last`, by polynomial extrapolation of this order
     in 1/n, and the number of digits on which the extrapolations agree; None where they do not settle."""
     first = last - len(values) + 1
-    if not all(map(math.isfinite, values)):
+    if not all(map(cmath.isfinite, values)):
         return None
     found = [*values]
     for k in range(1, order + 1):
@@ -298,13 +316,14 @@ def _limit(values: Sequence[float], last: int, order: int) -> tuple[float, int] 
     found = found[len(found) // 2 :]
     if _vanishes(values, first) and max(map(abs, found)) <= _VANISHING * abs(values[len(values) // 2]):
         return 0.0, _MOST_DIGITS
-    apart = max(found) - min(found)
+    parts = [x.real for x in found], [x.imag for x in found]
+    apart = math.hypot(*(max(part) - min(part) for part in parts))
     if apart > _TOLERANCE * abs(found[-1]):
         return None
     return found[-1], min(_MOST_DIGITS, math.floor(math.log10(abs(found[-1]) / apart))) if apart else _MOST_DIGITS
 
 
-def _vanishes(values: Sequence[float], first: int) -> bool:
+def _vanishes(values: Sequence[float | complex], first: int) -> bool:
     """Whether values fall at least about as fast as 1/n."""
     middle = len(values) // 2
     shares = [abs(values[i]) * (first + i) ** _DECAY_EXPONENT for i in (middle, -1 % len(values))]

@@ -18,6 +18,7 @@ from gradcli.evaluation import session
 from gradcli.evaluation.diagnose import Warning, all_finite
 from gradcli.kinds.jets import check_order
 from gradcli.language.interpreter.run import evaluate
+from gradcli.language.names import scope
 from gradcli.language.syntax.tree import Module
 from gradcli.models.packing import Packing
 from gradcli.primitives.bind import assume, concrete
@@ -35,8 +36,8 @@ Powers = tuple[int, ...]
 
 
 class TaylorNumber(NamedTuple):
-    """A float, or a text where digits were asked for; the exact fraction, where one is proved; and whether a float is 0
-    by underflow."""
+    """A float or complex number, or a text where digits were asked for; the exact fraction, where one is proved; and
+    whether a float is 0 by underflow."""
 
     value: Any
     fraction: Fraction | None = None
@@ -60,6 +61,21 @@ class SeriesRequest(NamedTuple):
     bindings: Callable[[], Mapping[str, Any]]
     wrt: Sequence[str]
     order: int
+
+    def has_complex(self) -> bool:
+        """Whether an input is complex, or a number that the program makes of them."""
+        values = self.bindings()
+        if any(map(arrays.is_complex, values.values())):
+            return True
+        if not scope.makes_complex(self.program):
+            return False
+        found: list[Any] = []
+
+        def observe(_span: Span, _name: str, operands: Sequence[Any], result: Any) -> None:
+            found.extend(x for x in (*operands, result) if isinstance(x, complex) or hasattr(x, "dtype"))
+
+        found.append(evaluate(self.program, values, observe=observe).value)
+        return any(map(arrays.is_complex, found))
 
 
 def in_balls(question: SeriesRequest, digits: int | None, most: int = _MOST) -> Expansion:
@@ -98,12 +114,14 @@ def in_balls(question: SeriesRequest, digits: int | None, most: int = _MOST) -> 
 
 
 def in_floats(question: SeriesRequest) -> Expansion:
-    """The coefficients in float64, without exact fractions.
+    """The coefficients in float64 or complex128, without exact fractions.
 
     Raises DifferentiationError for a value that is not a scalar, EvaluationError where there is no Taylor series,
     LimitError beyond order 170, or 16 in several variables.
     """
-    return _found(question).expansion(lambda found: TaylorNumber(float(found)))
+    return _found(question).expansion(
+        lambda found: TaylorNumber(complex(found) if arrays.is_complex(found) else float(found))
+    )
 
 
 def _float(number: float, question: SeriesRequest) -> float:
@@ -140,7 +158,16 @@ def _found(question: SeriesRequest) -> _RawExpansion:
     request = session.EvaluationRequest(program, bindings, question.wrt, gradient=False, executor="eager")
     check_order(order)
     _check_center(question, bindings)
-    shape = arrays.shape(session.run(request).value)
+    value = session.run(request).value
+    shape = arrays.shape(value)
+    varied = next((name for name in question.wrt if arrays.is_complex(bindings[name])), None)
+    if order and varied is not None and not arrays.is_complex(value):
+        raise DifferentiationError(
+            f"a real value is no power series in the complex '{varied}'",
+            hint=f"with complex(a, b) in place of {varied} it may be one in a and b",
+            span=program.body[-1].span,
+            source=program.source,
+        )
     if shape:
         raise DifferentiationError(
             f"a series is one of a scalar, and the value has shape {list(shape)}",
