@@ -8,6 +8,7 @@ import math
 import shutil
 import subprocess
 
+import mpmath
 import numpy as np
 import polars
 import pytest
@@ -512,6 +513,72 @@ class TestFunctionsOfRealNumbers:
         assert found["value"] == pytest.approx(value)
         by = {name: complex(number(d)) for name, d in found["grad"].items()}
         assert by == pytest.approx(gradient, abs=1e-12)
+
+
+class TestIntegrals:
+    """Integrals by a real variable, and sums, of functions with complex values."""
+
+    def test_a_complex_integrand(self, run):
+        found = run("eval", "integrate(lambda t: exp(1j*w*t), 0, x)", "w=2", "x=1.5", "--json").json
+        w, x = 2.0, 1.5
+        assert number(found["value"]) == pytest.approx((cmath.exp(1j * w * x) - 1) / (1j * w))
+        assert number(found["grad"]["x"]) == pytest.approx(cmath.exp(1j * w * x))
+        by_w = x * cmath.exp(1j * w * x) / w - (cmath.exp(1j * w * x) - 1) / (1j * w**2)
+        assert number(found["grad"]["w"]) == pytest.approx(by_w)
+
+    @pytest.mark.parametrize(
+        ("program", "reference"),
+        [
+            ("integrate(lambda t: exp(z*t), 0, 1)", lambda z: (mpmath.exp(z) - 1) / z),
+            ("integrate(lambda t: t**z/sqrt(t), 0, 1)", lambda z: 1 / (z + 0.5)),
+            ("integrate(lambda t: exp(-z*t)/(1 + t), 0, inf)", lambda z: mpmath.exp(z) * mpmath.e1(z)),
+            ("w = z**2; integrate(lambda t: w/(t + w), 0, 2)*z", lambda z: z**3 * (mpmath.log(2 + z**2) - mpmath.log(z**2))),
+            ("nsum(lambda n: (z/3)**n, 0, inf)", lambda z: 3 / (3 - z)),
+        ],
+    )  # fmt: skip
+    def test_derivatives_by_a_complex_parameter(self, run, program, reference):
+        z = 1 + 2j
+        found = run("eval", program, "z=1+2j", "--order", "2", "--json").json
+        expected = [complex(mpmath.diff(reference, mpmath.mpc(z), order)) for order in range(3)]
+        numbers = [found["value"], found["grad"]["z"], found["derivatives"]["z,z"]]
+        assert [*map(number, numbers)] == pytest.approx(expected, rel=1e-10)
+
+    @pytest.mark.parametrize(
+        "program",
+        [
+            "integrate(lambda t: exp(z*t)*conj(z), 0, 1)", "integrate(lambda t: exp(1j*t), 0, real(z))",
+            "a = abs(z); integrate(lambda t: exp(1j*t*a), 0, 1)", "integrate(lambda t: exp(z*t), 0, 1)*real(z)",
+            "integrate(lambda t: exp(z*t) if t > real(z) else t*1j, 0, 2)",
+        ],
+    )  # fmt: skip
+    def test_what_is_not_holomorphic_has_both_derivatives(self, run, program):
+        assert "not holomorphic" in run("eval", program, "z=1+2j").err
+        found = run("eval", program, "z=1+2j", "--wirtinger", "--json").json["wirtinger"]["z"]
+        step = 1e-5
+
+        def value(z):
+            return complex(
+                number(run("eval", program, f"z={z.real!r}{z.imag:+}j", "--no-grad", "--json").json["value"])
+            )
+
+        by_a, by_b = ((value(1 + 2j + d) - value(1 + 2j - d)) / (2 * step) for d in (step, 1j * step))
+        assert number(found["by"]) == pytest.approx((by_a - 1j * by_b) / 2, rel=1e-4, abs=1e-6)
+        assert number(found["by_conjugate"]) == pytest.approx((by_a + 1j * by_b) / 2, rel=1e-4, abs=1e-6)
+
+    def test_the_gradient_of_a_real_value(self, run):
+        found = run("eval", "abs(integrate(lambda t: exp(z*t), 0, 1))**2", "z=1+2j", "--json").json
+        value, slope = (cmath.exp(1 + 2j) - 1) / (1 + 2j), 0
+        slope = cmath.exp(1 + 2j) / (1 + 2j) - (cmath.exp(1 + 2j) - 1) / (1 + 2j) ** 2
+        assert found["value"] == pytest.approx(abs(value) ** 2)
+        assert number(found["grad"]["z"]) == pytest.approx(2 * value * slope.conjugate())
+
+    def test_branches_tensors_and_the_error(self, run):
+        assert run("eval", "integrate(lambda t: 1j*t if t > 0 else 3, -1, 1)", "--no-grad").out == "value  3.0+0.5j\n"
+        found = run("eval", "integrate(lambda t: [t*w, 1j*t], 0, 2)", "w=1j", "--jacobian", "--json").json
+        assert list(number(found["value"])) == [2j, 2j]
+        assert list(number(found["jacobian"]["w"])) == [2, 0]
+        error = run("eval", "quad(lambda t: exp(1j*t), 0, 1)[1]", "--no-grad", "--json").json["value"]
+        assert 0 < error < 1e-12
 
 
 class TestPython:

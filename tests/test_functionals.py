@@ -171,8 +171,6 @@ def test_sums_without_digits(last: str, message: str, run: Callable[..., Any]) -
 @pytest.mark.parametrize(
     "program",
     [
-        "nsum(1j/k**2, k, 1, 10)",
-        "integrate(exp(1j*t), t, 0, 1)",
         "limit(real(exp(1j*x)), x, 0)",
         "root(lambda x: x**2 + 1j, 1)",
         "argmin(lambda x: x**2 + 1j, 1)",

@@ -29,6 +29,10 @@ Edge = tuple[Any, int]
 
 next_sequence = itertools.count(1).__next__
 
+# The key in the metadata of a node whose value was computed from the parts of complex numbers: the values in which it is
+# nevertheless analytic, where they are complex, and on which alone it depends.
+ANALYTIC_IN = "analytic in"
+
 # Functions that are called with each node when it is recorded, and its result.
 recorders: ContextVar[tuple[Callable[[Node, Any], None], ...]] = ContextVar("gradcli_recorders", default=())
 recorders_now = recorders.get

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.autograd.ancestors import ancestors, beginning
-from gradcli.autograd.node import Node
+from gradcli.autograd.node import ANALYTIC_IN, Node
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.higher_orders import Function, derivatives
@@ -46,10 +46,18 @@ def non_holomorphic_node(value: Any, leaves: Sequence[Tensor]) -> Node | None:
     # what is.
     holomorphic: dict[Any, bool] = {id(leaf): True for leaf in sources}
     conjugated = None
-    for node in reversed(ancestors(value, after=beginning(sources))):
-        targets = [edge[0] for edge in node.edges if edge is not None]
+    nodes = ancestors(value, after=beginning(sources))
+    noted = {node: _operations(node.metadata[ANALYTIC_IN]) for node in nodes if _is_noted(node)}
+    hidden = {n for node, known in noted.items() for n in _between(node, known)}
+    for node in reversed(nodes):
+        if node in hidden:
+            continue
+        targets = noted.get(node) or node.targets
         kinds = {holomorphic.get(t if isinstance(t, Node) else id(t)) for t in targets} - {None}
         if not kinds:
+            continue
+        if node in noted and kinds == {True}:
+            holomorphic[node] = True
             continue
         primitive = node.primitive if isinstance(node, PrimitiveNode) else None
         if primitive is conjugate:
@@ -61,6 +69,22 @@ def non_holomorphic_node(value: Any, leaves: Sequence[Tensor]) -> Node | None:
             return conjugated if len(kinds) > 1 else node
     last = value.grad_fn if isinstance(value, Tensor) else None
     return None if holomorphic.get(last, True) else conjugated
+
+
+def _is_noted(node: Node) -> bool:
+    return node.attached is not None and ANALYTIC_IN in node.attached.metadata
+
+
+def _operations(values: Sequence[Any]) -> list[Any]:
+    """The nodes of values that operations gave, and the leaves themselves."""
+    return [v.grad_fn or v for v in values if isinstance(v, Tensor)]
+
+
+def _between(node: Node, known: Sequence[Any]) -> list[Node]:
+    """The nodes between a node and values that it is known to depend on alone."""
+    ends = {n for n in known if isinstance(n, Node)}
+    found = ancestors(node, past=lambda n: n not in ends)
+    return [n for n in found if n is not node and n not in ends]
 
 
 def check_holomorphic(value: Any, leaves: Sequence[Tensor]) -> None:

@@ -9,6 +9,9 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
+from gradcli.arrays.shapes import Shape
+from gradcli.autograd.node import ANALYTIC_IN
+from gradcli.autograd.tensor import Tensor
 from gradcli.errors import EvaluationError
 from gradcli.functionals.body import Body
 from gradcli.functionals.integral import integral, integral_error
@@ -19,7 +22,8 @@ from gradcli.functionals.tracing import TracedFunction, traced
 from gradcli.loops.body_tracing import Traced
 from gradcli.primitives.bind import Kind, bind, constant
 from gradcli.primitives.conversions import reshape
-from gradcli.primitives.entries.arithmetic import add
+from gradcli.primitives.entries.arithmetic import absolute, add
+from gradcli.primitives.entries.complex_numbers import from_parts, imag, real
 from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.shape import concat, stack
 from gradcli.primitives.primitive import Primitive
@@ -44,20 +48,42 @@ def integrate(
     rtol: float = RTOL,
     atol: float = ATOL,
 ) -> Any:
-    """The integral of a function of one variable, in the shape of its value.
+    """The integral of a function of one variable, in the shape of its value, which may be complex.
 
     Limits are numbers, which may be infinite. `points` are places to split at. Raises EvaluationError for an integral
     that diverges.
     """
-    found = traced(function, [()])
+    function, found = _traced_in_parts(function)
     if not points and _is_singular_at_a_limit(found, low, high):
         # Derivatives by the limit alone, and by what the integrand reads, may be infinite where the whole is not.
         def scaled(u: Traced) -> Any:
             first, last = (u.trace.inside(x) if isinstance(x, Kind) else x for x in (low, high))
-            return (last - first) * function(first + (last - first) * u)
+            value = function(first + (last - first) * u)
+            return [(last - first) * part for part in value] if isinstance(value, list) else (last - first) * value
 
         return _of_each_result(integral, traced(scaled, [()], computes_all=True), 0.0, 1.0, points, rtol, atol)
     return _of_each_result(integral, found, low, high, points, rtol, atol)
+
+
+def _traced_in_parts(function: Callable[..., Any]) -> tuple[Callable[..., Any], TracedFunction]:
+    """A function of a number, traced; where its value may be complex, as one that returns its real and its imaginary
+    part."""
+    seen = False
+
+    def real_of(t: Any) -> Any:
+        nonlocal seen
+        value = function(t)
+        if isinstance(value, list) or not arrays.is_complex(value):
+            return value
+        seen = True
+        return real(value)
+
+    def parts(t: Any) -> Any:
+        value = function(t)
+        return [real(value), imag(value)]
+
+    found = traced(real_of, [()])
+    return (parts, traced(parts, [()])) if seen else (function, found)
 
 
 def _is_singular_at_a_limit(function: TracedFunction, low: Any, high: Any) -> bool:
@@ -87,10 +113,10 @@ def quad(
     rtol: float = RTOL,
     atol: float = ATOL,
 ) -> tuple[Any, Any]:
-    """The integral, as `integrate`, and an estimate of its error."""
-    found = traced(function, [()])
+    """The integral, as `integrate`, and an estimate of its error, of a complex one of its modulus."""
+    _, found = _traced_in_parts(function)
     value, error = (_of_each_result(p, found, low, high, points, rtol, atol) for p in (integral, integral_error))
-    return value, error
+    return value, absolute(error) if arrays.is_complex(error) else error
 
 
 def _of_each_result(
@@ -103,9 +129,25 @@ def _of_each_result(
     atol: float,
 ) -> Any:
     params = {"points": tuple(points), "rtol": rtol, "atol": atol}
-    body, shape = function.body, function.shapes[0]
+    body = function.body
     parts = [_integral(primitive, body.result(k), low, high, function.reads, params) for k in range(body.results)]
-    return reshape(stack(parts), shape) if shape else parts[0]
+    return _noted(_joined(parts, function.shapes), function, low, high)
+
+
+def _noted(value: Any, function: TracedFunction, *limits: Any) -> Any:
+    """`value`, of which its node notes that it is analytic in the complex numbers that the function reads."""
+    if function.holomorphic and isinstance(value, Tensor) and value.grad_fn is not None:
+        value.grad_fn.metadata[ANALYTIC_IN] = [*function.sources, *limits]
+    return value
+
+
+def _joined(parts: Sequence[Any], shapes: Sequence[Shape]) -> Any:
+    """A value of these elements; of those of two shapes, the first have its real parts, and the last the imaginary
+    ones."""
+    if len(shapes) == 2:
+        half = len(parts) // 2
+        return from_parts(_joined(parts[:half], shapes[:1]), _joined(parts[half:], shapes[1:]))
+    return reshape(stack(parts), shapes[0]) if shapes[0] else parts[0]
 
 
 def _integral(primitive: Primitive, body: Body, low: Any, high: Any, reads: Sequence[Any], params: Params) -> Any:
@@ -124,15 +166,15 @@ def _integral(primitive: Primitive, body: Body, low: Any, high: Any, reads: Sequ
 
 def nsum(function: Callable[..., Any], first: Any, last: Any, *, rtol: float = RTOL, atol: float = ATOL) -> Any:
     """The sum of a function over the whole numbers from `first` to `last`, which may be infinite, in the shape of its
-    value.
+    value, which may be complex.
 
     Raises EvaluationError for a series that diverges.
     """
-    found = traced(function, [()])
+    _, found = _traced_in_parts(function)
     bodies = [found.body.result(k) for k in range(found.body.results)]
     params = {"rtol": rtol, "atol": atol}
     parts = [bind(series_sum, (first, last, *found.reads), {"body": body, **params}) for body in bodies]
-    return reshape(stack(parts), found.shapes[0]) if found.shapes[0] else parts[0]
+    return _noted(_joined(parts, found.shapes), found, first, last)
 
 
 def root(function: Callable[..., Any], start: Any, *, bracket: tuple[float, float] | None = None) -> Any:

@@ -18,6 +18,7 @@ from gradcli.loops.rolling import traced_paths
 from gradcli.primitives.bind import Kind
 from gradcli.primitives.conversions import reshaped
 from gradcli.primitives.entries.complex_numbers import from_parts, imag, real
+from gradcli.primitives.entries.complex_parts import imaginary_part, real_part
 from gradcli.primitives.entries.indexing import index
 from gradcli.program.ir import Atom, Equation, Program, Variable
 from gradcli.program.passes import needed_variables, optimise
@@ -25,11 +26,17 @@ from gradcli.program.scalarisation import TensorsNeededError, by_element
 
 
 class TracedFunction(NamedTuple):
-    """A function as a body, the numbers from outside that it reads, and the shapes of its results."""
+    """A function as a body, the numbers from outside that it reads, and the shapes of its results.
+
+    `sources` are the values from outside whose elements and parts the reads are. `holomorphic` says whether the results
+    are the parts of a number that is analytic in each of them that is complex.
+    """
 
     body: Body
     reads: Sequence[Any]
     shapes: Sequence[Shape]
+    sources: Sequence[Any] = ()
+    holomorphic: bool = False
 
 
 class _ShapeTrace(Trace):
@@ -93,7 +100,8 @@ def _described(trace: Trace, bound: Sequence[Traced], paths: Sequence[TracedPath
         )
     always = tuple(b.variable for b in bound)
     used = {v for path in paths for v in needed_variables(path.equations, (*path.outputs, *path.conditions))}
-    read, joining = _in_parts([(value, variable) for value, variable in trace.read.values() if variable in used])
+    sources = [(value, variable) for value, variable in trace.read.values() if variable in used]
+    read, joining = _in_parts(sources)
     inputs = (*always, *(variable for _, variable in read))
     body = []
     for path in paths:
@@ -105,8 +113,29 @@ def _described(trace: Trace, bound: Sequence[Traced], paths: Sequence[TracedPath
     places = [*range(first), *kept]
     body = [BodyPath(p._replace(inputs=tuple(p.inputs[k] for k in places)), holds) for p, holds in body]
     return TracedFunction(
-        Body(body, joined(body, count), first), [_element(*elements[k - first]) for k in kept], shapes
+        Body(body, joined(body, count), first),
+        [_element(*elements[k - first]) for k in kept],
+        shapes,
+        [value for value, _ in sources],
+        all(_is_holomorphic(path, [variable for _, variable in sources]) for path in paths),
     )
+
+
+def _is_holomorphic(path: TracedPath, sources: Sequence[Variable]) -> bool:
+    """Whether the outputs of a path are the real and the imaginary part of a number to which analytic operations alone
+    lead from complex sources."""
+    dependent = {v for v in sources if v.dtype.startswith("complex")}
+    taken: list[tuple[Any, Any]] = []
+    for equation in path.equations:
+        if dependent.isdisjoint(v for v in equation.inputs if isinstance(v, Variable)):
+            continue
+        if equation.primitive.numbers == "analytic":
+            dependent.add(equation.output)
+        elif equation.primitive in (real_part, imaginary_part) and any(o is equation.output for o in path.outputs):
+            taken.append((equation.primitive, equation.inputs[0]))
+        else:
+            return False
+    return not taken or ([p for p, _ in taken] == [real_part, imaginary_part] and taken[0][1] is taken[1][1])
 
 
 def _in_parts(read: Sequence[tuple[Any, Variable]]) -> tuple[list[tuple[Any, Variable]], list[Equation]]:
