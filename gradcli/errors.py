@@ -398,6 +398,10 @@ class DifferentiationError(GradcliError, RuntimeError):
     kind = "differentiation"
 
 
+class NotRealError(DifferentiationError, TypeError):
+    """A value that has no gradient because it is complex or a truth value."""
+
+
 class DtypeError(DifferentiationError, ValueError):
     """A dtype that has no derivatives, such as integers."""
 

@@ -339,6 +339,14 @@ class TestWhatUsersSee:
         with pytest.raises(EvaluationError, match="takes real numbers, and not complex ones"):
             getattr(gradcli, name)(*operands[: 2 if name in ("maximum", "less", "atan2") else 1])
 
+    def test_the_gradient_of_a_value_that_is_not_real_is_a_type_error(self):
+        # As in HIPS autograd and JAX.
+        with pytest.raises(TypeError, match="gives a complex one"):
+            grad(lambda x: x * (1 + 0.2j))(1.0)
+        with pytest.raises(TypeError, match="gives a truth value"):
+            grad(lambda x: gradcli.allclose(x, x * 1.5))(1.0)
+        assert gradcli.holomorphic_grad(lambda z: z * (1 + 0.2j))(1 + 0j) == 1 + 0.2j
+
     def test_nothing_becomes_complex_by_itself(self):
         assert np.isnan(gradcli.sqrt(tensor(-1.0)).item())
         with pytest.raises(EvaluationError, match="cannot make an array of real numbers from complex128 values"):

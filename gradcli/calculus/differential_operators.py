@@ -19,7 +19,7 @@ from gradcli.calculus import func, pytrees, unconjugated
 from gradcli.calculus.function_calls import Callback
 from gradcli.calculus.mapping import as_tensor
 from gradcli.calculus.pytrees import mapped
-from gradcli.errors import CallError, DifferentiationError, expect, expect_function
+from gradcli.errors import CallError, DifferentiationError, NotRealError, expect, expect_function
 from gradcli.primitives.bind import primal_and_tangents
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.arithmetic import multiply, ones_like
@@ -257,12 +257,12 @@ def _one_element(value: Any) -> Tensor:
         raise DifferentiationError(f"a gradient is that of a scalar, and the function gives a {type(value).__name__}")
     found = as_tensor(value)
     if found.is_complex():
-        raise DifferentiationError(
+        raise NotRealError(
             "a gradient is that of a real number, and the function gives a complex one",
             hint="holomorphic_grad differentiates what is holomorphic, and grad its real or imaginary part",
         )
     if found.dtype == "bool":
-        raise DifferentiationError("a gradient is that of a number, and the function gives a truth value")
+        raise NotRealError("a gradient is that of a number, and the function gives a truth value")
     if found.size != 1:
         raise DifferentiationError(
             f"a gradient is that of a scalar, and the function gives a tensor of shape {[*found.shape]}",
