@@ -352,3 +352,52 @@ def test_without_values_the_rules_are_explained(run):
     assert "unknown name 'q'" in run("explain", "log(x**q)", "x=5").err
     assert "unknown name 'x'" in run("explain", "y = x; for i in range(3) { y = y*x }; y").err
     assert run("explain", "x^2", "--json").error["message"] == "unknown name 'x'"
+
+
+class TestComplexNumbers:
+    """The chain rule of a complex value, each step of which is analytic."""
+
+    @pytest.mark.parametrize(
+        ("program", "given"),
+        [
+            ("exp(1j*w*t)*z", {"w": 2.0, "t": 1.5, "z": 1 - 2j}),
+            ("y = z*1j; for k in range(3) { y = y*z + k }; y", {"z": 1 + 1j}),
+            ("log(z**2)/sinc(w*z)", {"z": -1 + 2j, "w": 0.3}),
+        ],
+    )
+    def test_the_products_add_up_to_the_derivatives_of_eval(self, run, program, given):
+        words = [f"{name}={value}".replace("(", "").replace(")", "") for name, value in given.items()]
+        found = run("explain", program, *words, "--json").json
+        expected = run("eval", program, *words, "--json").json
+        assert "warnings" not in found
+        assert _number(found["value"]) == pytest.approx(_number(expected["value"]))
+        for name in given:
+            total = found["gradients"][name]
+            assert _number(total["gradient"]) == pytest.approx(_number(expected["grad"][name]))
+            products = [_number(t["gradient"]) * _number(t["local"]) for t in total["terms"]]
+            assert sum(products) == pytest.approx(_number(total["gradient"]))
+
+    def test_what_is_written(self, run):
+        text = run("explain", "1j*x**2", "x=1").out
+        assert "  v1 = x**2 = 1.0+0.0j\n    ∂v1/∂x = 2*x = 2.0+0.0j\n" in text
+        assert "df/dx = df/dv1 · ∂v1/∂x = (0.0+1.0j) · (2.0+0.0j) = 0.0+2.0j" in text
+        assert "f &= \\mathrm{i} v_{1} = 0.0+1.0j" in run("explain", "1j*x**2", "x=1", "--to", "latex").out
+
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            (["abs(z)**2", "z=1+2j"], "the chain rule is explained for a complex value, and this one is real"),
+            (["z*conj(z)**2", "z=1+2j"], "not holomorphic"),
+            (["abs(w)*1j", "w=2"], "where each step is analytic, and 'abs' is not"),
+            (["1j*x**2", "x=2", "--order", "2"], "of second order is explained for real numbers"),
+        ],
+    )
+    def test_what_is_not_explained(self, run, words, message):
+        outcome = run("explain", *words)
+        assert outcome.status == 1
+        assert message in outcome.err
+        assert "internal" not in outcome.err
+
+
+def _number(value):
+    return complex(value["re"], value["im"]) if isinstance(value, dict) else value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import cmath
 import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -161,7 +161,7 @@ def _factors(term: Term, value: str, notation: _Text) -> str | None:
     """The numbers of a product, None where there are tensors among them."""
     if term.local is None or arrays.shape(term.local) or arrays.shape(term.gradient):
         return None
-    if not math.isfinite(term.local) and term.gradient == 0.0 == term.value:
+    if not cmath.isfinite(term.local) and term.gradient == 0.0 == term.value:
         # A branch that was not taken.
         return "0"
     factors = [] if term.through == value else [notation.factor(term.gradient)]
@@ -273,7 +273,7 @@ class _Text:
 
     def factor(self, value: Any) -> str:
         text = self.number(value)
-        return f"({text})" if text.startswith("-") else text
+        return f"({text})" if text.startswith("-") or text.endswith("j") else text
 
     def name(self, name: str) -> str:
         return name

@@ -11,6 +11,7 @@ from gradcli.autograd.ancestors import ancestors
 from gradcli.autograd.node import Node, recorders
 from gradcli.autograd.observers import observing
 from gradcli.autograd.tensor import Tensor
+from gradcli.calculus.complex_derivatives import non_holomorphic_node
 from gradcli.errors import DifferentiationError, Span, locating
 from gradcli.evaluation import session
 from gradcli.evaluation.diagnose import Warning
@@ -23,7 +24,10 @@ from gradcli.language.interpreter.expression_trace import Event, ExpressionTrace
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.interpreter.values import as_numpy
 from gradcli.language.names.scope import makes_complex
+from gradcli.language.operations import operation_at
 from gradcli.language.syntax import tree
+from gradcli.primitives.entries.arithmetic import ones_like
+from gradcli.primitives.entries.complex_parts import conjugate_of
 
 # A longer condition or branch is shortened.
 _LONGEST = 100
@@ -123,15 +127,27 @@ def explain(request: ExplanationRequest) -> Explanation:
     Raises what `evaluate` raises, and DifferentiationError for a value that is no number or depends on no input.
     """
     program = request.program
-    if makes_complex(program) or any(map(arrays.is_complex, request.bindings.values())):
-        raise DifferentiationError(
-            "the chain rule is explained for real numbers, and the program may have complex ones",
-            hint="gradcli eval differentiates it",
-        )
     # A program that does not end within the limits is found out here, before each of its steps is kept.
     compared = _differentiated(request)
     with locating(program.source, program.body[-1].span):
-        return _ChainRule(request).explanation(compared)
+        in_complex = makes_complex(program) or any(map(arrays.is_complex, request.bindings.values()))
+        if in_complex:
+            _check_complex(request, compared)
+        return _ChainRule(request, in_complex=in_complex).explanation(compared)
+
+
+def _check_complex(request: ExplanationRequest, compared: session.Result) -> None:
+    """Raise DifferentiationError for a program that may have complex numbers and no first derivative of a complex value
+    to explain."""
+    if not arrays.is_complex(compared.value):
+        raise DifferentiationError(
+            "with complex numbers the chain rule is explained for a complex value, and this one is real",
+            hint="gradcli eval has its gradient",
+        )
+    if request.order == 2:
+        raise DifferentiationError(
+            "the chain rule of second order is explained for real numbers", hint="gradcli eval --order 2 has its result"
+        )
 
 
 def _differentiated(request: ExplanationRequest) -> session.Result:
@@ -163,10 +179,12 @@ def _wanted(request: ExplanationRequest) -> list[str]:
 class _ChainRule:
     """One run, forward and backward, with what was seen in it."""
 
-    def __init__(self, request: ExplanationRequest) -> None:
+    def __init__(self, request: ExplanationRequest, *, in_complex: bool) -> None:
         self.request = request
         wrt = frozenset(request.wrt)
-        self.leaves = {n: Tensor(v).requires_grad_(n in wrt) for n, v in request.bindings.items()}
+        # The derivatives of a complex value by real inputs are those by complex ones, where every step is analytic.
+        start = {n: v + 0j if in_complex and n in wrt else v for n, v in request.bindings.items()}
+        self.leaves = {n: Tensor(v).requires_grad_(n in wrt) for n, v in start.items()}
         self.trace = ExpressionTrace(request.program)
         token = recorders.set((self.trace.record, *recorders.get()))
         try:
@@ -175,6 +193,8 @@ class _ChainRule:
             recorders.reset(token)
         if not isinstance(self.value, Tensor) or not self.value.requires_grad:
             self.value = Tensor(self.value)
+        if in_complex:
+            self._check_analytic()
         nodes = ancestors(self.value)[::-1]
         if any(node.outputs > 1 for node in nodes):
             raise DifferentiationError(
@@ -189,6 +209,18 @@ class _ChainRule:
         self._pulled: dict[Node, Mapping[Any, Any]] = {}
         self._results_of = Counter(self.units.of[node] for node in self.shown)
         self.labels = Labels(request.program, self.leaves, self.trace, self.shown, request.language)
+
+    def _check_analytic(self) -> None:
+        """Raise DifferentiationError where a step between the inputs and the value is not analytic."""
+        node = non_holomorphic_node(self.value, [leaf for leaf in self.leaves.values() if leaf.requires_grad])
+        if node is not None:
+            name = operation_at(self.request.program, node.span) if node.span is not None else None
+            called = f"'{name}'" if name else "this operation"
+            raise DifferentiationError(
+                f"with complex numbers the chain rule is explained where each step is analytic, and {called} is not",
+                hint="gradcli eval differentiates it",
+                span=node.span,
+            )
 
     def _differentiate(self) -> None:
         """Run backward: the gradient of each operation and leaf, and the parts of it that come through each unit."""
@@ -206,7 +238,7 @@ class _ChainRule:
 
         if self.nodes:
             with observing(see), arrays.quiet():
-                self.value.backward(retain_graph=True)
+                self.value.backward(ones_like(self.value.detach()), retain_graph=True)
 
     def _shown(self) -> list[Node]:
         """The operations whose results are labelled: those that another unit uses, and the value."""
@@ -227,7 +259,7 @@ class _ChainRule:
             request.program,
             as_numpy(self.value),
             self.labels.symbol(last),
-            {name: as_numpy(leaf) for name, leaf in self.leaves.items()},
+            {name: as_numpy(value) for name, value in request.bindings.items()},
             [item for _, item in course],
             leaves,
             second,
@@ -247,14 +279,15 @@ class _ChainRule:
             value=as_numpy(self.trace.results[node]),
             constants=texts.constants(self.request.bindings),
             local=local_derivatives(node, unit, self, texts),
-            gradient=as_numpy(self.gradients.get(node)),
+            gradient=_shown_number(self.gradients.get(node)),
             terms=self._terms(node),
         )
 
     def _leaf(self, name: str, leaf: Tensor) -> Leaf:
         terms = self._terms(leaf)
-        gradient = 1.0 if self.value is leaf else None if leaf.grad is None else as_numpy(leaf.grad)
-        return Leaf(name, self.labels.symbol(leaf), as_numpy(leaf), gradient, terms)
+        # Of an analytic function the derivative is the conjugate of the gradient.
+        gradient = 1.0 if self.value is leaf else None if leaf.grad is None else _shown_number(conjugate_of(leaf.grad))
+        return Leaf(name, self.labels.symbol(leaf), as_numpy(self.request.bindings[name]), gradient, terms)
 
     def _terms(self, target: Any) -> list[Term]:
         """The products that add up to the gradient of an operation or leaf, one for each unit that uses it."""
@@ -263,9 +296,11 @@ class _ChainRule:
             results = [node for node in self.shown if self.units.of[node] is unit]
             single = results[0] if len(results) == 1 else None
             local = None if single is None else self.local_numbers(single).get(target)
+            if local is not None and arrays.is_complex(part):
+                local = local + 0j
             through = " and ".join(self.labels.symbol(node) for node in results)
-            gradient = None if single is None else as_numpy(self.gradients[single])
-            terms.append(Term(through, gradient, local, as_numpy(part)))
+            gradient = None if single is None else _shown_number(self.gradients[single])
+            terms.append(Term(through, gradient, _shown_number(local), _shown_number(part)))
         return terms
 
     def texts(self, node: Node) -> StepTexts:
@@ -310,6 +345,12 @@ class _ChainRule:
 
     def _text(self, span: Span) -> str:
         return shortened(self.request.program.source[span.start : span.end], _LONGEST)
+
+
+def _shown_number(value: Any) -> Any:
+    """A derivative as a NumPy array or number; a complex one without signs of zeros that conjugation leaves."""
+    found = as_numpy(value)
+    return found + 0.0 if found is not None and arrays.is_complex(found) else found
 
 
 def _kind(unit: Unit) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import cmath
 import heapq
-import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -12,6 +12,7 @@ from gradcli import arrays
 from gradcli.autograd.node import Node
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor import Tensor
+from gradcli.calculus.complex_derivatives import complex_derivatives
 from gradcli.calculus.derivatives import gradients
 from gradcli.errors import GradcliError
 from gradcli.evaluation.explanation.labels import Labels
@@ -107,8 +108,11 @@ def _formulas(unit: Unit, run: Run, texts: StepTexts, numbers: Mapping[Any, Any]
         return {}
     identifiers = tuple(i for i, source in texts.operands.items() if source in numbers)
     try:
-        found = derivatives_as_formulas(texts.expression, {}, identifiers)
-        at_point = _gradients_of(texts.expression, run.values(texts), texts.read)
+        values = run.values(texts)
+        # Formulas for complex numbers are compared with the expression.
+        complex_values = {i: v for i, v in values.items() if i in identifiers and arrays.is_complex(v)}
+        found = derivatives_as_formulas(texts.expression, complex_values, identifiers)
+        at_point = _gradients_of(texts.expression, values, texts.read)
     except (GradcliError, NotImplementedError):
         return {}
     formulas = {}
@@ -126,8 +130,8 @@ def _agree(number: Any, other: Any) -> bool:
     """Whether a number of the run is that of the expression; what is no number cannot differ."""
     if number is None or other is None or arrays.shape(number) or arrays.shape(other):
         return True
-    number, other = float(as_numpy(number)), float(as_numpy(other))
-    return not math.isfinite(number) or math.isclose(number, other, rel_tol=_TOLERANCE, abs_tol=1e-300)
+    number, other = complex(as_numpy(number)), complex(as_numpy(other))
+    return not cmath.isfinite(number) or cmath.isclose(number, other, rel_tol=_TOLERANCE, abs_tol=1e-300)
 
 
 def _rules(unit: Unit, texts: StepTexts, label: str) -> dict[Any, str]:
@@ -187,4 +191,6 @@ def _gradients_of(expression: tree.Module, operands: Mapping[str, Any], constant
     value = evaluate(expression, {**constants, **leaves}, rewrite=False).value
     if arrays.shape(value):
         return {}
+    if arrays.is_complex(value):
+        return complex_derivatives(value, leaves, gradients)
     return dict(zip(leaves, gradients(value, [*leaves.values()])))

@@ -13,6 +13,7 @@ from gradcli.evaluation.explanation.units import Unit
 from gradcli.formulas import languages
 from gradcli.formulas.derivation import derivation
 from gradcli.formulas.documents import with_squares
+from gradcli.formulas.imaginary_unit import with_unit
 from gradcli.formulas.naming import Names
 from gradcli.formulas.rule_equations import rebuilt, without_brackets
 from gradcli.formulas.text_writer import write
@@ -161,7 +162,7 @@ class StepTexts:
         if self.expression is not None:
             try:
                 program = with_squares(derivation(self.expression, {}, tuple(self.operands), 1)[()])
-                return written(program, language, self.names())
+                return written(with_unit(program), language, self.names())
             except (GradcliError, NotImplementedError):
                 pass
         return f"\\texttt{{{escaped(self.text)}}}"
