@@ -292,6 +292,23 @@ class TestWhatUsersSee:
         assert (z * z).item() == -3 + 4j
         assert abs(z).dtype == "float64"
 
+    def test_parts_and_adjoints_are_attributes(self):
+        z = tensor([[1 + 2j, 3 - 1j], [0, 2j]], requires_grad=True)
+        known = np.array([[1 + 2j, 3 - 1j], [0, 2j]])
+        for name, expected in (
+            ("real", known.real),
+            ("imag", known.imag),
+            ("H", known.conj().T),
+            ("mH", known.conj().T),
+        ):
+            np.testing.assert_array_equal(getattr(z, name).detach(), expected)
+        (z.real * z.imag).sum().backward()
+        np.testing.assert_array_equal(z.grad, known.imag + 1j * known.real)
+        x = tensor([1.0, 2.0])
+        assert x.real is x
+        np.testing.assert_array_equal(x.imag, [0, 0])
+        np.testing.assert_array_equal(func.vmap(lambda row: row.imag)(z.detach()), known.imag)
+
     def test_gradients_follow_pytorch(self):
         # dL/da + i*dL/db of a**2 + b**2.
         z = tensor([1 + 2j, 3 - 1j], requires_grad=True)

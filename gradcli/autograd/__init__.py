@@ -29,7 +29,7 @@ _HOMES = {
     "set_multithreading_enabled": "gradcli.autograd.modes",
 }
 # The modules of this package that PyTorch has under the same names.
-_MODULES = ("forward_ad", "function", "functional", "graph")
+_MODULES = ("forward_ad", "function", "functional", "grad_mode", "graph")
 
 
 def __getattr__(name: str) -> Any:

@@ -9,6 +9,7 @@ from gradcli import arrays
 from gradcli.primitives.bind import Kind, bind
 from gradcli.primitives.conversions import permuted
 from gradcli.primitives.entries import arithmetic, comparisons, powers
+from gradcli.primitives.entries.complex_parts import conjugate_of, imaginary_part, real_part_of
 from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.linear import matmul
 from gradcli.primitives.entries.shape import matrix_transpose, stack
@@ -40,6 +41,22 @@ class Operators(Kind):
     @property
     def mT(self) -> Any:
         return matrix_transpose(self)
+
+    @property
+    def real(self) -> Any:
+        return real_part_of(self)
+
+    @property
+    def imag(self) -> Any:
+        return imaginary_part(self) if arrays.is_complex(self) else arithmetic.zeros_like(self)
+
+    @property
+    def H(self) -> Any:
+        return conjugate_of(self.T)
+
+    @property
+    def mH(self) -> Any:
+        return conjugate_of(self.mT)
 
     @staticmethod
     def stacked(items: Sequence[Any]) -> Any:
