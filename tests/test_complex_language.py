@@ -632,3 +632,16 @@ class TestPython:
             found = gradcli.compile("z*w").map(table, order=1)
             np.testing.assert_allclose(found["value"], [1 + 2j, 4j])
             np.testing.assert_allclose(found["d_w"], [1 + 2j, 2j])
+
+
+@pytest.mark.parametrize(
+    ("program", "value"),
+    [
+        ("(complex(a, b) - 50)/(complex(a, b) + 50)", (-47 + 2j) / (53 + 2j)),
+        ("(polar(a, a) - 2)/(polar(a, a) + 2)", (cmath.rect(3, 3) - 2) / (cmath.rect(3, 3) + 2)),
+    ],
+)
+def test_quotients_of_numbers_that_are_made_of_parts(run, program, value):
+    """Such a quotient was examined for removable singularities as a real function, which was an internal error."""
+    given = ["a=3", "b=2"] if "b" in program else ["a=3"]
+    assert run("eval", f"real({program})", *given, "--json").json["value"] == pytest.approx(value.real)

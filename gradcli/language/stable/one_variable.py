@@ -30,6 +30,8 @@ _MOST_OPERATIONS = 1000
 # At most this many subexpressions are tried as the variable.
 _MOST_VARIABLES = 12
 _OPERATORS = ("+", "-", "*", "/", "**")
+# Operations with complex values of real operands. The expressions that are read here are real.
+_COMPLEX = frozenset({"complex", "polar"})
 # Powers of products are expanded for exponents below this.
 _MOST_FACTORS = 100
 
@@ -367,6 +369,8 @@ def _operation(node: tree.Expression) -> Operation:
 
 @functools.lru_cache(_MOST_OPERATIONS)
 def _is_elementwise(operation: Operation, count: int) -> bool:
+    if operation.name in _COMPLEX:
+        return False
     if isinstance(operation, Primitive):
         # A wrong number of arguments is an error at run time.
         needed = sum(p.default is None for p in operation.parameters)
