@@ -68,7 +68,9 @@ class Packing(NamedTuple):
         """A label for each element of the vector: `b1`, or `w[0, 2]` in an array."""
         xp = arrays.numpy_namespace()
         return [
-            f"{name}{list(key)}" if shape else name for name, shape in self.shapes.items() for key in xp.ndindex(*shape)
+            _element(name, list(key)) if shape else name
+            for name, shape in self.shapes.items()
+            for key in xp.ndindex(*shape)
         ]
 
     def bounds(self, given: Mapping[str, Bounds]) -> tuple[Any, Any]:
@@ -88,3 +90,8 @@ class Packing(NamedTuple):
             if not xp.all(low[places[name]] <= high[places[name]]):
                 raise BindingError(f"no number lies between the bounds of '{name}'", hint="the lower one comes first")
         return low, high
+
+
+def _element(name: str, index: list[int]) -> str:
+    """The label of an element: `w[0, 2]`, and of an array of parts, `real(w)`, it is `real(w[0, 2])`."""
+    return f"{name[:-1]}{index})" if name.endswith(")") else f"{name}{index}"

@@ -17,11 +17,12 @@ from gradcli.models.uncertainty import propagation_tables
 from gradcli.models.uncertainty.propagation import PropagateRequest, propagated
 
 _HELP = """\
-An uncertain value is 5.0±0.1, 5.0+-0.1, 5.0(1) or 5.0±2%, with one standard uncertainty, or a
-list of them; a distribution, ~normal(5, 0.1) ~uniform(4.9, 5.1) ~triangular(0, 1)
-~triangular(0, 1, 0.3) ~trapezoidal(0, 1, 0.5) ~curvilinear(0, 1, 0.1) ~arcsine(0, 1)
-~lognormal(0, 0.1) ~exponential(2) ~gamma(2, 1) ~student(9, 5, 0.1) ~beta(2, 5) ~poisson(40);
-or @data.csv:column, observations whose mean is taken, with its standard error, and
+An uncertain value is 5.0±0.1, 5.0+-0.1, 5.0(1) or 5.0±2%, with one standard uncertainty, a
+complex one (1±0.1)+(2±0.1)j, with that of each part, or a list of them; a distribution,
+~normal(5, 0.1) ~uniform(4.9, 5.1) ~triangular(0, 1) ~triangular(0, 1, 0.3)
+~trapezoidal(0, 1, 0.5) ~curvilinear(0, 1, 0.1) ~arcsine(0, 1) ~lognormal(0, 0.1)
+~exponential(2) ~gamma(2, 1) ~student(9, 5, 0.1) ~beta(2, 5) ~poisson(40); or
+@data.csv:column, observations whose mean is taken, with its standard error, and
 @data.csv:all, the means of all columns with their covariance. Values without uncertainty are exact.
 
 Examples:

@@ -228,7 +228,9 @@ def check_used(request: FitRequest, needed: Sequence[str]) -> None:
 
 
 def prior_of(known: Uncertain, name: str) -> tuple[float, float]:
-    """The mean and the standard deviation of a prior. Raises BindingError where it is an array."""
+    """The mean and the standard deviation of a prior. Raises BindingError where it is an array, or complex."""
+    if arrays.is_complex(known.value):
+        raise BindingError(f"the prior of '{name}' is complex, and parameters are real")
     if arrays.shape(known.value):
         raise BindingError(f"the prior of '{name}' is of several numbers, and a parameter is one")
     return float(known.value), float(known.u)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gradcli import arrays
@@ -11,11 +11,12 @@ from gradcli.errors import BindingError, did_you_mean
 from gradcli.evaluation.nested_lists import Read
 from gradcli.models.packing import Packing
 from gradcli.models.uncertainty.assigned_distributions import Distribution, distribution, is_distribution
+from gradcli.models.uncertainty.complex_inputs import names_of_parts, with_parts
 from gradcli.models.uncertainty.uncertain_values import (
     HINT,
-    REAL_HINT,
     in_floats,
     is_uncertain,
+    parts_of,
     read_uncertain,
     uncertain_of_value,
 )
@@ -25,9 +26,11 @@ _ROUNDING = 1e-12
 
 
 class Quantity(NamedTuple):
-    """An uncertain input: its estimate and the standard uncertainty of each element, of the same shape.
+    """An uncertain input: its estimate and the standard uncertainty of each element, of the same shape, as in
+    `Uncertain`.
 
-    `correlation` is the matrix of the flattened elements, None where they are independent. `distribution` is the one
+    `correlation` is the matrix of the flattened elements, of complex ones that of all real parts and then all imaginary
+    ones; it is None where they are independent. `distribution` is the one
     that is assigned; where it is None, the input is normal, or has Student's distribution where `dof` is finite.
     """
 
@@ -49,7 +52,8 @@ class Quantities(NamedTuple):
     """The uncertain inputs as one vector of n numbers, in the order of `packing`, and the exact ones by name.
 
     All vectors have the shape `[n]`. `distributions` are by index; `blocks` are groups of correlated numbers; and
-    `correlations` are those of each number with others, by their indices.
+    `correlations` are those of each number with others, by their indices. The inputs in `complex_names` have two names
+    in the packing, those of their parts.
     """
 
     packing: Packing
@@ -60,6 +64,7 @@ class Quantities(NamedTuple):
     distributions: Mapping[int, Distribution]
     blocks: Sequence[Block]
     correlations: Mapping[int, Mapping[int, float]]
+    complex_names: Sequence[str] = ()
 
     def scaled(self, sensitivities: Any) -> Any:
         """Convert sensitivities `[…, n]` by the inputs to those by the independent quantities of variance 1 that the
@@ -114,17 +119,23 @@ def quantity_of_observations(observations: Any, name: str) -> tuple[Quantity, in
     """A quantity from observations, and the number of rows left out because a number is missing.
 
     From n observations it is their mean and its standard uncertainty, with n - 1 degrees of freedom (GUM, 4.2); from a
-    table `[n, k]` the means of its columns, with their correlations (GUM, 5.2.3).
+    table `[n, k]` the means of its columns, with their correlations (GUM, 5.2.3), and from complex observations those
+    of both parts.
 
     Raises BindingError where there are fewer than 2 rows, and for an infinite number.
     """
     np = arrays.numpy_namespace()
-    table = np.asarray(observations, "float64")
+    table = np.asarray(observations)
+    shape, is_complex = table.shape[1:], arrays.is_complex(table)
     if table.ndim not in (1, 2):
         raise BindingError(
             f"'{name}' is no observations, which are a column or a table", hint=f"write {name}=@data.csv:column"
         )
     rows = len(table)
+    if is_complex:
+        # A column for each part: of complex numbers the real parts first.
+        table = np.concatenate([part.reshape(rows, -1) for part in parts_of(table)], 1)
+    table = np.asarray(table, "float64")
     table = table[~np.isnan(table if table.ndim == 2 else table[:, None]).any(1)]
     count = len(table)
     if count < 2:
@@ -143,6 +154,8 @@ def quantity_of_observations(observations: Any, name: str) -> tuple[Quantity, in
         scaled = deviations / np.where(norms > 0, norms, 1.0)
         correlation = scaled.T @ scaled
         np.fill_diagonal(correlation, 1.0)
+    if is_complex:
+        mean, u = (real.reshape(shape) + 1j * imag.reshape(shape) for real, imag in map(np.split, (mean, u), (2, 2)))
     return Quantity(mean[()], u[()], float(count - 1), correlation=correlation), rows - count
 
 
@@ -166,18 +179,16 @@ def input_of_value(value: Any, name: str) -> Any:
         return Quantity(*found)
     try:
         read = arrays.asarray(value)
-        if not arrays.is_complex(read):
-            return arrays.asarray(read, "float64")
+        return arrays.asarray(read, "complex128" if arrays.is_complex(read) else "float64")
     except (TypeError, ValueError, OverflowError):
         raise BindingError(f"'{name}' is neither numbers nor an uncertain value", hint=HINT) from None
-    raise BindingError(f"'{name}' is complex, and inputs of a propagation are real", hint=REAL_HINT)
 
 
 def quantities(
     values: Mapping[str, Any], correlation: Mapping[tuple[str, str], float], dof: Mapping[str, float]
 ) -> Quantities:
-    """The inputs of a propagation, with the correlations of pairs and the degrees of freedom of names. The labels of a
-    pair are those of `packing`; spaces in them are ignored.
+    """The inputs of a propagation, with the correlations of pairs and the degrees of freedom of names, which are those
+    of both parts of a complex input. The labels of a pair are those of `packing`; spaces in them are ignored.
 
     Raises BindingError for names that have no uncertainty, for invalid correlations and for those that contradict each
     other, and for degrees of freedom that are not positive.
@@ -185,8 +196,12 @@ def quantities(
     np = arrays.numpy_namespace()
     uncertain = {name: value for name, value in values.items() if isinstance(value, Quantity)}
     exact = {name: value for name, value in values.items() if name not in uncertain}
-    packing = Packing.of({name: each.value for name, each in uncertain.items()})
+    complex_names = [name for name, each in uncertain.items() if arrays.is_complex(each.value)]
+    packing = Packing.of(with_parts({name: each.value for name, each in uncertain.items()}, complex_names))
     places = packing.places()
+    for name in complex_names:
+        real, imag = (places[label] for label in names_of_parts(name))
+        places[name] = slice(real.start, imag.stop)
     freedom, distributions = np.full(packing.size, math.inf), {}
     for name, each in uncertain.items():
         freedom[places[name]] = each.dof
@@ -194,15 +209,15 @@ def quantities(
             distributions[places[name].start] = each.distribution
     for name, number in dof.items():
         freedom[places[_known(name, places, "--dof")]] = _freedom(number, name)
-    matrix = _Correlations(packing)
+    matrix = _Correlations(packing, complex_names)
     for name, each in uncertain.items():
         if each.correlation is not None:
             matrix.put_block(places[name].start, each.correlation)
     for (first, second), number in correlation.items():
         matrix.put(first, second, number)
-    mean = packing.flat({name: each.value for name, each in uncertain.items()})
-    u = packing.flat({name: each.u for name, each in uncertain.items()})
-    return Quantities(packing, exact, mean, u, freedom, distributions, matrix.blocks(), matrix.of)
+    mean = packing.flat(with_parts({name: each.value for name, each in uncertain.items()}, complex_names))
+    u = packing.flat(with_parts({name: each.u for name, each in uncertain.items()}, complex_names))
+    return Quantities(packing, exact, mean, u, freedom, distributions, matrix.blocks(), matrix.of, complex_names)
 
 
 def _known(name: str, names: Mapping[str, Any], what: str) -> str:
@@ -221,11 +236,18 @@ def _freedom(number: float, name: str) -> float:
 class _Correlations:
     """Collects the correlations of pairs of numbers."""
 
-    def __init__(self, packing: Packing) -> None:
+    def __init__(self, packing: Packing, complex_names: Collection[str]) -> None:
+        self._complex_names = complex_names
         self._labels = {label.replace(" ", ""): place for place, label in enumerate(packing.labels())}
         self.of: dict[int, dict[int, float]] = {}
 
     def put(self, first: str, second: str, number: float) -> None:
+        for name in (first, second):
+            if name in self._complex_names:
+                raise BindingError(
+                    f"--correlation names '{name}', which is complex",
+                    hint=f"its parts {' and '.join(names_of_parts(name))} have correlations",
+                )
         places = [
             self._labels[_known(label.replace(" ", ""), self._labels, "--correlation")] for label in (first, second)
         ]

@@ -24,6 +24,7 @@ from gradcli.limits import MAX_DIGITS, MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
 from gradcli.models import checked_arguments
 from gradcli.models.packing import Packing
 from gradcli.models.results import MAY_BE_NULL, Reported, Sampling
+from gradcli.models.uncertainty.complex_inputs import real_inputs
 from gradcli.models.uncertainty.complex_results import (
     count_of_parts,
     labels_of_parts,
@@ -118,7 +119,8 @@ def propagate(
     """The value of a program of uncertain inputs, with its combined standard uncertainty, as a `Propagation`.
 
     An input is a text as in the command, "5.0±0.1", "5.0(1)" or "~uniform(4.9, 5.1)", a tuple of value and standard
-    uncertainty, which may be arrays, or a number or an array without uncertainty. `correlation` has pairs as keys,
+    uncertainty, which may be arrays, or a number or an array without uncertainty. Those of a complex input are complex:
+    `z=(1+2j, 0.1+0.3j)` has the uncertainties 0.1 of `real(z)` and 0.3 of `imag(z)`. `correlation` has pairs as keys,
     `{"a,b": 0.3}` or `{("a", "b[0]"): 0.3}`; `dof` are the degrees of freedom by name. `level` is that of the coverage
     intervals. With `samples` the distributions are also propagated, by that many draws from the generator of `seed`;
     `shortest` requests the shortest interval of these.
@@ -183,8 +185,8 @@ def propagated(
         inputs = _inputs(module, values, asked)
         if asked.samples is not None:
             check_distributions(inputs)
-        with arrays.quiet():
-            linear = _Linear.of(module, inputs, in_digits=asked.digits is not None)
+        with arrays.quiet(), real_inputs(module, inputs.complex_names) as of_parts:
+            linear = _Linear.of(of_parts, inputs, in_digits=asked.digits is not None)
             module = linear.module
             found = _in_floats(module, inputs, linear, asked, most)
         if asked.digits is None:
@@ -293,6 +295,8 @@ def _inputs(module: tree.Module, values: Mapping[str, Any], asked: PropagateRequ
         {_pair(key): number for key, number in asked.correlation.items()},
         asked.dof,
     )
+    if asked.digits is not None and (found.complex_names or any(map(arrays.is_complex, found.exact.values()))):
+        raise UsageError("there are no proved digits of complex inputs", hint="leave out --digits")
     if not found.packing.size:
         raise BindingError("no input has an uncertainty", hint="write x=5.0±0.1, x=5.0(1) or x=~uniform(4.9, 5.1)")
     return found
@@ -328,7 +332,7 @@ class _Linear(NamedTuple):
         np = arrays.numpy_namespace()
         names = list(inputs.packing.shapes)
         bindings = {**inputs.exact, **inputs.packing.named(inputs.mean)}
-        bindings = {name: arrays.asarray(bindings[name], "float64") for name in bindings}
+        bindings = {name: input_of_value(bindings[name], name) for name in bindings}
         found = session.run(session.EvaluationRequest(module, bindings, names, jacobian=True))
         labels = _labels(module, arrays.shape(found.value))
         several = bool(arrays.shape(found.value))
@@ -392,7 +396,8 @@ def _budget(inputs: Quantities, value: float, sensitivities: Any, scaled: Any) -
     covariances = inputs.deviations(scaled / size)
     variance = float((scaled / size) @ (scaled / size))
     sizes = inputs.without_exact(sensitivities, value)
-    shares = sizes * (covariances / size) / variance if variance else 0.0 * covariances
+    # Without the sign of -0.0.
+    shares = (sizes * (covariances / size) / variance if variance else 0.0 * covariances) + 0.0
     contributions = abs(sizes) * inputs.u
     columns = (inputs.mean, inputs.u, inputs.dof, sensitivities, contributions, shares)
     return [Contribution(label, *row) for label, *row in zip(inputs.packing.labels(), *(c.tolist() for c in columns))]
