@@ -7,7 +7,7 @@ import pytest
 
 import gradcli
 from gradcli.errors import EvaluationError
-from gradcli.models.plotting import by_matplotlib, by_plotext
+from gradcli.models.plotting import by_matplotlib, by_plotext, charts
 
 DIVIDER = "1/(1 + 1j*w*R*C)"
 
@@ -122,12 +122,94 @@ def test_a_range_is_found():
     assert high - low > 6
 
 
+MOBIUS = "(z**2 - 1)/(z**2 + 1)"
+
+
+@pytest.mark.parametrize("ranges", [{"z": (-2 - 2j, 2 + 2j)}, {"x": (-2, 2), "y": (-2, 2)}])
+def test_a_field_of_complex_values(ranges):
+    """Over a range of complex numbers, or over those of both parts."""
+    program = MOBIUS if "z" in ranges else f"z = x + 1j*y; {MOBIUS}"
+    field = gradcli.plot(program, **ranges).field
+    z = field.x + 1j * field.y[:, None]
+    with np.errstate(all="ignore"):
+        expected = (z**2 - 1) / (z**2 + 1)
+    finite = np.isfinite(field.value)
+    assert (~finite).sum() == 2
+    assert field.value[finite] == pytest.approx(expected[finite], rel=1e-12)
+    assert (field.x[0], field.x[-1], field.y[0], field.y[-1]) == (-2, 2, -2, 2)
+
+
+def test_a_field_of_complex_values_in_json(run):
+    found = run("plot", "z**2", "z=-2-1j..2+1j", "--json").json
+    assert found["ranges"] == {"real(z)": [-2, 2], "imag(z)": [-1, 1]}
+    assert [*found["field"]] == ["x", "y", "value_re", "value_im"]
+    assert found["field"]["value_im"][0][0] == 4
+
+
+def test_heights_over_complex_numbers():
+    """The gradient of |z|**2."""
+    field = gradcli.plot("abs(z)**2", z="-2-1j..2+1j").field
+    x, y = np.meshgrid(field.x, field.y)
+    assert field.value == pytest.approx(x**2 + y**2)
+    assert field.dx == pytest.approx(2 * x)
+    assert field.dy == pytest.approx(2 * y)
+
+
+def test_hues():
+    """Red, green and blue are a third of a turn apart; zeros are black, poles white."""
+    z = np.asarray([[1, np.exp(2j * np.pi / 3), np.exp(-2j * np.pi / 3)], [0, np.inf, np.nan]])
+    found = charts.rgb(z)
+    assert found[0] == pytest.approx(np.eye(3))
+    assert found[1] == pytest.approx(np.asarray([[0] * 3, [1] * 3, [0.5] * 3]))
+    size = charts.rgb(np.geomspace(0.01, 100, 9))
+    assert (np.diff(size.sum(-1)) > 0).all()
+
+
+def test_pictures_of_a_field():
+    chart = gradcli.plot(MOBIUS, z="-2-2j..2+2j").chart()
+    axes, bar = by_matplotlib.drawn(chart).axes
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("real(z)", "imag(z)")
+    assert (axes.get_xlim(), axes.get_ylim()) == ((-2, 2), (-2, 2))
+    (image,) = axes.images
+    # The angle is 0 for large real numbers, and 180 degrees at 0: cyan.
+    red, cyan = image.get_array()[90, 240], image.get_array()[90, 120]
+    assert red[0] > 0.5 > red[1] == red[2]
+    assert cyan[0] < 0.5 < cyan[1] == cyan[2]
+    assert "angle in degrees" in bar.get_ylabel()
+    for style, words in (
+        (by_plotext.Style(60), ["→", "↖", "from 0 in steps of 45 degrees: the angle of"]),
+        (by_plotext.Style(60, unicode=False), ["4", "01234567"]),
+        (by_plotext.Style(60, colors=True), ["█", "\x1b["]),
+        (by_plotext.Style(60, colors=True, unicode=False), ["########"]),
+    ):
+        text = by_plotext.text(chart, style)
+        assert all(word in text for word in words)
+        assert style.colors or max(map(len, text.splitlines())) <= 60
+
+
+def test_the_directions_on_a_terminal_turn_around_a_zero():
+    """Once as the angle does: z itself points away from 0 everywhere."""
+    lines = by_plotext.text(gradcli.plot("z", z="-1-1j..1+1j").chart(), by_plotext.Style(60)).splitlines()
+    rows = [line.split("┤" if "┤" in line else "│")[1].rstrip("│") for line in lines if line.rstrip().endswith("│")]
+    middle = rows[len(rows) // 2]
+    assert (middle[0], middle[-1]) == ("←", "→")
+    assert (rows[0][0], rows[0][-1], rows[-1][0], rows[-1][-1]) == ("↖", "↗", "↙", "↘")
+    assert (rows[0][len(middle) // 2], rows[-1][len(middle) // 2]) == ("↑", "↓")
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["exp(1j*w); cos(w)", "w=0..3"], "some of the curves are complex, and others real"),
         (["cos(w)", "w=0..3", "--nyquist"], "a real value has no curve in the complex plane"),
-        (["exp(1j*w)*x", "w=0..3", "x=0..1"], "a field over two ranges takes real numbers"),
+        (["z**2", "z=-1-1j..1+1j", "--order", "1"], "--order is for one range"),
+        (["z**2", "z=-1-1j..1+1j", "--log", "z"], "--log z is for real values"),
+        (["z*w", "z=-1-1j..1+1j", "w=0..3"], "there are 3 ranges: w, real(z), imag(z)"),
+        (["z", "z=-1-1j..1-1j"], "write z=-2-2j..2+2j, from the lower left corner to the upper right one"),
+        (["z", "z=0..inf*1j"], "an end of a range must be finite"),
+        (["1/0*z", "z=-1-1j..1+1j"], "the value is nowhere finite"),
+        (["z", "z=-1-1j..1+1j", "--xlim", "0..1+1j"], "--xlim '0..1+1j' is no range"),
+        (["floor(z)", "z=-1-1j..1+1j"], "  | floor(z)\n  | ^^^^^^^^"),
         (["w*x", "w=0..3", "x=0..1", "--nyquist"], "--nyquist is for one range"),
         (["exp(1j*w)", "w=0..3", "--nyquist", "--log", "y"], "--log y is not for the complex plane"),
         (["exp(1j*w)", "w=0..3", "--data", "{data}"], "--data is for real values"),

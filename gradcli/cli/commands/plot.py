@@ -18,10 +18,12 @@ from gradcli.errors import ExitStatus, UsageError
 _COLUMNS = 80
 
 _HELP = """\
-One range gives curves, two give heights with their gradients. A list of
-values gives a curve for each, and so do several formulas. Where one name has
-no value and no range, one is found for it. Without --output the picture is
-drawn as text, with colours on a terminal.
+One range gives curves, two give heights with their gradients, and so does a
+range of complex numbers, z=-2-2j..2+2j. A complex value is drawn as modulus
+and phase, and over two ranges as hues of its angle. A list of values gives a
+curve for each, and so do several formulas. Where one name has no value and no
+range, one is found for it. Without --output the picture is drawn as text, with
+colours on a terminal.
 
 Examples:
 
@@ -32,6 +34,8 @@ Examples:
   gradcli plot 'x**3 - x' x=-2..2 --order 2 --output cubic.svg
 
   gradcli plot 'sin(x)*y' x=0..20 y=0..5
+
+  gradcli plot '(z**2 - 1)/(z**2 + 1)' z=-2-2j..2+2j --output hues.png
 
   gradcli plot '21 + c*exp(-k*t)' t=0..60 c=60 k=0.05 --data cooling.csv:minutes,celsius
 """

@@ -15,7 +15,19 @@ from typing import IO, Any
 from gradcli import arrays, install_command
 from gradcli.errors import BackendError, UsageError, did_you_mean
 from gradcli.io import output
-from gradcli.models.plotting.charts import Arrows, Band, Chart, Field, Points, Polyline, density, isolated_points, shown
+from gradcli.models.plotting.charts import (
+    Arrows,
+    Band,
+    Chart,
+    Field,
+    HueField,
+    Points,
+    Polyline,
+    density,
+    isolated_points,
+    rgb,
+    shown,
+)
 from gradcli.models.plotting.tick_marks import Axis
 from gradcli.timing import phase
 
@@ -40,6 +52,8 @@ _METADATA = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
 # More points are drawn as a density: their number in each cell of a grid of `_CELLS` columns and rows.
 MOST_POINTS = 5_000
 _CELLS = (240, 150)
+# The number of colours of all angles.
+_HUES = 361
 # The number of contour levels of a field.
 _LEVELS = 10
 _ON_DENSITY = ("tab:red", "tab:orange", "black", "tab:pink")
@@ -245,11 +259,13 @@ class _Drawing:
                 self._points(shown(layer, self.chart.log))
             elif isinstance(layer, Band):
                 self._band(layer)
+            elif isinstance(layer, HueField):
+                self._hues(layer)
             else:
                 self._field(layer)
         for points in self.chart.residuals:
             self._residuals(shown(points, self.chart.log.replace("y", "")))
-        if not self._has(Field):
+        if not self._has(Field) and not self._has(HueField):
             self._limits()
             self.axes.grid(alpha=0.3)
         if legend and len(self.keys) > 1:
@@ -418,6 +434,21 @@ class _Drawing:
         )
         if field.arrows is not None:
             self._arrows(field.arrows)
+
+    def _hues(self, field: HueField) -> None:
+        """Draw complex numbers by hue, with a bar of the hues of all angles."""
+        np = arrays.numpy_namespace()
+        (left, right), (bottom, top) = ((n[0], n[-1]) for n in (field.x, field.y))
+        # A number is in the middle of its cell.
+        dx, dy = ((n[1] - n[0]) / 2 for n in (field.x, field.y))
+        ends = (left - dx, right + dx, bottom - dy, top + dy)
+        self.axes.imshow(rgb(field.z), origin="lower", extent=ends, aspect="auto", interpolation="nearest")
+        self.axes.set(xlim=(left, right), ylim=(bottom, top))
+        angles = np.linspace(-180.0, 180.0, _HUES)
+        hues = self.matplotlib.colors.ListedColormap(rgb(np.exp(1j * np.radians(angles))))
+        bar = self.matplotlib.cm.ScalarMappable(self.matplotlib.colors.Normalize(-180.0, 180.0), hues)
+        label = self._beside(f"angle in degrees of {field.label}, from black at 0 to white at infinity")
+        self.figure.colorbar(bar, ax=self.axes, label=label, ticks=range(-180, 181, 60))
 
     def _contour_levels(self, low: float, high: float, log: bool) -> Any:
         np = arrays.numpy_namespace()

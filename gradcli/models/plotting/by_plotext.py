@@ -11,7 +11,19 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays, install_command
 from gradcli.errors import BackendError
-from gradcli.models.plotting.charts import Arrows, Band, Chart, Field, Layer, Points, Polyline, isolated_points, shown
+from gradcli.models.plotting.charts import (
+    Arrows,
+    Band,
+    Chart,
+    Field,
+    HueField,
+    Layer,
+    Points,
+    Polyline,
+    isolated_points,
+    rgb,
+    shown,
+)
 from gradcli.models.plotting.tick_marks import Axis
 from gradcli.timing import phase
 
@@ -29,6 +41,8 @@ _SHADES = ".:-=+*#%@"
 _HEIGHTS = (53, 60, 24, 30, 36, 41, 77, 148, 220)
 # Arrows in steps of 45 degrees, counterclockwise from the right.
 _ARROWS, _PLAIN_ARROWS = "→↗↑↖←↙↓↘", ">/^\\</v\\"
+# Without Unicode, a direction is a number of steps of 45 degrees.
+_EIGHTHS = "01234567"
 # There is at most one arrow per block of this many columns and rows.
 _EVERY = (8, 4)
 _TICKS = 6
@@ -121,7 +135,7 @@ class _Drawing:
 
     def _axis(self, name: str) -> Axis:
         """The axis over all layers; where there is a field, over the field."""
-        fields = [layer for layer in self.chart.layers if isinstance(layer, Field)]
+        fields = [layer for layer in self.chart.layers if isinstance(layer, (Field, HueField))]
         log, limits = name in self.chart.log, self.chart.y_limits
         if name == "y" and limits is not None:
             return Axis.over([limits], log)
@@ -140,6 +154,8 @@ class _Drawing:
         elif isinstance(layer, Band):
             self._line(Polyline(layer.label, layer.x, layer.low), "." if not self.style.unicode else "·")
             self._put(layer.x, layer.high, self.keys[-1][1], self.keys[-1][2], connected=True)
+        elif isinstance(layer, HueField):
+            self._hues(layer)
         else:
             self._field(layer)
 
@@ -237,6 +253,30 @@ class _Drawing:
             self._arrows(field.arrows, shade)
         self.keys.append((f"{field.label}: {low:.4g} to {high:.4g}", symbols, pixels))
 
+    def _hues(self, field: HueField) -> None:
+        """Draw complex numbers in the colours of their angles; without colours, the directions of the numbers."""
+        np = arrays.numpy_namespace()
+        places = [
+            np.rint(np.linspace(0, size - 1, n)).astype(int) for size, n in zip(field.z.shape, self._cells()[::-1])
+        ]
+        z = field.z[np.ix_(*places)]
+        with arrays.quiet():
+            eighth = np.rint(np.angle(z) / (math.pi / 4)).astype(int) % 8
+        eighth = np.where(np.isfinite(z) & (z != 0), eighth, -1)
+        symbols = _ARROWS if self.style.unicode else _EIGHTHS
+        label = f"from 0 in steps of 45 degrees: the angle of {field.label}"
+        if not self.style.colors:
+            self._shades(eighth, [None] * 8, symbols)
+            self.keys.append((label, symbols, None))
+            return
+        codes = _color_codes(z)
+        listed, index = np.unique(codes, return_inverse=True)
+        block = "█" if self.style.unicode else "#"
+        self._shades(index.reshape(codes.shape), [self.plotext.pixel(int(c)) for c in listed], block * len(listed))
+        around = _color_codes(np.exp(1j * np.arange(len(_ARROWS)) * math.pi / 4))
+        pixels = [self.plotext.pixel(int(code)) for code in around]
+        self.keys.append((label, block * len(_ARROWS), pixels))
+
     def _arrows(self, arrows_: Arrows, shade: Any) -> None:
         """Draw arrows along the gradient as it appears on the screen, where a character is twice as high as wide."""
         np = arrays.numpy_namespace()
@@ -287,6 +327,12 @@ class _Drawing:
         if isinstance(pixel, list):
             return "".join(map(self._painted, shown, pixel))
         return str(self.plotext.colorize(shown).fill(pixel).string())
+
+
+def _color_codes(z: Any) -> Any:
+    """The colours of complex numbers among the 216 of a terminal that mix six levels of red, green and blue."""
+    np = arrays.numpy_namespace()
+    return 16 + np.rint(5 * rgb(z)).astype(int) @ [36, 6, 1]
 
 
 def _levels(z: Any, low: float, high: float, *, log: bool = False) -> Any:

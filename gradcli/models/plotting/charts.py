@@ -9,6 +9,9 @@ from typing import Any, NamedTuple
 from gradcli import arrays
 from gradcli.errors import UsageError
 
+# The brightness of a number that is nan.
+_UNKNOWN = 0.5
+
 
 class Polyline(NamedTuple):
     """A curve through the points `x`, `y`, both `[n]`; nan is a gap. Curves of one `group` share a colour."""
@@ -62,7 +65,17 @@ class Field(NamedTuple):
     log: bool = False
 
 
-Layer = Polyline | Points | Band | Field
+class HueField(NamedTuple):
+    """The complex values `z` `[n, m]` over a grid of `x` `[m]` and `y` `[n]`, drawn with their angle as hue and their
+    modulus as brightness; see `rgb`."""
+
+    label: str
+    x: Any
+    y: Any
+    z: Any
+
+
+Layer = Polyline | Points | Band | Field | HueField
 
 
 class Chart(NamedTuple):
@@ -157,3 +170,21 @@ def density(points: Points, log: str, columns: int, rows: int) -> tuple[Any, Any
     counts, *edges = np.histogram2d(*scaled, bins=(columns, rows))
     x_edges, y_edges = (10**e if name in log else e for name, e in zip("xy", edges))
     return x_edges, y_edges, np.ma.masked_equal(counts.T, 0)
+
+
+def rgb(z: Any) -> Any:
+    """The colours `[…, 3]` of complex numbers, each part between 0 and 1: red for an angle of 0, green for 120 degrees
+    and blue for -120; black at 0, bright where the modulus is above its median, and white at infinity. Numbers that
+    are nan are gray."""
+    np = arrays.numpy_namespace()
+    with arrays.quiet():
+        size = np.abs(z)
+        usual = np.median(size[np.isfinite(size) & (size > 0)]) if (np.isfinite(size) & (size > 0)).any() else 1.0
+        lightness = 2 / np.pi * np.arctan(size / usual)
+        sixths = np.angle(z) / (np.pi / 3)
+    pure = np.clip(np.abs((sixths[..., None] + [0.0, 4.0, 2.0]) % 6 - 3) - 1, 0.0, 1.0)
+    dark, bright = np.minimum(2 * lightness, 1.0), np.maximum(2 * lightness - 1, 0.0)
+    colors = bright[..., None] + (dark - bright)[..., None] * pure
+    colors[np.isinf(z)] = 1.0
+    colors[np.isnan(z)] = _UNKNOWN
+    return colors

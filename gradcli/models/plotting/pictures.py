@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
@@ -17,11 +18,13 @@ from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models import checked_arguments
+from gradcli.models.complex_inputs import names_of_parts, real_inputs
 from gradcli.models.plotting import by_matplotlib, ranges
-from gradcli.models.plotting.charts import Arrows, Chart, Field, Layer, Points, Polyline, axes_of, shown
+from gradcli.models.plotting.charts import Arrows, Chart, Field, HueField, Layer, Points, Polyline, axes_of, shown
 from gradcli.models.plotting.complex_curves import PlottedComplexCurve, phase_in_degrees
 from gradcli.models.plotting.found_ranges import found_range
 from gradcli.models.plotting.plot_samples import (
+    PlottedComplexField,
     PlottedCurve,
     PlottedField,
     Sampler,
@@ -29,7 +32,7 @@ from gradcli.models.plotting.plot_samples import (
     sampled,
     sampled_in_plane,
 )
-from gradcli.models.plotting.ranges import PlotRange, SeveralValues
+from gradcli.models.plotting.ranges import ComplexRange, PlotRange, SeveralValues
 from gradcli.rows.plan import unread
 
 if TYPE_CHECKING:
@@ -67,7 +70,7 @@ class Plot:
     ranges: Mapping[str, PlotRange]
     log: str
     curves: Sequence[PlottedCurve | PlottedComplexCurve] | None
-    field: PlottedField | None
+    field: PlottedField | PlottedComplexField | None
     points: PlottedPoints | None
     # The limits of the y axis, or of the colours, where a pole would hide the rest; else None.
     view: tuple[float, float] | None
@@ -80,7 +83,9 @@ class Plot:
         """The chart to draw."""
         x, *others = self.ranges
         layers: list[Layer] = []
-        if self.field is not None:
+        if isinstance(self.field, PlottedComplexField):
+            layers.append(HueField(self.label, self.field.x, self.field.y, self.field.value))
+        elif self.field is not None:
             layers.append(_field_layer(self.field, self.label, self.view, "z" in self.log))
         if self.points is not None:
             layers.append(self.points.layer())
@@ -164,13 +169,13 @@ def plot(
     """A plot of `program` over the ranges among its values, given as a mapping or keywords; it is saved where `output`
     names a file.
 
-    A range is a tuple of two numbers or a text, `"0..20"`: one range gives curves, two give a field with gradients; one
-    is found for a single name without a value. Several formulas, as in `"sin(x); x**2"`, have a curve each. A text such
+    A range is a tuple of two numbers or a text, `"0..20"`: one range gives curves, two give a field with gradients, and
+    so does one of complex numbers, `"-2-2j..2+2j"`, over both of their parts; one is found for a single name without a value. Several formulas, as in `"sin(x); x**2"`, have a curve each. A text such
     as `"0.1,0.2,0.5"` has several values, with a curve for each; other values are numbers and arrays. `order` adds the
     derivatives up to it. `log` names the logarithmic axes, `"x"`, `"y"` or `"x,y"`, or over two ranges `"z"`, the
     colours. `data` are the points of two columns of a table (a path, `"PATH:X,Y"`, a data frame or a mapping of
     columns). Curves of a complex value are its modulus and its phase below it, or with `nyquist` its imaginary part over
-    its real one.
+    its real one; a field of complex values is drawn with hues for their angles.
 
     Raises UsageError where there is no range or more than two, ShapeError for a value that is not a scalar, and
     EvaluationError where no value is finite.
@@ -213,6 +218,15 @@ class PlotRequest(NamedTuple):
 
 def plotted(program: Module, values: Mapping[str, Any], asked: PlotRequest) -> Plot:
     """The plot of a program over the ranges among its values. Raises what `plot` does."""
+    rectangles = {name: value for name, value in values.items() if isinstance(value, ComplexRange)}
+    with real_inputs(program, [*rectangles]) as of_parts:
+        values = {name: value for name, value in values.items() if name not in rectangles}
+        values |= {part: ends for name, pair in rectangles.items() for part, ends in zip(names_of_parts(name), pair)}
+        return dataclasses.replace(_plotted(of_parts, values, asked), program=program.source)
+
+
+def _plotted(program: Module, values: Mapping[str, Any], asked: PlotRequest) -> Plot:
+    """The plot of a program over its real ranges."""
     over = {name: value for name, value in values.items() if isinstance(value, PlotRange)}
     log = axes_of(asked.log)
     formulas = formulas_of(program)
@@ -230,6 +244,8 @@ def plotted(program: Module, values: Mapping[str, Any], asked: PlotRequest) -> P
         if several:
             raise UsageError(f"{len(formulas)} formulas are for one range", hint="over two there is one field")
         field, view = samplers[0].field(over)
+        if "z" in log and isinstance(field, PlottedComplexField):
+            raise UsageError("--log z is for real values", hint="abs(…) is real")
         if "z" in log and not (field.value > 0).any():
             raise EvaluationError(
                 "there is nothing to be seen: the value is nowhere above 0",
@@ -280,7 +296,7 @@ def _given(name: str, value: Any) -> Any:
     if isinstance(value, str):
         word = f"{name}={value}"
         return ranges.value(value, "float64", word, len(word) - len(value))
-    return value if isinstance(value, (PlotRange, SeveralValues)) else python_values.value(value)
+    return value if isinstance(value, (PlotRange, ComplexRange, SeveralValues)) else python_values.value(value)
 
 
 def _data(data: Any) -> tuple[DataTable, Sequence[str] | None] | None:

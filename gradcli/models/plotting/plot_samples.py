@@ -23,7 +23,6 @@ from gradcli.models.plotting.complex_curves import (
 )
 from gradcli.models.plotting.ranges import PlotRange, SeveralValues
 from gradcli.models.plotting.refinement import MOST_EVALUATIONS, Evaluate, SampledCurve, refined
-from gradcli.models.real_values import real_value
 from gradcli.rows.row_programs import RowProgram
 from gradcli.rows.row_results import RowResults
 
@@ -62,6 +61,20 @@ class PlottedField:
     value: Any
     dx: Any
     dy: Any
+
+
+@dataclass(frozen=True)
+class PlottedComplexField:
+    """The parts of complex values, `[m, n]` each, at the grid points `x` `[n]` and `y` `[m]`."""
+
+    x: Any
+    y: Any
+    value_re: Any
+    value_im: Any
+
+    @property
+    def value(self) -> Any:
+        return arrays.numpy_namespace().asarray(self.value_re) + 1j * arrays.numpy_namespace().asarray(self.value_im)
 
 
 # The label of a curve, its order, and its choice of the values of the names with several.
@@ -305,23 +318,24 @@ class Sampler:
 
     # --- over two ranges
 
-    def field(self, over: Mapping[str, PlotRange]) -> tuple[PlottedField, Any]:
+    def field(self, over: Mapping[str, PlotRange]) -> tuple[PlottedField | PlottedComplexField, Any]:
         """The field over two ranges, and the limits of its colours, None where it has no pole."""
         np = arrays.numpy_namespace()
         names = (*over,)
         x, y = (np.linspace(*ends, count) for ends, count in zip(over.values(), _GRID))
         columns = dict(zip(names, (part.ravel() for part in np.meshgrid(x, y))))
         value, derivatives = self._runner(names, 1, 0)(columns, self.fixed)
-        value = real_value(value, "a field over two ranges")
         shape = (y.size, x.size)
+        if not np.isfinite(value).any():
+            raise EvaluationError("there is nothing to be seen: the value is nowhere finite over these ranges")
+        if self.is_complex:
+            return PlottedComplexField(x, y, *(part.reshape(shape) for part in (value.real, value.imag))), None
         unknown = np.full(value.shape, np.nan)
         parts = (derivatives.get(name, unknown).reshape(shape) for name in names)
         field = PlottedField(x, y, value.reshape(shape), *parts)
-        finite = value[np.isfinite(value)]
-        if not finite.size:
-            raise EvaluationError("there is nothing to be seen: the value is nowhere finite over these ranges")
         if not self._has_pole(over, columns, value):
             return field, None
+        finite = value[np.isfinite(value)]
         return field, tuple(float(np.quantile(finite, part)) for part in _COLOR_QUANTILES)
 
     def _has_pole(self, over: Mapping[str, PlotRange], columns: Mapping[str, Any], value: Any) -> bool:

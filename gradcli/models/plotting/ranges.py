@@ -1,8 +1,8 @@
-"""Parsing of a range of a name, `0..20`, and of several values for it, `0.1,0.2,0.5`."""
+"""Parsing of a range of a name, `0..20` or `-2-2j..2+2j`, and of several values for it, `0.1,0.2,0.5`."""
 
 from __future__ import annotations
 
-import math
+import cmath
 from typing import Any, NamedTuple
 
 from gradcli import arrays
@@ -21,6 +21,13 @@ class PlotRange(NamedTuple):
     high: float
 
 
+class ComplexRange(NamedTuple):
+    """A rectangle of the complex plane: the ranges of the real and of the imaginary part."""
+
+    real: PlotRange
+    imag: PlotRange
+
+
 class SeveralValues(NamedTuple):
     """Several values of a name, numbers or arrays, each of which has a curve."""
 
@@ -28,7 +35,7 @@ class SeveralValues(NamedTuple):
 
 
 def value(text: str, dtype: str, whole: str, offset: int = 0) -> Any:
-    """The range, the several values or the single value of a text that starts at `offset` of `whole`.
+    """The range, real or complex, the several values or the single value of a text that starts at `offset` of `whole`.
 
     Raises BindingError, with its place, for an invalid range, and what its expressions raise.
     """
@@ -37,7 +44,7 @@ def value(text: str, dtype: str, whole: str, offset: int = 0) -> Any:
         return constant(part, dtype, whole, at)
 
     if _MARK in text:
-        return range_of(text, offset, whole, read)
+        return _range(text, offset, whole, read)
     parts = [*items(text)]
     if len(parts) == 1:
         try:
@@ -51,7 +58,7 @@ def value(text: str, dtype: str, whole: str, offset: int = 0) -> Any:
     return SeveralValues(tuple(read(part, offset + at) for at, part in parts))
 
 
-def range_of(text: str, offset: int, whole: str, read: Read) -> PlotRange:
+def _range(text: str, offset: int, whole: str, read: Read) -> PlotRange | ComplexRange:
     """The range of a text that starts at `offset` of `whole`; `read` converts its ends.
 
     Raises BindingError, with its place, for a text that is not a range of finite numbers, and for an empty range.
@@ -62,9 +69,13 @@ def range_of(text: str, offset: int, whole: str, read: Read) -> PlotRange:
     ends = [read(low_text, offset), read(high_text, offset + len(low_text) + len(_MARK))]
     if any(arrays.shape(end) for end in ends):
         raise unreadable("an end of a range is a number", text, offset, whole, _HINT)
-    low, high = map(float, ends)
-    if not math.isfinite(low) or not math.isfinite(high):
+    numbers = [*map(complex, ends)]
+    if not all(map(cmath.isfinite, numbers)):
         raise unreadable("an end of a range must be finite", text, offset, whole, _HINT)
-    if not low < high:
-        raise unreadable("there is nothing in this range", text, offset, whole, _HINT)
-    return PlotRange(low, high)
+    low, high = numbers
+    is_complex = any(map(arrays.is_complex, ends))
+    if not low.real < high.real or (is_complex and not low.imag < high.imag):
+        hint = "write z=-2-2j..2+2j, from the lower left corner to the upper right one" if is_complex else _HINT
+        raise unreadable("there is nothing in this range", text, offset, whole, hint)
+    real = PlotRange(low.real, high.real)
+    return ComplexRange(real, PlotRange(low.imag, high.imag)) if is_complex else real

@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 from gradcli import arrays
 from gradcli.errors import BindingError, did_you_mean
 from gradcli.evaluation.nested_lists import Read
+from gradcli.models.complex_inputs import names_of_parts, parts_of, with_parts
 from gradcli.models.packing import Packing
 from gradcli.models.uncertainty.assigned_distributions import Distribution, distribution, is_distribution
-from gradcli.models.uncertainty.complex_inputs import names_of_parts, with_parts
 from gradcli.models.uncertainty.uncertain_values import (
     HINT,
     in_floats,
     is_uncertain,
-    parts_of,
     read_uncertain,
     uncertain_of_value,
 )

@@ -22,9 +22,9 @@ from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree
 from gradcli.limits import MAX_DIGITS, MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
 from gradcli.models import checked_arguments
+from gradcli.models.complex_inputs import real_inputs
 from gradcli.models.packing import Packing
 from gradcli.models.results import MAY_BE_NULL, Reported, Sampling
-from gradcli.models.uncertainty.complex_inputs import real_inputs
 from gradcli.models.uncertainty.complex_results import (
     count_of_parts,
     labels_of_parts,

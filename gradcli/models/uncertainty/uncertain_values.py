@@ -11,6 +11,7 @@ from gradcli import arrays
 from gradcli.errors import BindingError
 from gradcli.evaluation.constant_expressions import constant
 from gradcli.evaluation.nested_lists import Read, nested, unreadable
+from gradcli.models.complex_inputs import parts_of
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.complex_numbers import from_parts
@@ -156,11 +157,6 @@ def _checked(value: Any, u: Any, text: str, offset: int, whole: str) -> Uncertai
     if not all(map(math.isfinite, [*numbers, *(number for part in parts_of(value) for number in floats(part))])):
         raise unreadable("a value and its uncertainty are finite numbers", text, offset, whole, HINT)
     return Uncertain(value, u)
-
-
-def parts_of(value: Any) -> tuple[Any, ...]:
-    """The real and the imaginary part of a complex value, and a real one by itself."""
-    return (value.real, value.imag) if arrays.is_complex(value) else (value,)
 
 
 def floats(value: Any) -> Any:

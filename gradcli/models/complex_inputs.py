@@ -1,4 +1,4 @@
-"""Complex inputs of a propagation, whose real and imaginary parts are the real inputs that are propagated."""
+"""Complex inputs of a model for real numbers, which has their real and imaginary parts as inputs."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from gradcli import arrays
 from gradcli.errors import GradcliError, Span
 from gradcli.language.stable import stable_expressions
 from gradcli.language.syntax import tree
-from gradcli.models.uncertainty.uncertain_values import parts_of
 
 # What is read in the source of a program for the parts of an input; no program has it.
 _PARTS = "⟨real part of {}⟩", "⟨imaginary part of {}⟩"
@@ -18,6 +18,11 @@ _PARTS = "⟨real part of {}⟩", "⟨imaginary part of {}⟩"
 def names_of_parts(name: str) -> tuple[str, str]:
     """The names of the parts of a complex input. No program can use them, because of the parentheses."""
     return f"real({name})", f"imag({name})"
+
+
+def parts_of(value: Any) -> tuple[Any, ...]:
+    """The real and the imaginary part of a complex value, and a real one by itself."""
+    return (value.real, value.imag) if arrays.is_complex(value) else (value,)
 
 
 def with_parts(values: Mapping[str, Any], complex_names: Collection[str]) -> dict[str, Any]:
