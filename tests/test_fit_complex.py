@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import polars
 import pytest
@@ -211,3 +213,51 @@ def test_a_real_response_may_read_complex_columns(run, data):
     found = run("fit", "abs(z) ~ a + b*log(w)", data, "--json").json
     assert found["n"] == 60
     assert found["estimates"]["a"]["value"] == pytest.approx(of_parts["estimates"]["a"]["value"], rel=1e-12)
+
+
+# The impedance of a Randles circuit with 60 points, examples/data/randles.csv, fitted relative to its modulus. From SciPy
+# 1.17.1's least_squares with 3-point differences and tolerances of 1e-15, as above; lmfit 1.3.4 and impedance.py 1.7.1
+# print the same values and standard errors to 8 and 5, and to 7 and 3 digits.
+RANDLES = "w = 2*pi*f; complex(re, im) ~ R0 + 1/(1/(R1 + A*(1 - 1j)/sqrt(w)) + 1j*w*C1)"
+OF_RANDLES = {
+    "R0": (19.9802290532816, 0.021605840926223183),
+    "R1": (150.01268419543516, 0.2199665601832335),
+    "C1": (1.9974107771099362e-05, 3.930304461003722e-08),
+    "A": (39.79759347265845, 0.32774541189695433),
+}
+
+
+@pytest.mark.parametrize("start", [{"R0": 10, "R1": 100, "C1": 1e-5, "A": 10}, {}])
+def test_an_impedance_spectrum(run, start):
+    data = str(Path(__file__).parent.parent / "examples" / "data" / "randles.csv")
+    words = [f"{name}={value}" for name, value in start.items()]
+    found = run("fit", RANDLES, data, *words, "--sigma", "modulus", "--json").json
+    for name, (value, error) in OF_RANDLES.items():
+        assert found["estimates"][name]["value"] == pytest.approx(value, rel=1e-9)
+        assert found["estimates"][name]["error"] == pytest.approx(error, rel=1e-8)
+    assert found["rss"] == pytest.approx(0.003166687041508218, rel=1e-12)
+
+
+def test_the_complex_resonator_of_lmfit():
+    """lmfit 1.3.4's example "Complex Resonator Model", with NumPy's random numbers of the seed 123 as there; the values
+    and standard errors that it prints, which are right to about 7 and 5 digits."""
+    f = np.linspace(99.95, 100.05, 100)
+    numbers = np.random.RandomState(123)
+    s21 = 1 - 10000 / (9000 - 9000j) / (1 + 2j * 10000 * (f - 100) / 100)
+    s21 = s21 + 0.02 * (numbers.randn(100) + 1j * numbers.randn(100))
+    found = fit(
+        "s21 ~ 1 - Q/(Qr + 1j*Qi)/(1 + 2j*Q*(f - f0)/f0)", {"f": f, "s21": s21}, f0=100.0, Q=3000.0, Qr=5000.0, Qi=0.0
+    )
+    expected = {
+        "f0": (100.00009558691049, 7.030803268568283e-05),
+        "Q": (10059.497166512447, 142.29463647178372),
+        "Qr": (9180.6201736431, 133.7776810681972),
+        "Qi": (-9137.03666728445, 133.76969205361695),
+    }
+    for name, (value, error) in expected.items():
+        assert found.estimates[name].value == pytest.approx(value, rel=3e-7)
+        assert found.estimates[name].error == pytest.approx(error, rel=3e-5)
+    # The sum of squares that is not above its own.
+    assert found.rss <= 0.08533642390485119
+    assert found.reduced_chi2 == pytest.approx(0.0004353899178818938, rel=1e-9)
+    assert 0.98 < found.r2 < 1
