@@ -610,6 +610,11 @@ class TestPython:
         )
         assert program.hessian({"z": 1 + 2j, "w": 1.0}) == pytest.approx({"z,z": 6 + 12j, "z,w": -9 + 12j, "w,w": 0})
 
+    def test_higher_derivatives_of_a_complex_value_by_several_real_inputs(self):
+        program, values = gradcli.compile("1j*w**2*exp(c)"), {"w": 2.0, "c": 0.0}
+        assert program.hessian(values) == pytest.approx({"w,w": 2j, "w,c": 4j, "c,c": 4j})
+        assert program.derivatives(values, 3)["w,c,c"] == pytest.approx(4j)
+
     @pytest.mark.parametrize(
         ("program", "message"),
         [("imag(z)", "has no second derivative by the complex 'z'"), ("conj(z)", "holomorphic")],

@@ -356,12 +356,21 @@ class Compiled:
             def function(given: Mapping[str, Any]) -> Any:
                 return self._run({**bindings, **given})
 
-            made = derivatives_with_shadow(function, leaves, order) if watched else derivatives(function, leaves, order)
+            try:
+                made = (
+                    derivatives_with_shadow(function, leaves, order)
+                    if watched
+                    else derivatives(function, leaves, order)
+                )
+            except DifferentiationError:
+                if not arrays.is_complex(concrete(self._run(bindings))):
+                    raise
+                return self._complex_derivatives(bindings, names, order)
         return _in_python(Derivatives(*made), bindings)
 
     def _complex_derivatives(self, bindings: Mapping[str, Any], names: Sequence[str], order: int) -> Derivatives:
-        """The derivatives by inputs of which some are complex. Raises DifferentiationError where a value is real, and
-        where it is not known to be holomorphic."""
+        """The derivatives of a complex value, or by inputs of which some are complex. Raises DifferentiationError for
+        second ones of a real value by a complex input, and where a value is not known to be holomorphic."""
         with locating(self._computation.source):
             inputs = {name: concrete(binding) for name, binding in bindings.items()}
             return _in_python(differentiated(self._run, inputs, names, order), bindings)
