@@ -485,7 +485,6 @@ class TestFunctionsOfRealNumbers:
         "program",
         [
             "integrate(lambda t: t, 0, z)",
-            "odeint(lambda y, t: y, z, [0, 1])[1]",
             "limit(lambda h: h, z)",
             "brentq(lambda x: x, -1, z)",
             "arange(z)",

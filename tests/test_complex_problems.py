@@ -178,3 +178,22 @@ def by_runge_kutta(pulse):
         atol=1e-13,
     )
     return abs(found.y[3, -1]) ** 2
+
+
+def test_the_pulse_as_a_differential_equation():
+    """Its derivatives are those of differences of the solutions by Runge and Kutta's method."""
+    pulse = {"a": 2.0, "s": 0.8, "T": 4.0, "d1": 0.3, "d2": -0.2, "J": 0.4}
+    program = gradcli.compile(
+        "sx = array([[0, 1], [1, 0]]); sz = array([[1, 0], [0, -1]])\n"
+        "drift = (d1*kron(sz, eye(2)) + d2*kron(eye(2), sz) + J*kron(sx, sx)/2)/2\n"
+        "drive = (kron(sx, eye(2)) + kron(eye(2), sx))/2\n"
+        "slope(psi, t) = -1j*(drift + a*exp(-((t - T/2)/s)**2)*drive) @ psi\n"
+        "abs(odeint(slope, [1+0j, 0, 0, 0], [0, T])[1][3])**2"
+    )
+    value, gradient = program.value_and_grad(pulse)
+    assert value == pytest.approx(by_runge_kutta(pulse), rel=1e-10)
+    h = 1e-3
+    for name in ("a", "s", "J"):
+        at = [by_runge_kutta(pulse | {name: pulse[name] + k * h}) for k in (-2, -1, 1, 2)]
+        difference = (at[0] - 8 * at[1] + 8 * at[2] - at[3]) / (12 * h)
+        assert gradient[name] == pytest.approx(difference, rel=1e-7)

@@ -23,7 +23,7 @@ from gradcli.loops.body_tracing import Traced
 from gradcli.primitives.bind import Kind, bind, constant
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.arithmetic import absolute, add
-from gradcli.primitives.entries.complex_numbers import from_parts, imag, real
+from gradcli.primitives.entries.complex_numbers import from_parts, imag, real, view_as_complex, view_as_real
 from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.shape import concat, stack
 from gradcli.primitives.primitive import Primitive
@@ -241,12 +241,16 @@ def trajectory(
     first = begin if isinstance(begin, Kind) else _constant_of(begin)
     found = traced(lambda t, *y: [*function(first + t, [*y])], [()] * (1 + len(start)), computes_all=True)
     if len(found.shapes) != len(start) or any(found.shapes):
-        raise EvaluationError(f"the right side has {len(found.shapes)} values for {len(start)} states")
+        raise _other_count(len(found.shapes), len(start))
     system = initial_value_problem(found.body, [None if isinstance(s, Kind) else _constant_of(s) for s in start])
     given = [*(s for s in start if isinstance(s, Kind)), *found.reads]
     operands = (stack(given) if given else arrays.numpy_namespace().zeros(0), moments)
     params = {"method": method, "rtol": rtol, "atol": atol, "breaks": tuple(breaks)}
     return bind(primitive, operands, {"system": system, **params})
+
+
+def _other_count(values: int, states: int) -> EvaluationError:
+    return EvaluationError(f"the right side has {values} values for {states} states")
 
 
 def _constant_of(value: Any) -> Any:
@@ -261,16 +265,31 @@ def _constant_of(value: Any) -> Any:
 
 def trajectory_of(function: Callable[[Any, Any], Any], start: Any, times: Any, **options: Any) -> Any:
     """The solution, of shape [times, …], of y' = function(t, y), where y is a number or tensor of the shape of `start`.
+    Where `start` is complex, so is y.
 
     Otherwise as `trajectory`.
     """
     shape = arrays.shape(start)
     count = math.prod(shape)
+    if arrays.is_complex(start):
+
+        def of_parts(t: Any, parts: Any) -> Any:
+            found = function(t, view_as_complex(parts))
+            found = add(stack(found) if isinstance(found, list) else found, 0j)
+            if math.prod(arrays.shape(found)) != count:
+                raise _other_count(math.prod(arrays.shape(found)), count)
+            return view_as_real(found)
+
+        return view_as_complex(trajectory_of(of_parts, view_as_real(start), times, **options))
     flat = reshape(start, (count,))
 
     def slopes(t: Any, states: Sequence[Any]) -> Sequence[Any]:
         found = function(t, reshape(stack(states), shape) if shape else states[0])
         items = reshape(stack(found) if isinstance(found, list) else found, (-1,))
+        if arrays.is_complex(items):
+            raise EvaluationError(
+                "the right side is complex, and the states are real", hint="write a complex start, as in 1+0j"
+            )
         return [index(items, k) for k in range(arrays.shape(items)[0])]
 
     found = trajectory(slopes, [index(flat, k) for k in range(count)], times, **options)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from gradcli.arrays.mathematical_constants import working_precision
 from gradcli.executors import stepwise
 from gradcli.functionals.body import Body
+from gradcli.functionals.real_parts import in_real_parts
 from gradcli.kinds.jets import Jet
 from gradcli.loops.rolled_loop import BodyPath
 from gradcli.primitives.bind import constant
@@ -196,7 +197,7 @@ def initial_value_problem(body: Body, starts: Sequence[Any]) -> System:
 
     The values at which states start are given before those that the body reads.
     """
-    body.require_real("a differential equation")
+    body = in_real_parts(body, "a differential equation")
     # The constants of derivatives have the precision of the balls that the system is for.
     key = (
         *(_form(path.program) for path in body.paths),

@@ -1,0 +1,101 @@
+"""Differential equations of complex states, solved for their real and imaginary parts."""
+
+from __future__ import annotations
+
+import cmath
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+import gradcli
+
+
+def number(value):
+    return complex(value["re"], value["im"]) if isinstance(value, dict) else value
+
+
+def test_a_rotation(run):
+    found = run(
+        "eval", "odeint(lambda y, t: -1j*w*y, z0, [0, 1.5])[1]", "w=2", "z0=1-0.5j", "--wrt", "w", "--json"
+    ).json
+    exact = (1 - 0.5j) * cmath.exp(-3j)
+    assert number(found["value"]) == pytest.approx(exact, rel=1e-12)
+    assert number(found["grad"]["w"]) == pytest.approx(-1.5j * exact, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("slope", "function"),
+    [
+        ("y**3/(1 + 1j*t) + tan(y)", lambda t, y: y**3 / (1 + 1j * t) + np.tan(y)),
+        ("log(y)*tanh(y) - sinh(conj(y))", lambda t, y: np.log(y) * np.tanh(y) - np.sinh(np.conj(y))),
+        ("y**(0.5 + 1j) + exp(y)/abs(y)", lambda t, y: y ** (0.5 + 1j) + np.exp(y) / abs(y)),
+        ("sqrt(y)*cos(y) + sin(y)/y**2", lambda t, y: np.sqrt(y) * np.cos(y) + np.sin(y) / y**2),
+        ("cosh(y) + 1j*angle(y) + y**-1", lambda t, y: np.cosh(y) + 1j * np.angle(y) + 1 / y),
+        ("complex(imag(y), real(y)) - y/2j", lambda t, y: y.imag + 1j * y.real - y / 2j),
+        ("where(t < 0.1, 1j*y, -y)", None),
+    ],
+)
+def test_functions_of_complex_states(slope, function):
+    """As by SciPy's DOP853; a switch by both pieces in closed form."""
+    found = gradcli.compile(f"odeint(lambda y, t: {slope}, 0.3+0.2j, [0, 0.3])[1]")()
+    if function is None:
+        expected = (0.3 + 0.2j) * cmath.exp(0.1j - 0.2)
+    else:
+        expected = solve_ivp(function, (0, 0.3), [0.3 + 0.2j], method="DOP853", rtol=1e-12, atol=1e-13).y[0, -1]
+    assert found == pytest.approx(expected, rel=1e-11)
+
+
+LEVELS = "H = array([[-D, W], [W, D]])/2; psi = odeint(lambda y, t: -1j*H@y, [1+0j, 0], [0, t]); abs(psi[1][1])**2"
+RABI = "W**2/(W**2 + D**2)*sin(sqrt(W**2 + D**2)*t/2)**2"
+
+
+def test_two_levels_have_the_oscillations_of_rabi():
+    values = {"D": 0.3, "W": 1.2, "t": 2.0}
+    found, expected = gradcli.compile(LEVELS), gradcli.compile(RABI)
+    assert found(**values) == pytest.approx(expected(**values), rel=1e-12)
+    assert found.derivatives(values, 2) == pytest.approx(expected.derivatives(values, 2), rel=1e-10)
+
+
+def test_many_times_rows_and_solve_ivp():
+    at_times = gradcli.compile("odeint(lambda y, t: -1j*w*y, 1+0j, t)")
+    t = np.linspace(0, 1, 5)
+    assert at_times(w=2.0, t=t) == pytest.approx(np.exp(-2j * t), rel=1e-12)
+    assert at_times.jacobian({"w": 2.0, "t": t}, ["w"])["w"] == pytest.approx(-1j * t * np.exp(-2j * t), rel=1e-11)
+    rows = gradcli.compile("odeint(lambda y, t: -1j*w*y, 1+0j, [0, 1])[1]").map({"w": np.array([1.0, 2.0])}, order=1)
+    assert rows["value"] == pytest.approx(np.exp(-1j * np.array([1, 2])), rel=1e-12)
+    assert rows["d_w"] == pytest.approx(-1j * np.exp(-1j * np.array([1, 2])), rel=1e-11)
+    found = gradcli.compile("solve_ivp(lambda t, y: [1j*y[1], y[0]], (0, 1), [1+0j, 2j], t_eval=[0, 1]).y")()
+    expected = solve_ivp(lambda t, y: [1j * y[1], y[0]], (0, 1), [1 + 0j, 2j], rtol=1e-12, atol=1e-13).y[:, -1]
+    assert found.shape == (2, 2)
+    assert found[:, 1] == pytest.approx(expected, rel=1e-10)
+
+
+def test_a_complex_start_has_wirtinger_derivatives(run):
+    """The solution is z*exp(-1j) + conj(z)*0."""
+    words = ("odeint(lambda y, t: -1j*y, z, [0, 1])[1]", "z=1+2j")
+    found = run("eval", *words, "--wirtinger", "--json").json["wirtinger"]["z"]
+    assert number(found["by"]) == pytest.approx(cmath.exp(-1j), rel=1e-12)
+    assert abs(number(found["by_conjugate"])) < 1e-12
+    assert "not known to be" in run("eval", *words).err
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        ("odeint(lambda y, t: -1j*y, 1, [0, 1])[1]", "write a complex start, as in 1+0j"),
+        ("odeint(lambda y, t: gamma(y), 1+0j, [0, 1])[1]", "'gamma' is not known by these"),
+        ("odeint(lambda y, t: y, 1+0j, [0, 1j])[1]", "takes real numbers, and not complex ones"),
+        ("odeint(lambda y, t: [y, y], 1+0j, [0, 1])[1]", "the right side has 2 values for 1 states"),
+    ],
+)
+def test_what_is_not_solved(run, program, message):
+    done = run("eval", program)
+    assert done.status
+    assert message in done.err
+
+
+def test_complex_numbers_within_a_real_right_side(run):
+    found = run("eval", "odeint(lambda y, t: a*real(exp(1j*t))*y, 1, [0, 2])[1]", "a=2", "--json").json
+    assert found["value"] == pytest.approx(np.exp(2 * np.sin(2)), rel=1e-12)
+    assert found["grad"]["a"] == pytest.approx(np.sin(2) * np.exp(2 * np.sin(2)), rel=1e-12)
