@@ -242,6 +242,15 @@ class TestOutput:
 
 
 class TestDerivatives:
+    def test_a_second_derivative_where_a_comparison_ties(self, run):
+        found = run("eval", "where(x > x, w, z)**-1", "z=1+1j", "w=1j", "x=2", "--order", "2", "--json")
+        assert number(found.json["derivatives"]["z,z"]) == pytest.approx(2 / (1 + 1j) ** 3)
+
+    def test_a_quotient_whose_divisor_is_made_complex(self, run):
+        assert number(run("eval", "sinh(y)/complex(y, y)", "y=0.5", "--json").json["value"]) == pytest.approx(
+            math.sinh(0.5) / (0.5 + 0.5j)
+        )
+
     def test_a_real_value_has_the_gradient_of_pytorch(self, run):
         found = run("eval", "abs(z)**2 + real(z*w)", "z=1+2j", "w=3", "--json").json
         assert number(found["grad"]["z"]) == pytest.approx(5 + 4j)

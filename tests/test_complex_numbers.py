@@ -448,3 +448,73 @@ def test_gradcheck_counts_both_parts(fast):
 def test_what_sums_plain_squares_takes_real_numbers(call):
     with pytest.raises(EvaluationError, match="takes real numbers, and not complex ones"):
         call(tensor([1 + 2j, 3j]))
+
+
+def test_the_tangents_of_modulus_and_angle_at_0_are_0_as_in_pytorch():
+    for function in (gradcli.abs, gradcli.angle):
+        for zero in (0j, [0j, 1 + 2j]):
+            point = tensor(zero)
+            _, tangent = func.jvp(function, (point,), (gradcli.ones_like(point),))
+            assert np.ravel(tangent)[0] == 0.0
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "tanh", "sech", "csch", "coth"])
+@pytest.mark.parametrize("point", [-1000 + 1j, 1000 - 1j, -400 + 0.3j])
+def test_what_decays_does_not_overflow(name, point):
+    reference = {"sigmoid": lambda z: 1 / (1 + mpmath.exp(-z))}.get(name) or getattr(mpmath, name)
+    function = gradcli.primitives.table.find(name)
+    with mpmath.workdps(30):
+        expected, slope = complex(reference(mpmath.mpc(point))), complex(mpmath.diff(reference, mpmath.mpc(point)))
+    leaf = tensor(point, requires_grad=True)
+    value = function(leaf)
+    assert abs(value.item() - expected) <= 1e-14 * abs(expected)
+    (gradient,) = grad(gradcli.real(value), leaf)
+    assert abs(gradient.item().conjugate() - slope) <= 1e-13 * abs(slope)
+
+
+def test_a_compiled_program_may_have_a_constant_that_is_complex():
+    program = compile("x = 2*x; (1 + 0.5j)**-2")
+    assert program(x=1.0) == program(x=2.0) == pytest.approx((1 + 0.5j) ** -2)
+
+
+class TestStableForms:
+    """Those that hold for complex numbers, beside mpmath."""
+
+    POINTS = (1e-12 + 1e-12j, -1e-9j, 1e-5 - 1e-5j, 0.3 + 0.2j, -0.4 - 0.2j, 3 - 2j, -20 + 1j)
+
+    @pytest.mark.parametrize(
+        "program",
+        [
+            "exp(z) - 1", "1 - exp(z)", "log(1 + z)", "log(1 - z)", "1 - cos(z)", "cos(z) - 1", "sqrt(1 + z) - 1",
+            "(1 + z)**2 - 1", "1 - (1 + z)**1.5", "cosh(z) - 1", "1 - tanh(z)**2", "1 - sigmoid(z)", "3*exp(z) - 3",
+            "1/(1 + exp(-z))", "(exp(z) - 1)/z", "sin(z)/z", "(1 - cos(z))/z**2", "log(1 + z)/z", "(z - sin(z))/z**3",
+        ],
+    )  # fmt: skip
+    def test_they_keep_all_digits(self, program):
+        names = {n: getattr(mpmath, n) for n in ("exp", "log", "cos", "sin", "sqrt", "cosh", "tanh")}
+        names["sigmoid"] = lambda z: 1 / (1 + mpmath.exp(-z))
+        compiled = compile(program)
+        readout = compile(f"real({program})")
+        together = compiled(z=np.array(self.POINTS))
+        with mpmath.workdps(50):
+            for i, point in enumerate(self.POINTS):
+                exact = lambda z: eval(program, names | {"z": z})  # noqa: E731
+                expected = complex(exact(mpmath.mpc(point)))
+                slope = complex(mpmath.diff(exact, mpmath.mpc(point), h=mpmath.mpf(10) ** -18))
+                assert abs(compiled(z=point) - expected) <= 2e-14 * abs(expected)
+                assert abs(together[i] - expected) <= 2e-14 * abs(expected)
+                gradient = readout.value_and_grad({"z": point})[1]["z"]
+                assert abs(gradient.conjugate() - slope) <= 1e-12 * (abs(slope) + abs(expected))
+
+    @pytest.mark.parametrize("program", ["1 - exp(z)", "cos(z) - 1", "1 - cosh(z)", "exp(z) - 1", "log(1 - z)"])
+    def test_they_keep_the_sides_of_branch_cuts(self, program):
+        names = {"exp": np.exp, "cos": np.cos, "cosh": np.cosh, "log": np.log}
+        for point in (complex(x, side) for x in (0.3, -0.3, 1.2) for side in (0.0, -0.0)):
+            expected = np.sqrt(eval(program, names | {"z": np.complex128(point)}))
+            assert compile(f"sqrt({program})")(z=point) == pytest.approx(expected, rel=1e-14)
+
+    @pytest.mark.parametrize(
+        ("program", "value"), [("sqrt(z**4)/z**2", -1), ("sin(conj(z))/z", -1), ("abs(z)/z", -1j), ("sqrt(z**2)/z", 1)]
+    )
+    def test_what_is_not_analytic_has_no_series(self, program, value):
+        assert compile(program)(z=1e-3j) == pytest.approx(value, abs=1e-5)

@@ -72,8 +72,10 @@ def derivatives_at_switch(
 
     A derivative of order 2 or higher that does not exist is nan; one of order 1 is left as found. Where existence is
     undecided, all are left as found, except that those of order 2 and higher are nan with `at_kink`, and where some
-    that were found are wrong.
+    that were found are wrong. By complex leaves it is undecided: rays are along real numbers.
     """
+    if any(map(arrays.is_complex, leaves.values())):
+        return _undecided(found, at_kink=at_kink)
     sized = {name: leaf for name, leaf in leaves.items() if arrays.size(leaf)}
     if len(sized) < len(leaves):
         # Leaves without elements have no derivatives to settle.
@@ -98,12 +100,14 @@ def derivatives_at_switch(
                 return DerivativesAtSwitch(better, None if rays.unknown else rays.agree_with(better))
             return DerivativesAtSwitch(better, None)
     except (_TooManyError, LimitError):
-        return DerivativesAtSwitch(
-            {key: _nan_like(d) if at_kink and "," in key else d for key, d in found.items()}, None
-        )
+        return _undecided(found, at_kink=at_kink)
     except EvaluationError:
         # Interval arithmetic encloses the derivatives of all branches.
         return DerivativesAtSwitch(dict(found), None)
+
+
+def _undecided(found: Mapping[str, Any], *, at_kink: bool) -> DerivativesAtSwitch:
+    return DerivativesAtSwitch({key: _nan_like(d) if at_kink and "," in key else d for key, d in found.items()}, None)
 
 
 class _UnknownError(GradcliError):

@@ -76,11 +76,11 @@ def _is_unchanged(primitive: Primitive) -> bool:
 
 
 def fits(program: Program) -> bool:
-    """Whether every variable of `program` is a float64 scalar or a truth value, and every constant a number."""
+    """Whether every variable of `program` is a float64 scalar or a truth value, and every constant a real number."""
     variables = (*program.inputs, *(e.output for e in program.equations))
     constants = (a for atoms in (*(e.inputs for e in program.equations), program.outputs) for a in atoms)
     return all(v.shape == () and v.dtype in _DTYPES for v in variables) and all(
-        isinstance(a, Variable) or type(a) in arrays.PYTHON_NUMBERS for a in constants
+        isinstance(a, Variable) or (type(a) in arrays.PYTHON_NUMBERS and type(a) is not complex) for a in constants
     )
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import gradcli
 from gradcli import linalg, tensor
+from tests.fuzz import complex_modes
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -82,3 +83,14 @@ def test_a_loss_that_depends_on_phases_is_an_error_in_both(vectors):
         vectors(torch.linalg, torch.tensor(DEFINITE * (1 + 0j), requires_grad=True)).real.sum().backward()
     with pytest.raises(RuntimeError):
         gradcli.real(vectors(linalg, tensor(DEFINITE, requires_grad=True))).sum().backward()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("first", range(1000, 1060, 20))
+def test_random_programs_are_pytorchs(first):
+    """In value, gradient and second derivative; `python -m tests.fuzz.complex_modes` compares more of them."""
+    for i in range(first, first + 20):
+        current = complex_modes.trial(0, i)
+        if current is not None:
+            found = [*complex_modes.differences(current, {"beside_pytorch": complex_modes.beside_pytorch})]
+            assert not found, (i, current.text, current.words(), found)

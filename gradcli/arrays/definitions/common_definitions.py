@@ -144,6 +144,37 @@ def sech_square(xp: Any, x: Array) -> Array:
     return e * 4.0 / (below * below)
 
 
+def _decaying(xp: Any, x: Array) -> Array:
+    """exp of x or -x, of the one with a negative real part; abs of it is at most 1."""
+    return xp.exp(xp.where(xp.less(xp.real(x), 0.0), x, xp.negative(x)))
+
+
+def complex_sigmoid(xp: Any, x: Array) -> Array:
+    """1/(1 + exp(-x)) of complex x, without overflow of exp(-x)."""
+    e = _decaying(xp, x)
+    return xp.divide(xp.where(xp.less(xp.real(x), 0.0), e, 1.0), 1.0 + e)
+
+
+def complex_sech(xp: Any, x: Array) -> Array:
+    """1/cosh(x) of complex x, without overflow of cosh(x)."""
+    e = _decaying(xp, x)
+    return xp.divide(e + e, 1.0 + e * e)
+
+
+def complex_csch(xp: Any, x: Array) -> Array:
+    """1/sinh(x) of complex x, without overflow of sinh(x)."""
+    low = xp.less(xp.real(x), 0.0)
+    value = xp.divide(2.0 * _decaying(xp, x), xp.expm1(2.0 * xp.where(low, x, xp.negative(x))))
+    return xp.where(low, value, xp.negative(value))
+
+
+def complex_log1p(xp: Any, x: Array) -> Array:
+    """log(1 + x) of complex x, accurate near 0; NumPy's has the rounding error of 1 + x there."""
+    a, b = xp.real(x), xp.imag(x)
+    near = xp.complex(0.5 * xp.log1p(a * (2.0 + a) + b * b), xp.atan2(b, 1.0 + a))
+    return xp.where(xp.less(xp.abs(x), 0.5), near, xp.log1p(x))
+
+
 def logcosh(xp: Any, x: Array) -> Array:
     """log(cosh(x)), which is linear to rounding for abs(x) > 20."""
     size = xp.abs(x)

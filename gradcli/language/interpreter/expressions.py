@@ -26,7 +26,12 @@ from gradcli.language.interpreter.statements import bind, evaluate_index, loop_v
 from gradcli.language.interpreter.values import Value, as_bool, as_tensor_or_number, select_result
 from gradcli.language.names.scope import IMAGINARY_UNIT, unknown_name
 from gradcli.language.operations import ATTRIBUTES, BINARY, COMPARE, EXACT_INTEGERS, TRUTH
-from gradcli.language.stable.removable import ExpressionWithLimit, RemovableSingularity, RemovableSingularityOverBalls
+from gradcli.language.stable.removable import (
+    ExpressionWithLimit,
+    RemovableSingularity,
+    RemovableSingularityOverBalls,
+    is_analytic,
+)
 from gradcli.language.stable.stable_expressions import RewrittenExpression, StableExpression
 from gradcli.language.syntax import tree
 from gradcli.primitives import table
@@ -278,19 +283,33 @@ def _stable_form(machine: Evaluator, node: StableExpression, scope: Scope) -> Ta
     values = {}
     for name, places in node.parts.items():
         values[name] = as_tensor_or_number((yield places[0]), f"'{rule.pattern}'")
-    # The rules hold for real numbers: log(exp(z)) is z for a strip of the plane alone.
-    if any(map(arrays.is_complex, values.values())):
+    in_complex = any(map(arrays.is_complex, values.values()))
+    if in_complex and rule.of_complex is None:
         return (yield from _in_one_form(machine, node, scope, values, stable=False))
-    if rule.when is None:
+    when = rule.of_complex if in_complex else rule.when
+    if when is None:
         return (yield from _in_one_form(machine, node, scope, values, stable=True))
-    holds = rule.when(**values)
+    holds = when(**values)
     everywhere = assume(holds)
     if everywhere or rule.apart is None or assume(logical_not(holds)):
-        return (yield from _in_one_form(machine, node, scope, values, stable=everywhere))
+        value = yield from _in_one_form(machine, node, scope, values, stable=everywhere)
+        return _with_signs_as_written(node, value) if in_complex and everywhere else value
     within, without = ({n: where(holds, *pair) for n, pair in pairs.items()} for pairs in _apart(values, rule.apart))
     stable = yield from _in_one_form(machine, node, scope, within, stable=True)
     original = yield from _in_one_form(machine, node, scope, without, stable=False)
-    return where(holds, stable, original)
+    return where(holds, _with_signs_as_written(node, stable) if in_complex else stable, original)
+
+
+def _with_signs_as_written(node: StableExpression, value: Value) -> Value:
+    """A complex value with imaginary parts of +0 in place of -0, as 1 - z and 1 + z have them: on a branch cut, the sign
+    decides the side. exp(z) - 1 keeps the sign, as its stable form does."""
+    written: tree.Expression = node
+    while isinstance(written, RewrittenExpression):
+        written = written.original
+    keeps = (
+        isinstance(written, tree.Binary) and isinstance(written.right, tree.Number) and "1 + x" not in node.rule.pattern
+    )
+    return value if keeps else arithmetic.add(value, 0.0)
 
 
 def _removable(machine: Evaluator, node: RemovableSingularity, scope: Scope) -> Task:
@@ -300,7 +319,7 @@ def _removable(machine: Evaluator, node: RemovableSingularity, scope: Scope) -> 
     point, (first, times) = node.series.point, node.places[0]
     given = yield first
     value = as_tensor_or_number(given, f"'{node.rule.pattern}'")
-    if arrays.is_complex(value):
+    if arrays.is_complex(value) and not is_analytic(node.form, node.series):
         return (yield from _as_it_stands(machine, node, scope, {first: given}))
     variable = value if times == 1.0 else arithmetic.divide(value, times)
     if machine.scalars is None:

@@ -324,7 +324,7 @@ def differentiates(program: tree.Module) -> bool:
 # The input that formulas have in place of the imaginary unit: no name of the language, so that nothing else is called so.
 IMAGINARY_UNIT = "1j"
 # Functions that give complex numbers for real ones, and parts of the names of others: `rfft2`, `linalg.eigvals`.
-_COMPLEX = frozenset("complex polar view_as_complex complex64 complex128 roots sqrtm logm schur hilbert".split())  # noqa: SIM905
+COMPLEX = frozenset("complex polar view_as_complex complex64 complex128 roots sqrtm logm schur hilbert".split())  # noqa: SIM905
 _COMPLEX_PARTS = ("fft", "eig")
 
 
@@ -334,7 +334,7 @@ def makes_complex(program: tree.Module) -> bool:
         isinstance(node, (tree.Imaginary, tree.ImaginaryUnit))
         or (isinstance(node, tree.Name) and node.id in _COMPLEX_DTYPES)
         or (isinstance(node, tree.String) and node.value in _COMPLEX_DTYPES)
-        or (isinstance(node, tree.Call) and (node.name in _COMPLEX or any(p in node.name for p in _COMPLEX_PARTS)))
+        or (isinstance(node, tree.Call) and (node.name in COMPLEX or any(p in node.name for p in _COMPLEX_PARTS)))
         for node in tree.all_nodes(program)
     )
 

@@ -31,7 +31,6 @@ _MOST_OPERATIONS = 1000
 _MOST_VARIABLES = 12
 _OPERATORS = ("+", "-", "*", "/", "**")
 # Operations with complex values of real operands. The expressions that are read here are real.
-_COMPLEX = frozenset({"complex", "polar"})
 # Powers of products are expanded for exponents below this.
 _MOST_FACTORS = 100
 
@@ -369,7 +368,8 @@ def _operation(node: tree.Expression) -> Operation:
 
 @functools.lru_cache(_MOST_OPERATIONS)
 def _is_elementwise(operation: Operation, count: int) -> bool:
-    if operation.name in _COMPLEX:
+    """Whether an operation maps each real number to one real number."""
+    if operation.name in scope.COMPLEX:
         return False
     if isinstance(operation, Primitive):
         # A wrong number of arguments is an error at run time.

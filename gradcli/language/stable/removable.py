@@ -10,6 +10,7 @@ In exact arithmetic the series is computed with fractions, and used only at the 
 
 from __future__ import annotations
 
+import cmath
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -47,6 +48,8 @@ _USUAL_EXPONENT = 16
 # Largest relative difference between the series and the expression at the radius of the series, where both have most of
 # their digits.
 _TOLERANCE = 1e-7
+# The number of points on a circle at which a series is compared with the function of complex numbers.
+_ON_CIRCLE = 16
 # Bits of precision with which a series is looked for in exact arithmetic. The mapping has exponents n of the distances
 # 2**-n at which the series is compared with the expression, each with the bits needed, as digits cancel there.
 _BITS = 256
@@ -443,6 +446,36 @@ def _agrees(form: Form, series: Series) -> bool:
     values = [taylor_series(series.point + t, series) for t in sides]
     most = max(map(abs, values))
     return all(abs(_direct(form, series.point + t) - v) <= _TOLERANCE * most for t, v in zip(sides, values))
+
+
+@lru_cache(_MOST_FORMS)
+def is_analytic(form: Form, series: Series | ExactSeries) -> bool:
+    """Whether a series agrees with a function on a circle around the point too, as that of an analytic function does;
+    sqrt(x**4)/x**2 is 1 on the real axis, and -1 on the imaginary one. False in exact arithmetic."""
+    # Imported here as few programs have complex numbers.
+    from gradcli.primitives.entries.taylor_series import taylor_series
+
+    if is_exact():
+        return False
+    numbers = [
+        series.point + series.radius * cmath.rect(1.0, 2.0 * math.pi * k / _ON_CIRCLE) for k in range(_ON_CIRCLE)
+    ]
+    values = [taylor_series(z, series) for z in numbers]
+    most = max(map(abs, values))
+    try:
+        return all(abs(_in_complex(form, z) - v) <= _TOLERANCE * most for z, v in zip(numbers, values))
+    except (GradcliError, NotImplementedError, ArithmeticError):
+        return False
+
+
+def _in_complex(form: Form, z: complex) -> Any:
+    """The value of a function of a complex number, computed as written."""
+    head, *rest = form
+    if head == "number":
+        return _number(rest[0])
+    if head == "variable":
+        return multiply(_number(rest[0]), power(z, float(rest[1])))
+    return head(*[_in_complex(f, z) for f in rest[0]])
 
 
 def _agrees_exactly(form: Form, point: Real, known: Sequence[Any]) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
@@ -283,16 +283,40 @@ def _binary(node: tree.Binary, operator: Any, left: tree.Expression, right: tree
 def _scaled(rule: StableForm, sign: str, has_factor: bool) -> StableForm:
     """A rule for multiples of its pattern, with a sign and a common factor in front."""
     before = sign + (f"{_FACTOR}*" if has_factor else "")
-    when = rule.when
+    when, of_complex = map(_of_others, (rule.when, rule.of_complex))
+    scaled = rule._replace(
+        pattern=f"{before}({rule.pattern})", stable=f"{before}({rule.stable})", when=when, of_complex=of_complex
+    )
+    if sign and rule.pattern.startswith("1 - ") and of_complex is not None:
+        # cos(z) - 1 keeps the sign of an imaginary part of 0, which -(1 - cos(z)) does not.
+        apart = None if rule.when else _BESIDE_REAL_AXIS
+        return scaled._replace(of_complex=None if rule.when else _beside_real_axis, apart=apart)
+    return scaled
+
+
+# In the form of `apart`: a number that is not real, and one that is.
+_BESIDE_REAL_AXIS: Any = (1j, 1.0)
+
+
+def _beside_real_axis(x: Any, **_factor: Any) -> Any:
+    # Loaded on demand: few programs have complex numbers.
+    from gradcli.arrays.mathematical_constants import is_exact
+    from gradcli.primitives.bind import constant
+    from gradcli.primitives.entries.comparisons import not_equal
+    from gradcli.primitives.entries.complex_numbers import imag
+
+    return not is_exact() and not_equal(imag(constant(x)), 0.0)
+
+
+def _of_others(when: Callable[..., Any] | None) -> Callable[..., Any] | None:
+    """A condition for the values of all names but the common factor."""
 
     def of_others(**values: Any) -> Any:
         values.pop(_FACTOR, None)
         assert when is not None
         return when(**values)
 
-    return rule._replace(
-        pattern=f"{before}({rule.pattern})", stable=f"{before}({rule.stable})", when=when and of_others
-    )
+    return when and of_others
 
 
 def _orders(pattern: Any) -> list[Any]:

@@ -33,6 +33,9 @@ class StableForm(NamedTuple):
     With `apart`, `when` is evaluated and the form chosen for each element. The first number of `apart` satisfies the
     condition, and is substituted in the stable form for elements that do not; the second does not satisfy it, and is
     substituted in the original form for elements that do.
+
+    `of_complex` is the condition where a value is complex; without it, the form holds for real numbers alone, as
+    log(exp(z)) is z for a strip of the plane alone.
     """
 
     pattern: str
@@ -40,6 +43,7 @@ class StableForm(NamedTuple):
     proof: str
     when: Callable[..., Any] | None = None
     apart: tuple[float, float] | None = None
+    of_complex: Callable[..., Any] | None = None
 
 
 def _positive_and_finite(x: Any, q: Any) -> bool:
@@ -125,6 +129,11 @@ def _is_0(x: Any, **_others: Any) -> Any:
     return equal(constant(x), 0)
 
 
+def _everywhere(**_values: Any) -> bool:
+    """The condition of an identity of analytic functions."""
+    return not is_exact()
+
+
 # Rules by the function or operator at the root of an expression. The first one that matches, and whose condition holds,
 # is used. Sums and products match in either order.
 RULES_BY_ROOT = {
@@ -166,8 +175,8 @@ RULES_BY_ROOT = {
             _below_minus_half,
             (-1.0, 0.0),
         ),
-        StableForm("log(1 + x)", "log1p(x)", "the definition of log1p"),
-        StableForm("log(1 - x)", "log1p(-x)", "the definition of log1p"),
+        StableForm("log(1 + x)", "log1p(x)", "the definition of log1p", apart=(0.0, 1.0), of_complex=_near_0),
+        StableForm("log(1 - x)", "log1p(-x)", "the definition of log1p", apart=(0.0, 1.0), of_complex=_near_0),
     ),
     "sqrt": (
         StableForm("sqrt(x**2 + y**2)", "hypot(x, y)", "the definition of hypot"),
@@ -207,38 +216,53 @@ RULES_BY_ROOT = {
         ),
     ),
     "-": (
-        StableForm("exp(x) - 1", "expm1(x)", "the definition of expm1"),
-        StableForm("exp(x) - exp(y)", "exp(y)*expm1(x - y)", "exp(x) = exp(y)*exp(x - y)", _close),
-        StableForm("1 - exp(x)", "-expm1(x)", "the definition of expm1"),
-        StableForm("sqrt(1 + x) - 1", "expm1(log1p(x)/2)", "sqrt(x) = exp(log(x)/2)", _near_0, (0.0, 1.0)),
-        StableForm("(1 + x)**q - 1", "expm1(q*log1p(x))", "x**q = exp(q*log(x))", _small_x, (0.0, 1.0)),
-        StableForm("1 - (1 + x)**q", "-expm1(q*log1p(x))", "x**q = exp(q*log(x))", _small_x, (0.0, 1.0)),
-        StableForm("1 - tanh(x)**2", "sech(x)**2", "1 - tanh(x)**2 = cosh(x)**-2"),
-        StableForm("1 - tanh(x)*tanh(x)", "sech(x)**2", "1 - tanh(x)**2 = cosh(x)**-2"),
-        StableForm("1 - sigmoid(x)", "sigmoid(-x)", "1 - 1/(1 + exp(-x)) = 1/(1 + exp(x))"),
+        StableForm("exp(x) - 1", "expm1(x)", "the definition of expm1", of_complex=_everywhere),
+        StableForm("exp(x) - exp(y)", "exp(y)*expm1(x - y)", "exp(x) = exp(y)*exp(x - y)", _close, of_complex=_close),
+        StableForm("1 - exp(x)", "-expm1(x)", "the definition of expm1", of_complex=_everywhere),
+        StableForm(
+            "sqrt(1 + x) - 1", "expm1(log1p(x)/2)", "sqrt(x) = exp(log(x)/2)", _near_0, (0.0, 1.0), of_complex=_near_0
+        ),
+        StableForm(
+            "(1 + x)**q - 1", "expm1(q*log1p(x))", "x**q = exp(q*log(x))", _small_x, (0.0, 1.0), of_complex=_small_x
+        ),
+        StableForm(
+            "1 - (1 + x)**q", "-expm1(q*log1p(x))", "x**q = exp(q*log(x))", _small_x, (0.0, 1.0), of_complex=_small_x
+        ),
+        StableForm("1 - tanh(x)**2", "sech(x)**2", "1 - tanh(x)**2 = cosh(x)**-2", of_complex=_everywhere),
+        StableForm("1 - tanh(x)*tanh(x)", "sech(x)**2", "1 - tanh(x)**2 = cosh(x)**-2", of_complex=_everywhere),
+        StableForm("1 - sigmoid(x)", "sigmoid(-x)", "1 - 1/(1 + exp(-x)) = 1/(1 + exp(x))", of_complex=_everywhere),
         StableForm("1 - ndtr(x)", "ndtr(-x)", "the normal distribution is symmetric"),
-        StableForm("1 - erf(x)", "erfc(x)", "the definition of erfc"),
-        StableForm("1 - erfc(x)", "erf(x)", "the definition of erfc"),
-        StableForm("1 - cos(x)", "2*sin(x/2)**2", "cos(x) = 1 - 2*sin(x/2)**2"),
-        StableForm("cosh(x) - 1", "2*sinh(x/2)**2", "cosh(x) = 1 + 2*sinh(x/2)**2"),
-        StableForm("cosh(x)**2 - 1", "sinh(x)**2", "cosh(x)**2 - sinh(x)**2 = 1"),
+        StableForm("1 - erf(x)", "erfc(x)", "the definition of erfc", of_complex=_everywhere),
+        StableForm("1 - erfc(x)", "erf(x)", "the definition of erfc", of_complex=_everywhere),
+        StableForm("1 - cos(x)", "2*sin(x/2)**2", "cos(x) = 1 - 2*sin(x/2)**2", of_complex=_everywhere),
+        StableForm("cosh(x) - 1", "2*sinh(x/2)**2", "cosh(x) = 1 + 2*sinh(x/2)**2", of_complex=_everywhere),
+        StableForm("cosh(x)**2 - 1", "sinh(x)**2", "cosh(x)**2 - sinh(x)**2 = 1", of_complex=_everywhere),
         StableForm(
             "cos(x) - cos(y)",
             "-2*sin((x + y)/2)*sin((x - y)/2)",
             "the sum of angles",
             _close_angles,
+            of_complex=_close_angles,
         ),
-        StableForm("sin(x) - sin(y)", "2*cos((x + y)/2)*sin((x - y)/2)", "the sum of angles", _close_angles),
+        StableForm(
+            "sin(x) - sin(y)",
+            "2*cos((x + y)/2)*sin((x - y)/2)",
+            "the sum of angles",
+            _close_angles,
+            of_complex=_close_angles,
+        ),
         StableForm("x - sqrt(x**2 - y)", "y/(x + sqrt(x**2 - y))", "(a - b)*(a + b) = a**2 - b**2", _positive_x),
         StableForm("x - sqrt(x*x - y)", "y/(x + sqrt(x*x - y))", "(a - b)*(a + b) = a**2 - b**2", _positive_x),
     ),
     "+": (
-        StableForm("1 + cos(x)", "2*cos(x/2)**2", "cos(x) = 2*cos(x/2)**2 - 1"),
-        StableForm("1 + erf(x)", "erfc(-x)", "the definition of erfc"),
+        StableForm("1 + cos(x)", "2*cos(x/2)**2", "cos(x) = 2*cos(x/2)**2 - 1", of_complex=_everywhere),
+        StableForm("1 + erf(x)", "erfc(-x)", "the definition of erfc", of_complex=_everywhere),
     ),
     "/": (
-        StableForm("1/(1 + exp(-x))", "sigmoid(x)", "the definition of sigmoid"),
-        StableForm("exp(x)/(1 + exp(x))", "sigmoid(x)", "exp(x)/(1 + exp(x)) = 1/(exp(-x) + 1)"),
+        StableForm("1/(1 + exp(-x))", "sigmoid(x)", "the definition of sigmoid", of_complex=_everywhere),
+        StableForm(
+            "exp(x)/(1 + exp(x))", "sigmoid(x)", "exp(x)/(1 + exp(x)) = 1/(exp(-x) + 1)", of_complex=_everywhere
+        ),
         # exp(x), or its square, may overflow.
         StableForm("exp(x)/(exp(x) - 1)", "-1/expm1(-x)", "exp(x) - 1 = exp(x)*(1 - exp(-x))"),
         StableForm("y*exp(x)/(exp(x) - 1)", "-y/expm1(-x)", "exp(x) - 1 = exp(x)*(1 - exp(-x))"),
@@ -270,21 +294,31 @@ RULES_BY_ROOT = {
             (2.0, 1.0),
         ),
         StableForm("exp(x)/(q*(1 + exp(x))**2)", "sech(x/2)**2/(4*q)", "1 + exp(x) = 2*exp(x/2)*cosh(x/2)"),
-        StableForm("exp(x)/(1 + exp(x))**2", "sech(x/2)**2/4", "1 + exp(x) = 2*exp(x/2)*cosh(x/2)"),
-        StableForm("y*exp(x)/(1 + exp(x))**2", "y*sech(x/2)**2/4", "1 + exp(x) = 2*exp(x/2)*cosh(x/2)"),
-        StableForm("(exp(x) - 1)/(exp(x) + 1)", "tanh(x/2)", "tanh(x) = (exp(2*x) - 1)/(exp(2*x) + 1)"),
+        StableForm(
+            "exp(x)/(1 + exp(x))**2", "sech(x/2)**2/4", "1 + exp(x) = 2*exp(x/2)*cosh(x/2)", of_complex=_everywhere
+        ),
+        StableForm(
+            "y*exp(x)/(1 + exp(x))**2", "y*sech(x/2)**2/4", "1 + exp(x) = 2*exp(x/2)*cosh(x/2)", of_complex=_everywhere
+        ),
+        StableForm(
+            "(exp(x) - 1)/(exp(x) + 1)", "tanh(x/2)", "tanh(x) = (exp(2*x) - 1)/(exp(2*x) + 1)", of_complex=_everywhere
+        ),
         StableForm("(1 - exp(x))/(1 + exp(x))", "-tanh(x/2)", "tanh(x) = (exp(2*x) - 1)/(exp(2*x) + 1)"),
-        StableForm("y/(1 + exp(-x))", "y*sigmoid(x)", "the definition of sigmoid"),
-        StableForm("y/(1 + exp(x))", "y*sigmoid(-x)", "the definition of sigmoid"),
-        StableForm("1/cosh(x)", "sech(x)", "the definition of sech"),
-        StableForm("1/cosh(x)**2", "sech(x)**2", "the definition of sech"),
-        StableForm("2/(exp(x) + exp(-x))", "sech(x)", "cosh(x) = (exp(x) + exp(-x))/2"),
-        StableForm("(exp(x) - exp(-x))/2", "sinh(x)", "the definition of sinh"),
-        StableForm("(exp(x) - exp(-x))/(exp(x) + exp(-x))", "tanh(x)", "the definition of tanh"),
+        StableForm("y/(1 + exp(-x))", "y*sigmoid(x)", "the definition of sigmoid", of_complex=_everywhere),
+        StableForm("y/(1 + exp(x))", "y*sigmoid(-x)", "the definition of sigmoid", of_complex=_everywhere),
+        StableForm("1/cosh(x)", "sech(x)", "the definition of sech", of_complex=_everywhere),
+        StableForm("1/cosh(x)**2", "sech(x)**2", "the definition of sech", of_complex=_everywhere),
+        StableForm("2/(exp(x) + exp(-x))", "sech(x)", "cosh(x) = (exp(x) + exp(-x))/2", of_complex=_everywhere),
+        StableForm("(exp(x) - exp(-x))/2", "sinh(x)", "the definition of sinh", of_complex=_everywhere),
+        StableForm(
+            "(exp(x) - exp(-x))/(exp(x) + exp(-x))", "tanh(x)", "the definition of tanh", of_complex=_everywhere
+        ),
         StableForm("exp(x)/sum(exp(x))", "softmax(x)", "the definition of softmax", _one_axis),
     ),
     "*": (
-        StableForm("sigmoid(x)*(1 - sigmoid(x))", "sech(x/2)**2/4", "sigmoid(x) = (1 + tanh(x/2))/2"),
+        StableForm(
+            "sigmoid(x)*(1 - sigmoid(x))", "sech(x/2)**2/4", "sigmoid(x) = (1 + tanh(x/2))/2", of_complex=_everywhere
+        ),
         StableForm("exp(x**2)*erfc(x)", "erfcx(x)", "the definition of erfcx"),
         StableForm("exp(x*x)*erfc(x)", "erfcx(x)", "the definition of erfcx"),
         StableForm("exp(-abs(x))*i0(x)", "i0e(x)", "the definition of i0e"),
@@ -307,6 +341,8 @@ COMPLETE_AT_0 = frozenset({"x*log(x)", "-x*log(x)", "x*log2(x)", "-x*log2(x)", "
 # Replacements for rules where the sum inside the logarithm has a stable form of its own: the logarithm of that form is
 # used where the sum is near 0, and log1p elsewhere.
 RULES_FOR_STABLE_SUMS = {
-    "log(1 - x)": StableForm("log(1 - x)", "log1p(-x)", "the definition of log1p", _below_half, (0.0, 0.9)),
-    "log(1 + x)": StableForm("log(1 + x)", "log1p(x)", "the definition of log1p", _above_minus_half, (0.0, -0.9)),
+    "log(1 - x)": StableForm("log(1 - x)", "log1p(-x)", "the definition of log1p", _below_half, (0.0, 0.9), _near_0),
+    "log(1 + x)": StableForm(
+        "log(1 + x)", "log1p(x)", "the definition of log1p", _above_minus_half, (0.0, -0.9), _near_0
+    ),
 }

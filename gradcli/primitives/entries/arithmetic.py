@@ -234,13 +234,14 @@ def _modulus_rule(g: Any, y: Any, x: Any) -> Any:
 
 
 def _modulus_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
-    """Coefficients of y = abs(x); of a complex x from y*y = real(x*conj(x))."""
+    """Coefficients of y = abs(x); of a complex x from y*y = real(x*conj(x)), and 0 where x is 0."""
     if not is_complex(x):
         yield from from_derivative(primitive, y, x)
-    times, square = _products(), real_part(x * conjugate(x))
+    times, square, origin = _products(), real_part(x * conjugate(x)), equal(y.inner, 0)
+    divisor = where(origin, 1.0, multiply(2.0, y.inner))
     for k in itertools.count(1):
         rest = minus(square.coefficient(k), y.total(products(times, y, y, k, first=1, last=1)))
-        yield None if rest is None else divide(rest, multiply(2.0, y.inner))
+        yield None if rest is None else where(origin, 0.0, divide(rest, divisor))
 
 
 absolute: Primitive = elementwise(

@@ -33,12 +33,17 @@ def _phase_rule(g: Any, _y: Any, z: Any) -> Any:
     return where(origin, 0.0, divide(multiply(g, -1j), where(origin, 1.0, z)))
 
 
+def _phase_of_series(z: Any) -> Any:
+    origin = equal(z, 0)
+    return where(origin, 0.0, imag(log(where(origin, 1.0, z))))
+
+
 phase: Primitive = elementwise(
     "phase", "z", "the angle of a complex number, between -pi and pi",
     internal="angle", numbers="complex",
     forward=lambda xp, z: xp.angle(z),
     vjp=(_phase_rule,),
-    jet=jet_through_definition(lambda z: imag(log(z))),
+    jet=jet_through_definition(_phase_of_series),
     derivative="i*g*z/abs(z)**2",
     node_name="AngleBackward0",
     samples=_POINTS,

@@ -98,7 +98,7 @@ csch = elementwise(
     numbers="analytic",
     time=2,
     parity="odd", forward=common_definitions.csch,
-    of_complex=lambda xp, x: xp.divide(1.0, xp.sinh(x)),
+    of_complex=common_definitions.complex_csch,
     vjp=(lambda g, y, x: -g * divide(y, tanh(x)),),
     spelling=names_elsewhere("sympy"),
     derivative="-g*csch(x)*coth(x)",
@@ -107,12 +107,18 @@ csch = elementwise(
     samples=_ANYWHERE,
 )  # fmt: skip
 
+
+def _coth_rule(g: Any, _y: Any, x: Any) -> Any:
+    # csch(x)**2 overflows near 0, and of complex numbers sinh(x) far from it gives nan.
+    return -g * (multiply(csch(x), csch(x)) if arrays.is_complex(x) else divide(csch(x), sinh(x)))
+
+
 coth = elementwise(
     "coth", "x", "1/tanh(x)",
     numbers="analytic",
     parity="odd",
     forward=lambda xp, x: xp.divide(1.0, xp.tanh(x)),
-    vjp=(lambda g, _y, x: -g * divide(csch(x), sinh(x)),),
+    vjp=(_coth_rule,),
     spelling=names_elsewhere("sympy latex"),
     derivative="-g*csch(x)**2",
     domain="x != 0",

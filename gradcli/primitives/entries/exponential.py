@@ -97,7 +97,7 @@ log10 = elementwise(
 
 log1p = elementwise(
     "log1p", "x", "log(1 + x), accurate near 0",
-    numbers="analytic",
+    numbers="analytic", of_complex=common_definitions.complex_log1p,
     vjp=(lambda g, _y, x: divide(g, 1.0 + x),),
     spelling=names_elsewhere("c polars"),
     derivative="g/(1 + x)",

@@ -144,7 +144,7 @@ _EXAMPLE = Series(0.0, lambda n: [1.0 / math.factorial(k + 1) for k in range(n)]
 taylor_series: Primitive = elementwise(
     "taylor_series", "x, series, n=0", "the nth derivative of a function, by its Taylor series",
     time=30, surcharge=lambda x, *, series, n: (len(series.terms(n)) // 2) * arrays.size(x),
-    internal="Taylor series",
+    internal="Taylor series", numbers="analytic",
     forward=_forward,
     vjp=(lambda g, _y, x, *, series, n: g * taylor_series(x, series, n + 1),),
     prepare=lambda x, series, n=0: ((x,), {"series": series, "n": n}),

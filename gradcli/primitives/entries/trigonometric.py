@@ -188,7 +188,7 @@ sech_square: Primitive = elementwise(
     time=2,
     internal=True, parity="even",
     forward=common_definitions.sech_square,
-    of_complex=lambda xp, x: xp.divide(1.0, xp.multiply(xp.cosh(x), xp.cosh(x))),
+    of_complex=lambda xp, x: xp.square(common_definitions.complex_sech(xp, x)),
     vjp=(lambda g, y, x: g * (-2.0 * (y * tanh(x))),),
     derivative="-2*g*sech_square(x)*tanh(x)",
     samples=_ANYWHERE,
@@ -216,7 +216,7 @@ tanh: Primitive = elementwise(
 sech = elementwise(
     "sech", "x", "1/cosh(x), without overflow",
     numbers="analytic",
-    parity="even", forward=common_definitions.sech, of_complex=lambda xp, x: xp.divide(1.0, xp.cosh(x)),
+    parity="even", forward=common_definitions.sech, of_complex=common_definitions.complex_sech,
     vjp=(lambda g, y, x: -g * (y * tanh(x)),),
     spelling=names_elsewhere("sympy"),
     derivative="-g*sech(x)*tanh(x)",
