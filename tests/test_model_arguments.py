@@ -23,6 +23,7 @@ CALLS = {
     "solve": (models.solve, {"start": {"x": 1}, "a": 2}, ("x**2 = a",)),
     "propagate": (models.propagate, {"x": "5±1", "y": 2}, ("x*y",)),
     "sample": (models.sample, {"x": 0, "draws": 10, "warmup": 10}, ("-(x**2)",)),
+    "design": (models.design, {"a": 1, "x": (0, 1)}, ("a*x",)),
     "series": (models.series, {"x": 0}, ("exp(x)",)),
 }
 SOME = (

@@ -74,6 +74,9 @@ NAMED = (
     "proof.minimisers[].box",
     "proof.left[]",
     "posterior",
+    "support[].point",
+    "exact[].point",
+    "parameters",
     "roots[].derivatives",
     "roots[].derivatives.*",
     *RESULTS,
@@ -140,6 +143,9 @@ FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
             "20",
             "--json",
         ),
+    ),
+    "gradcli design": (
+        ("design", "y ~ a*log(x)", "x=-1..1", "--derive", "a", "--rows", "1", "--json"),
     ),
     "gradcli explain": (
         ("explain", "y = x; for i in range(2) { y = y*x + i }; sum([y, x])*log(q)", "x=-2", "q=0", "--json"),

@@ -92,10 +92,10 @@ def test_a_request_gets_what_the_command_prints(server, run):
 
 @pytest.mark.parametrize("name", tools.NAMES)
 def test_every_tool_answers(server, name):
-    programs = {"fit": "y ~ a*x", "solve": "x**2 = 2", "ode": "x' = -x"}
+    programs = {"fit": "y ~ a*x", "design": "y ~ a*x", "solve": "x**2 = 2", "ode": "x' = -x"}
     values = {
         "fit": {"x": [1, 2], "y": [2, 4.1]}, "solve": {}, "plot": {"x": "0..1"}, "propagate": {"x": "1.0±0.1"},
-        "ode": {"x": 1, "t": "0..1"},
+        "ode": {"x": 1, "t": "0..1"}, "design": {"x": "0..1", "a": 1},
     }  # fmt: skip
     request = {"program": programs.get(name, "x**2"), "values": values.get(name, {"x": 3})}
     if name == "solve":

@@ -10,6 +10,7 @@ from typing import Any
 # The home module of each function. It is imported at first access, because SciPy and similar libraries take longer to
 # import than a formula takes to evaluate.
 _HOMES: dict[str, str] = {
+    "design": "gradcli.models.designs.optimal_designs",
     "fit": "gradcli.models.fitting.fits",
     "minimize": "gradcli.models.optima.minima",
     "propagate": "gradcli.models.uncertainty.propagation",

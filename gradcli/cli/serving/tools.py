@@ -24,6 +24,7 @@ _OPTIONS = {
     "x_sigma derive against bootstrap jackknife level profile starts seed",
     "minimize": "wrt const method max bounds subject_to global_ starts seed sensitivity steps lr momentum batch epochs "
     "schedule",
+    "design": "rows criterion derive fix sigma family",
     "propagate": "correlation dof level samples seed shortest digits",
     "series": "wrt const order to over digits",
     "check": "wrt const order tolerance certify",
@@ -40,9 +41,9 @@ _NAME_OR_VELOCITY = re.compile(r"[^\W\d]\w*['’′]*")
 _PROGRAM = {"type": "string", "description": "The program, as in log(x**q)."}
 _VALUES = {
     "type": "object",
-    "description": "Numbers, nested lists of numbers, or expressions as texts, by name: {\"x\": 5, \"w\": [1, 2]}. For plot "
-    "a range, \"0..10\"; for propagate \"5.0±0.1\"; for fit the columns as lists, and the starts of parameters; for ode "
-    "the times, \"0..20\" or a list, and the starts of states and velocities, {\"x\": 1, \"x'\": 0}.",
+    "description": "Numbers, nested lists of numbers, or expressions as texts, by name: {\"x\": 5, \"w\": [1, 2]}. For plot, and "
+    "the inputs of design, a range, \"0..10\"; for propagate \"5.0±0.1\"; for fit the columns as lists, and the starts of "
+    "parameters; for ode the times, \"0..20\" or a list, and the starts of states and velocities, {\"x\": 1, \"x'\": 0}.",
     "additionalProperties": {"type": ["number", "boolean", "string", "array"]},
 }  # fmt: skip
 _START = {

@@ -1,0 +1,4 @@
+"""Which rows are worth measuring? Optimal designs of experiments.
+
+Begin with `optimal_designs`.
+"""
