@@ -14,7 +14,7 @@ _WIDTH, _LONGEST, _BESIDE = 80, 100, 60
 # Examples of the page of a screen.
 _EXAMPLES = 3
 # What stands on the first screen below the commands.
-_ALSO = ("ops", "backends", "help", "completion", "serve")
+_ALSO = ("graph", "ops", "backends", "help", "completion", "serve")
 _STARTS = (
     ("gradcli eval 'log(x**q)' x=5 q=3", "a value and its derivatives"),
     ("gradcli diff 'log(x**q)'", "derivatives as formulas"),

@@ -25,7 +25,7 @@ COMMANDS = {
     "fit": "The parameters with which a model fits data best.",
     "minimize": "Where PROGRAM is least, from a start.",
     "sample": "Draws from the density whose logarithm PROGRAM is.",
-    "design": "The rows to measure that tell most about the parameters of a model.",
+    "design": "Which rows to measure, so that they tell most of a model.",
     "propagate": "The uncertainty of PROGRAM from those of its inputs.",
     "series": "The Taylor polynomial of PROGRAM.",
     "map": "PROGRAM and its derivatives for each row of a table.",
