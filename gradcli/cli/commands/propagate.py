@@ -84,6 +84,22 @@ class PropagateOptions(opt.ProgramRun):
     shortest: Annotated[
         bool, opt.Option("--shortest", help="The shortest interval of the draws, not the one with equal tails.")
     ] = False
+    sobol: Annotated[
+        bool,
+        opt.Option(
+            "--sobol",
+            brief="Sobol' indices of the inputs.",
+            help="First-order and total Sobol' indices of independent inputs, by at most --samples evaluations.",
+        ),
+    ] = False
+    morris: Annotated[
+        bool,
+        opt.Option(
+            "--morris",
+            brief="Elementary effects of the inputs.",
+            help="The elementary effects of independent inputs (Morris), by at most --samples evaluations.",
+        ),
+    ] = False
     digits: opt.Digits = None
     max_precision: opt.MaxPrecision = MAX_PRECISION
     json: opt.Json = False
@@ -94,7 +110,8 @@ def run(options: PropagateOptions, environment: Environment) -> ExitStatus:
     """Propagate and print; see `gradcli propagate --help`."""
     if options.shortest and options.samples is None:
         raise UsageError("--shortest is for draws", hint="add --samples 1e6")
-    inputs.check_digits(options, ["--samples"] if options.samples is not None else [])
+    drawn = {"--samples": options.samples is not None, "--sobol": options.sobol, "--morris": options.morris}
+    inputs.check_digits(options, [name for name, given in drawn.items() if given])
     given = propagate_arguments.read_words(options, environment)
     text = given.program.source
     with model_report.progress_line(environment, options.quiet) as watch:
@@ -108,6 +125,8 @@ def run(options: PropagateOptions, environment: Environment) -> ExitStatus:
             options.digits,
             options.max_precision,
             watch,
+            options.sobol,
+            options.morris,
         )
         found, complete = propagated(text, given.values, asked, (options.max_steps, options.max_elements))
     warnings = found.warnings or ()

@@ -25,7 +25,7 @@ _OPTIONS = {
     "minimize": "wrt const method max bounds subject_to global_ starts seed sensitivity steps lr momentum batch epochs "
     "schedule",
     "design": "rows criterion derive fix sigma family",
-    "propagate": "correlation dof level samples seed shortest digits",
+    "propagate": "correlation dof level samples seed shortest sobol morris digits",
     "series": "wrt const order to over digits",
     "check": "wrt const order tolerance certify",
     "graph": "wrt const expand grad_output no_grad no_rewrite",

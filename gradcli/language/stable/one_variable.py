@@ -30,7 +30,6 @@ _MOST_OPERATIONS = 1000
 # At most this many subexpressions are tried as the variable.
 _MOST_VARIABLES = 12
 _OPERATORS = ("+", "-", "*", "/", "**")
-# Operations with complex values of real operands. The expressions that are read here are real.
 # Powers of products are expanded for exponents below this.
 _MOST_FACTORS = 100
 

@@ -15,6 +15,8 @@ from gradcli import arrays
 from gradcli.errors import did_you_mean
 from gradcli.evaluation.nested_lists import Read, items, unreadable
 
+# Halvings that take an interval to the spacing of floats.
+_BISECTIONS = 60
 HINT = "write x=~uniform(4.9, 5.1), x=~triangular(0, 1) or x=~lognormal(0, 0.1)"
 _CALL = re.compile(r"\s*~\s*(\w+)\s*\((.*)\)\s*", re.DOTALL)
 
@@ -24,7 +26,8 @@ class Family(NamedTuple):
 
     All functions take the parameters as separate arguments. `valid` tells whether they are allowed; `mean` and
     `variance` also accept exact fractions; `shape` is the skewness and the excess kurtosis; `draw` takes a NumPy
-    generator and a number of draws in front; `reach` is the range of about 95 % of the draws, or of all.
+    generator and a number of draws in front; `reach` is the range of about 95 % of the draws, or of all; and `quantile`
+    takes an array of probabilities in front.
     """
 
     shown: str
@@ -34,6 +37,7 @@ class Family(NamedTuple):
     shape: Callable[..., tuple[float, float]]
     draw: Callable[..., Any]
     reach: Callable[..., tuple[float, float]]
+    quantile: Callable[..., Any]
     optional: int = 0
 
 
@@ -65,6 +69,11 @@ class Distribution(NamedTuple):
     def draw(self, generator: Any, size: int) -> Any:
         """Draw `size` numbers by a generator of NumPy."""
         return FAMILIES[self.name].draw(generator, size, *self.parameters)
+
+    def quantile(self, probabilities: Any) -> Any:
+        """The quantiles of an array of probabilities, which may be infinite at 0 and 1."""
+        with arrays.quiet():
+            return FAMILIES[self.name].quantile(probabilities, *self.parameters)
 
 
 def is_distribution(text: str) -> bool:
@@ -196,6 +205,59 @@ def _beta_shape(a: float, b: float, *_: float) -> tuple[float, float]:
     return skewness, 6 * ((a - b) ** 2 * (n + 1) - a * b * (n + 2)) / (a * b * (n + 2) * (n + 3))
 
 
+# --- quantiles of arrays of probabilities
+
+
+def _special() -> Any:
+    # Imported here because most propagations need no quantiles.
+    from scipy import special
+
+    return special
+
+
+def _triangular_quantile(p: Any, low: float, high: float, mode: float | None = None) -> Any:
+    np, top = arrays.numpy_namespace(), _mode(low, high, mode)
+    rising = low + np.sqrt(p * (high - low) * (top - low))
+    falling = high - np.sqrt((1 - p) * (high - low) * (high - top))
+    return np.where(p * (high - low) < top - low, rising, falling)
+
+
+def _trapezoidal_quantile(p: Any, low: float, high: float, beta: float) -> Any:
+    np, half = arrays.numpy_namespace(), (high - low) / 2
+    tail = np.minimum(p, 1 - p)
+    slope = half * np.sqrt(2 * tail * (1 - beta**2))
+    top = half * ((1 - beta) / 2 + tail * (1 + beta))
+    inner = np.where(2 * tail * (1 + beta) < 1 - beta, slope, top)
+    return np.where(p < 0.5, low + inner, high - inner)
+
+
+def _curvilinear_quantile(p: Any, low: float, high: float, inexact: float) -> Any:
+    """The quantiles by bisection of the probability of a greater distance from the middle."""
+    np, half = arrays.numpy_namespace(), (high - low) / 2
+    inside, outside = half - inexact, half + inexact
+    tail = 2 * np.minimum(p, 1 - p)
+
+    def beyond(distance: Any) -> Any:
+        far = np.maximum(distance, inside)
+        slope = (outside - far - distance * np.log(outside / far)) / (2 * inexact)
+        near = 1 - distance * math.log(outside / inside) / (2 * inexact)
+        return np.where(distance < inside, near, slope)
+
+    least, most = np.zeros_like(tail), np.full_like(tail, outside)
+    for _ in range(_BISECTIONS):
+        middle = (least + most) / 2
+        is_less = beyond(middle) > tail
+        least, most = np.where(is_less, middle, least), np.where(is_less, most, middle)
+    distance = (least + most) / 2
+    return _middle(low, high) + np.where(p < 0.5, -distance, distance)
+
+
+def _poisson_quantile(p: Any, mean: float) -> Any:
+    from scipy import stats
+
+    return stats.poisson.ppf(p, mean)
+
+
 FAMILIES = {
     "normal": Family(
         "mean, u",
@@ -205,6 +267,7 @@ FAMILIES = {
         lambda mean, u: (0.0, 0.0),
         lambda generator, size, mean, u: generator.normal(mean, u, size),
         lambda mean, u: (mean - 2 * u, mean + 2 * u),
+        lambda p, mean, u: mean + u * _special().ndtri(p),
     ),
     "uniform": Family(
         "low, high",
@@ -214,6 +277,7 @@ FAMILIES = {
         lambda low, high: (0.0, -1.2),
         lambda generator, size, low, high: generator.uniform(low, high, size),
         _limits,
+        lambda p, low, high: low + (high - low) * p,
     ),
     "triangular": Family(
         "low, high, mode",
@@ -223,6 +287,7 @@ FAMILIES = {
         _triangular_shape,
         _triangular,
         _limits,
+        _triangular_quantile,
         optional=1,
     ),
     # JCGM 101, 6.4.4: beta is the ratio of the widths of the top and of the base.
@@ -234,6 +299,7 @@ FAMILIES = {
         _trapezoidal_shape,
         _trapezoidal,
         _limits,
+        _trapezoidal_quantile,
     ),
     # JCGM 101, 6.4.3: limits known with the uncertainty ±d.
     "curvilinear": Family(
@@ -244,6 +310,7 @@ FAMILIES = {
         _curvilinear_shape,
         _curvilinear,
         _limits,
+        _curvilinear_quantile,
     ),
     # JCGM 101, 6.4.6: a quantity that oscillates between limits as a sine.
     "arcsine": Family(
@@ -254,6 +321,7 @@ FAMILIES = {
         lambda low, high: (0.0, -1.5),
         _arcsine,
         _limits,
+        lambda p, low, high: _middle(low, high) - (high - low) / 2 * arrays.numpy_namespace().cos(math.pi * p),
     ),
     "lognormal": Family(
         "mu, sigma",
@@ -263,6 +331,7 @@ FAMILIES = {
         _lognormal_shape,
         lambda generator, size, mu, sigma: generator.lognormal(mu, sigma, size),
         lambda mu, sigma: (_exp(mu - 2 * sigma), _exp(mu + 2 * sigma)),
+        lambda p, mu, sigma: arrays.numpy_namespace().exp(mu + sigma * _special().ndtri(p)),
     ),
     "exponential": Family(
         "mean",
@@ -272,6 +341,7 @@ FAMILIES = {
         lambda mean: (2.0, 6.0),
         lambda generator, size, mean: generator.exponential(mean, size),
         lambda mean: (0.0, 3 * mean),
+        lambda p, mean: -mean * arrays.numpy_namespace().log1p(-p),
     ),
     "gamma": Family(
         "shape, scale",
@@ -281,6 +351,7 @@ FAMILIES = {
         lambda shape, scale: (2 / math.sqrt(shape), 6 / shape),
         lambda generator, size, shape, scale: generator.gamma(shape, scale, size),
         lambda shape, scale: (0.0, scale * (shape + 2 * math.sqrt(shape))),
+        lambda p, shape, scale: scale * _special().gammaincinv(shape, p),
     ),
     # Of a standard uncertainty with few degrees of freedom; a kurtosis exists with more than 4 of them.
     "student": Family(
@@ -291,6 +362,7 @@ FAMILIES = {
         lambda dof, location, scale: (0.0, 6 / (dof - 4)),
         lambda generator, size, dof, location, scale: location + scale * generator.standard_t(dof, size),
         lambda dof, location, scale: (location - 3 * scale, location + 3 * scale),
+        lambda p, dof, location, scale: location + scale * _special().stdtrit(dof, p),
     ),
     "beta": Family(
         "a, b, low, high",
@@ -300,6 +372,7 @@ FAMILIES = {
         _beta_shape,
         lambda generator, size, a, b, low=0.0, high=1.0: low + (high - low) * generator.beta(a, b, size),
         lambda a, b, low=0.0, high=1.0: (low, high),
+        lambda p, a, b, low=0.0, high=1.0: low + (high - low) * _special().betaincinv(a, b, p),
         optional=2,
     ),
     "poisson": Family(
@@ -310,5 +383,6 @@ FAMILIES = {
         lambda mean: (1 / math.sqrt(mean), 1 / mean),
         lambda generator, size, mean: generator.poisson(mean, size).astype(float),
         lambda mean: (max(0.0, mean - 2 * math.sqrt(mean)), mean + 2 * math.sqrt(mean)),
+        _poisson_quantile,
     ),
 }

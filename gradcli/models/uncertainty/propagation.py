@@ -32,6 +32,7 @@ from gradcli.models.uncertainty.complex_results import (
     without_polar_at_zero,
 )
 from gradcli.models.uncertainty.coverage import coverage_factor, effective_dofs, norm, scale_of
+from gradcli.models.uncertainty.global_sensitivity import SensitivityRun, morris_effects, sobol_indices
 from gradcli.models.uncertainty.input_quantities import Quantities, input_of_value, quantities
 from gradcli.models.uncertainty.monte_carlo import check_distributions, draw, summary
 from gradcli.models.uncertainty.propagation_warnings import (
@@ -75,7 +76,8 @@ class Propagation(Reported):
 
     Those of a complex value are its `real` and `imag`, and `abs` and `angle`, whose uncertainties follow from these.
     `dof` are the effective degrees of freedom, and `interval` is the value ± k times its uncertainty. `second_order`
-    and `monte_carlo` are the results to the next order and by sampling. `covariance` `[m, m]` is that of several
+    and `monte_carlo` are the results to the next order and by sampling; `sobol` and `morris` are the Sobol' indices and
+    the elementary effects of the inputs. `covariance` `[m, m]` is that of several
     results, in their order, and of a complex value that of both parts. `warnings` say where the linear propagation cannot be trusted.
     """
 
@@ -89,6 +91,8 @@ class Propagation(Reported):
     interval: Any
     second_order: Any = field(default=None, metadata=MAY_BE_NULL)
     monte_carlo: Any = field(default=None, metadata=MAY_BE_NULL)
+    sobol: Any = None
+    morris: Any = None
     covariance: Any = None
     warnings: Sequence[Any] | None = None
 
@@ -110,6 +114,8 @@ def propagate(
     samples: float | None = None,
     seed: int = 0,
     shortest: bool = False,
+    sobol: bool = False,
+    morris: bool = False,
     digits: int | None = None,
     max_precision: int = MAX_PRECISION,
     max_steps: int = MAX_STEPS,
@@ -123,7 +129,8 @@ def propagate(
     `z=(1+2j, 0.1+0.3j)` has the uncertainties 0.1 of `real(z)` and 0.3 of `imag(z)`. `correlation` has pairs as keys,
     `{"a,b": 0.3}` or `{("a", "b[0]"): 0.3}`; `dof` are the degrees of freedom by name. `level` is that of the coverage
     intervals. With `samples` the distributions are also propagated, by that many draws from the generator of `seed`;
-    `shortest` requests the shortest interval of these.
+    `shortest` requests the shortest interval of these. `sobol` requests the first-order and total Sobol' indices of
+    independent inputs, and `morris` their elementary effects, with at most `samples` evaluations each.
 
     With `digits` numbers are texts of that many proved digits, and the decimals in texts of inputs are exact; then there
     is no second order.
@@ -147,6 +154,8 @@ def propagate(
         as_bool(shortest, "shortest"),
         digits,
         max_precision,
+        sobol=as_bool(sobol, "sobol"),
+        morris=as_bool(morris, "morris"),
     )
     return propagated(
         program, {**checked_arguments.mapping_by_name(values, "'values'"), **named}, asked, (max_steps, max_elements)
@@ -165,6 +174,8 @@ class PropagateRequest(NamedTuple):
     digits: int | None = None
     max_precision: int = MAX_PRECISION
     watch: Callable[[Sampling], object] = lambda _: None
+    sobol: bool = False
+    morris: bool = False
 
 
 class PropagationAnswer(NamedTuple):
@@ -214,7 +225,7 @@ def _check(asked: PropagateRequest) -> None:
         return
     if type(asked.digits) is not int or not 1 <= asked.digits <= min(MAX_DIGITS, asked.max_precision):
         raise UsageError(f"'digits' is a whole number from 1 to {MAX_DIGITS:,}, and at most 'max_precision'")
-    if asked.samples is not None:
+    if asked.samples is not None or asked.sobol or asked.morris:
         raise UsageError("digits are not proved of samples", hint="leave out one of them")
 
 
@@ -238,6 +249,9 @@ def _in_floats(
         sampled = [summary(column, asked.level, asked.shortest, count, asked.seed) for column in draws.values.T]
         messages += [*without_deviation(inputs), *left_out(draws, count)]
         messages += not_validated(linear.labels, numbers, intervals, sampled)
+    run = SensitivityRun(
+        module, inputs, None if asked.samples is None else whole_samples(asked.samples), asked.seed, most, asked.watch
+    )
     limits.charge(_ENTRY * linear.scaled.size)
     budgets = [_budget(inputs, *each) for each in zip(linear.value, linear.sensitivities, linear.scaled)]
     span = module.body[-1].span
@@ -270,6 +284,8 @@ def _in_floats(
         interval=named(intervals),
         second_order=None if second is None else named(second),
         monte_carlo=None if sampled is None else named([found for found, _ in sampled]),
+        sobol=named(sobol_indices(run, asked.level)) if asked.sobol else None,
+        morris=named(morris_effects(run)) if asked.morris else None,
         covariance=scaled @ scaled.T if linear.several else None,
         warnings=tuple(warnings) or None,
     )

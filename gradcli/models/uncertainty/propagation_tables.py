@@ -56,7 +56,29 @@ def _tables_of(found: Any, label: str | None) -> list[Table]:
         rows.append((f"{sampled.samples:,} samples", stated_text(sampled.mean, sampled.u)))
         ends = ", ".join(_to_place(end, _spread(sampled, found.level)) for end in sampled.interval)
         rows.append((f"interval of {found.level:.15g}", f"[{ends}]"))
-    return [Table((), rows), _budget(of("budget"))]
+    made = [Table((), rows), _budget(of("budget"))]
+    sobol, morris = of("sobol"), of("morris")
+    if sobol is not None:
+        made.append(_sobol(sobol))
+    if morris is not None:
+        made.append(_morris(morris))
+    return made
+
+
+def _sobol(found: Any) -> Table:
+    rows = [
+        (each.name, stated_text(each.first, each.first_error), stated_text(each.total, each.total_error))
+        for each in found.indices
+    ]
+    return Table(("Sobol' index", "first order", "total"), rows)
+
+
+def _morris(found: Any) -> Table:
+    rows = [
+        (each.name, _brief(each.mu), f"{_brief(each.mu_star)} ± {each.mu_star_error:.2g}", _brief(each.sigma))
+        for each in found.effects
+    ]
+    return Table(("elementary effect", "mu", "mu*", "sigma"), rows)
 
 
 def _in_digits(found: Any, label: str | None) -> list[Table]:
