@@ -144,11 +144,32 @@ def test_the_derivative_by_the_time_of_a_jump_among_many_parameters(run):
         assert found["lag"] == pytest.approx(-2 * math.exp(-1.7), rel=1e-13)
 
 
-def test_a_second_derivative_by_the_time_of_a_jump_is_refused(run):
+def test_higher_derivatives_by_the_time_of_a_jump(run):
     program = "odeint(lambda y, t: where(t < lag, 0, k) - y, 0, [0.5, 3])[1]"
-    done = run("eval", program, "lag=1.3", "k=2", "--order", "2")
-    assert done.status == 1
-    assert "second derivatives are not known where the right side switches" in done.err
+    found = run("eval", program, "lag=1.3", "k=2", "--order", "3", "--json").json["derivatives"]
+    decay = math.exp(-1.7)
+    expected = {"lag,lag": -2 * decay, "lag,k": -decay, "k,k": 0.0, "lag,lag,lag": -2 * decay, "lag,lag,k": -decay}
+    for key, value in expected.items():
+        assert found[key] == pytest.approx(value, rel=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("right_side", "values", "closed"),
+    [
+        # It decays to c, and then in another way.
+        ("-k*y if y > c else -m*y**2", {"k": 0.5, "c": 1, "m": 2}, "1/(1/c + m*(4 - log(3/c)/k))"),
+        ("-k*maximum(y, c)", {"k": 0.5, "c": 2.0}, "c - k*c*(4 - log(3/c)/k)"),
+        ("where(t < c**2, -k, 1) + abs(t - c)", {"k": 0.5, "c": 1.25}, "3 - k*c**2 + 4 - c**2 + (c**2 + (4 - c)**2)/2"),
+        ("-k*(1 + floor(y + 0.5))", {"k": 0.3}, "23/24 + 1/2 - 4*k"),
+    ],
+)
+def test_second_derivatives_where_a_switch_moves(run, right_side, values, closed):
+    words = [*(f"{name}={value}" for name, value in values.items()), "--order", "2", "--json"]
+    found, expected = (
+        run("eval", program, *words).json for program in (f"odeint(lambda y, t: {right_side}, 3, [0, 4])[1]", closed)
+    )
+    assert found["grad"] == pytest.approx(expected["grad"], rel=1e-11)
+    assert found["derivatives"] == pytest.approx(expected["derivatives"], rel=1e-10, abs=1e-11)
 
 
 def test_a_ball_that_bounces_at_places_that_depend_on_the_start(run):
@@ -160,6 +181,17 @@ def test_a_ball_that_bounces_at_places_that_depend_on_the_start(run):
     assert done["value"] == pytest.approx(speed * late - late**2 / 2, rel=1e-13)
     slope = late / speed + (speed - late) * -3 / speed
     assert done["grad"]["x"] == pytest.approx(slope, rel=1e-12)
+    # It is 24*sqrt(2*x) - 15*x - 18.
+    higher = run("eval", program, "x=1", "--order", "4", "--json").json["derivatives"]
+    expected = {"x,x": -12 / 2**0.5, "x,x,x": 18 / 2**0.5, "x,x,x,x": -45 / 2**0.5}
+    assert higher == pytest.approx(expected, rel=1e-12)
+
+
+def test_derivatives_where_two_switches_meet_are_refused(run):
+    program = "odeint(lambda y, t: where(t < a, 0, 1) + where(t < b, 0, 2), 0, [0, 2])[1]"
+    done = run("eval", program, "a=1", "b=1")
+    assert done.status == 1
+    assert "the right side switches in several ways at t = 1" in done.err
 
 
 def test_times_that_descend_or_repeat(run):

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 # Halvings of the interval until a root is located.
 _MOST_HALVINGS = 60
+# Newton steps that follow, and how far they go at most, as a part of the interval.
+_NEWTON_STEPS, _MOST_POLISHED = 2, 1e-9
 # A constant coefficient is rounding if it is this part of what the others sum up to.
 _ROUNDING = 1e-12
 
@@ -26,7 +28,22 @@ def first_root(coefficients: Sequence[float], end: float) -> float | None:
     if scaled[0] < 0:
         return 0.0
     place = _first(_bernstein(scaled), 0.0, 1.0, _MOST_HALVINGS)
-    return None if place is None else place * end
+    return None if place is None else _polished(scaled, place) * end
+
+
+def _polished(coefficients: Sequence[float], place: float) -> float:
+    """A root of a polynomial between 0 and 1 to the last bits, which Bernstein coefficients of a high degree lack."""
+    for _ in range(_NEWTON_STEPS):
+        value = slope = 0.0
+        for c in reversed(coefficients):
+            slope = slope * place + value
+            value = value * place + c
+        step = value / slope if slope else 0.0
+        # A double root is where bisection has found it.
+        if abs(step) > _MOST_POLISHED or not 0.0 < place - step <= 1.0:
+            break
+        place -= step
+    return place
 
 
 def _bernstein(coefficients: Sequence[float]) -> list[float]:

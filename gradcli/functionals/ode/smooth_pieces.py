@@ -32,7 +32,9 @@ _ROUNDED: Mapping[Primitive, Any] = {
     arithmetic.fmod: math.trunc,
 }
 _QUOTIENTS = frozenset({arithmetic.remainder, arithmetic.floor_divide, arithmetic.fmod})
-_SWITCHING = _LESS | _GREATER | _SIGNED | frozenset(_ROUNDED)
+# What holds inside a piece: equality, for which derivatives at a bend ask, is that of a moment.
+_INSIDE: Mapping[Primitive, bool] = {comparisons.equal: False, comparisons.not_equal: True}
+_SWITCHING = _LESS | _GREATER | _SIGNED | frozenset(_ROUNDED) | frozenset(_INSIDE)
 
 
 class Margin(NamedTuple):
@@ -89,6 +91,8 @@ def decisions_at(program: Program, numbers: Sequence[int], inputs: Sequence[floa
 
 
 def _decision(primitive: Primitive, operands: Sequence[Any], value: Any) -> Any:
+    if primitive in _INSIDE:
+        return _INSIDE[primitive]
     if primitive in _LESS | _GREATER:
         return bool(value)
     if primitive in _SIGNED:
@@ -122,25 +126,6 @@ def _live(program: Program, meaning: Mapping[Variable, Atom], results: int) -> s
     return {a for a in live if isinstance(a, Variable)}
 
 
-def crossings(program: Program, numbers: Sequence[int]) -> Program:
-    """The program of what is 0 where one of these equations switches."""
-    equations, outputs = [*program.equations], []
-
-    def applied(primitive: Primitive, *operands: Atom) -> Variable:
-        equations.append(Equation(primitive, operands, {}, Variable((), "float64")))
-        return equations[-1].output
-
-    for number in numbers:
-        primitive, inputs, _, _ = program.equations[number]
-        if primitive in _ROUNDED:
-            x = applied(arithmetic.divide, *inputs) if primitive in _QUOTIENTS else inputs[0]
-            shifted = applied(arithmetic.add, x, 0.5) if _ROUNDED[primitive] is round else x
-            outputs.append(applied(arithmetic.subtract, shifted, applied(arithmetic.round_to_even, shifted)))
-        else:
-            outputs.append(applied(arithmetic.subtract, *(*inputs, 0.0)[:2]))
-    return Program(program.inputs, tuple(equations), tuple(outputs))
-
-
 class _Writer:
     """Writes the equations of a piece."""
 
@@ -172,6 +157,8 @@ class _Writer:
         self, number: int, primitive: Primitive, atoms: Sequence[Atom], decision: Any, output: Variable
     ) -> Atom:
         """The result of an equation that is decided."""
+        if primitive in _INSIDE:
+            return decision
         if primitive in _LESS | _GREATER:
             first, second = atoms if (primitive in _GREATER) == decision else atoms[::-1]
             self._margin(number, self._applied(arithmetic.subtract, first, second), not decision)

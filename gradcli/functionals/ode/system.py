@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
@@ -22,6 +22,10 @@ from gradcli.program.ir import Atom, Program, Variable
 # A derivative of a state: the number of the state, and the numbers of the given values by which it is differentiated,
 # in ascending order.
 Label = tuple[int, tuple[int, ...]]
+
+
+def _unchanged(body: Body) -> Body:
+    return body
 
 
 class Sensitivities(NamedTuple):
@@ -50,6 +54,10 @@ class System:
     blocks: int = 1
     base: System | None = None
     origin: System | None = None
+    # The order of the derivatives of the origin, and how such of another function of time, states and given values are
+    # found as those of the right side are.
+    order: int = 0
+    lift: Callable[[Body], Body] = _unchanged
     _series: dict[int, System] = field(default_factory=dict, init=False)
 
     @property
@@ -118,11 +126,18 @@ class System:
                     labels.append(label)
                     origin.append((i, p))
                 column[p].append(number[label])
-        body = self.body.derived(
-            lambda program, x: self._slopes(program, x, column, origin), 1 + len(labels), self.given
-        )
+
+        def derived(body: Body) -> Body:
+            return body.derived(
+                lambda program, x: self._slopes(program, x, column, origin), 1 + len(labels), self.given
+            )
+
         start = self.start.derived(lambda program, x: self._start_slopes(program, x, origin), 0, self.given)
-        return Sensitivities(System(body, start, labels, base=self.base or self, origin=self.origin or self), column)
+        system = System(
+            derived(self.body), start, labels, base=self.base or self, origin=self.origin or self,
+            order=self.order + 1, lift=lambda body: derived(self.lift(body)),
+        )  # fmt: skip
+        return Sensitivities(system, column)
 
     def _slopes(
         self,
@@ -175,10 +190,13 @@ class System:
             results = stepwise.outputs(program, [Jet(reads[i::given], order) for i in range(given)])
             return [_coefficient(r, k) for k in range(terms) for r in results]
 
-        body = self.body.derived(run, 1 + states * terms, given * terms)
+        def derived(body: Body) -> Body:
+            return body.derived(run, 1 + states * terms, given * terms)
+
         return System(
-            body, self.start.derived(begin, 0, given * terms), blocks=self.blocks * terms, origin=self.origin or self
-        )
+            derived(self.body), self.start.derived(begin, 0, given * terms), blocks=self.blocks * terms,
+            origin=self.origin or self, order=self.order + order, lift=lambda body: derived(self.lift(body)),
+        )  # fmt: skip
 
 
 def _coefficient(value: Any, k: int) -> Any:

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from gradcli import limits
 from gradcli.functionals.ode.hidden_peaks import hides
-from gradcli.functionals.ode.jumps import after_jump
 from gradcli.functionals.ode.machine_code import Rooms
 from gradcli.functionals.ode.piecewise_series import Expansion, PiecewiseSeries, Series
 from gradcli.functionals.ode.progress import NoStepError, Problem, Progress
 from gradcli.functionals.ode.recurrences import order_for
+from gradcli.functionals.ode.transitions import after_switch
 
 # The part of the tolerance that a step may use.
 _SHARE = 1e-3
@@ -135,8 +135,8 @@ class Stepper:
         if crossing is not None:
             self._series.cross(crossing)
             before, after = after, self._settled(end, states)
-            sides = [[series[1] for series in step.expansion.states] for step in (before, after)]
-            jumped = after_jump(self._problem, end, states, *sides)
+            sides = before.expansion.states, after.expansion.states
+            jumped = after_switch(self._problem, end, states, *sides, lapse)
             if jumped is not states:
                 progress.states = [*jumped]
                 after = self._settled(end, jumped)

@@ -150,7 +150,7 @@ class TrajectoryProblem(Problem):
         try:
             return value, first, super().second(point)[2]
         except DifferentiationError:
-            # They are not known where a switch moves. Those of exact Jacobians are good enough for the last steps of a
+            # They are not known where two switches meet. Those of exact Jacobians are good enough for the last steps of a
             # search, which end where exact first derivatives say so, and for the curvature.
             return value, first, self._second_by_differences(point)
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from gradcli.errors import DifferentiationError, EvaluationError, GradcliError
 from gradcli.language.differential_equations import DifferentialEquations, read_differential_equations
-from gradcli.models.ode.expansions import Array, Expansion, constants
+from gradcli.models.ode.expansions import Array, Expansion
 from gradcli.models.ode.row_functions import RowFunctions
-from gradcli.models.ode.trajectories import Trajectories
+from gradcli.models.ode.trajectories import Trajectories, with_variables
 
 # The number of places at which a condition is examined, at least, and the bisections that follow.
 _EXAMINED, _NEWTON = 1000, 40
@@ -190,20 +190,16 @@ def _expanded(
             hint="leave out --wrt",
         )
     q, n = len(trajectories.wrt), len(trajectories.equations.states)
-    rate = trajectories.rates.at(point.value, order)
-    # By the variables and by time, which is the last one.
-    widened = _with_time(point, rate, n, q)
-    here = condition.at(widened.value, order)
-    found = here.of(widened)
+    widened = trajectories.with_time(point)
+    found = condition.at(widened.value, order).of(widened)
     slope = found.first[0, q]
     if slope == 0:
         raise EvaluationError(f"the condition touches 0 at {time:.8g}, and this time has no derivatives")
-    first = -found.first[0, :q] / slope
-    inner = constants(np.zeros(q + 1), q, order)
-    inner.first[:q] = np.eye(q)
-    inner.first[q] = first
-    if found.second is not None and inner.second is not None:
-        inner.second[q] = -(inner.first.T @ found.second[0] @ inner.first) / slope
+    lapse = Expansion(np.zeros(1), -found.first[:, :q] / slope)
+    if found.second is not None:
+        first = with_variables(lapse).first
+        lapse = lapse._replace(second=-(first.T @ found.second @ first) / slope)
+    inner = with_variables(lapse)
     whole = widened.of(inner)
     return Met(whole.taken(slice(0, 1)), whole.taken(slice(1, 1 + n)), jumps)
 
@@ -225,21 +221,3 @@ def _jumps(
     )
     size = abs(slope * (time - start)) + np.abs(here.first[0] * point).sum() + farther
     return bool(max(abs(here.value[0]), earlier) > _ZERO * size)
-
-
-def _with_time(point: Expansion, rate: Expansion, n: int, q: int) -> Expansion:
-    """The names at a time that is a variable too."""
-    size = len(point.value)
-    first = np.zeros((size, q + 1))
-    first[:, :q] = point.first
-    first[0, q] = 1.0
-    first[1 : 1 + n, q] = rate.value
-    if point.second is None:
-        return Expansion(point.value, first)
-    second = np.zeros((size, q + 1, q + 1))
-    second[:, :q, :q] = point.second
-    # How the rates change with the variables, and along the solution.
-    changes = rate.first @ first
-    second[1 : 1 + n, q, :] = changes
-    second[1 : 1 + n, :, q] = changes
-    return Expansion(point.value, first, second)

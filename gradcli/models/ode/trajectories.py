@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradcli.arrays.mathematical_constants import is_exact
-from gradcli.errors import BindingError, DifferentiationError, EvaluationError, UsageError
+from gradcli.errors import BindingError, EvaluationError, UsageError
 from gradcli.functionals.functional_calls import RTOL
 from gradcli.language.differential_equations import DifferentialEquations, Jump
 from gradcli.language.syntax import tree
@@ -28,10 +28,11 @@ class Dose(NamedTuple):
 
 
 class _Stop(NamedTuple):
-    """A time at which the solution jumps, with its derivatives by the variables, `[variables]`; and what happens."""
+    """A time at which the solution jumps; its derivatives by the variables, as those of a lapse `[1]` that is 0, or None
+    where the time is fixed; and what happens."""
 
     time: float
-    slope: Array
+    moves: Expansion | None
     does: Jump | Dose
 
 
@@ -146,8 +147,7 @@ class Trajectories:
     def _stops(self, values: Mapping[str, float], times: Array, order: int, doses: Sequence[Dose]) -> list[_Stop]:
         """The jumps from the first of the times up to the last one, in their order."""
         first, last = times[0], max(times)
-        nothing = np.zeros(len(self.wrt))
-        found = [_Stop(dose.time, nothing, dose) for dose in doses]
+        found = [_Stop(dose.time, None, dose) for dose in doses]
         for jump in self.equations.jumps:
             items = jump.times.items if isinstance(jump.times, tree.List) else (jump.times,)
             for item in items:
@@ -171,21 +171,14 @@ class Trajectories:
         # States are not known before the jump, and nan shows where the time depends on them.
         nowhere = start._replace(value=np.full(len(start.value), math.nan))
         found = self.composed(self.functions([program]), self.point(now, nowhere, parameters))
-        time, slope = found.value[0], np.zeros(len(self.wrt)) if found.first is None else found.first[0]
-        if not _is_finite(time):
+        if not _is_finite(found.value[0]):
             raise EvaluationError(
                 "the time of a jump is a number that depends on no state",
                 span=item.span,
                 source=self.equations.source,
             )
-        if order > 1 and slope.any():
-            raise DifferentiationError(
-                "second derivatives by the time of a jump are not known",
-                hint="--order 1",
-                span=item.span,
-                source=self.equations.source,
-            )
-        return [_Stop(time, slope, jump)]
+        fixed = all(part is None or not part.any() for part in found[1:])
+        return [_Stop(found.value[0], None if fixed else found._replace(value=_numbers([0.0])), jump)]
 
     def _after(self, stop: _Stop, state: Expansion, parameters: Expansion, order: int) -> Expansion:
         """The states just after a jump."""
@@ -193,21 +186,54 @@ class Trajectories:
             value = state.value.copy()
             value[self.equations.states.index(stop.does.state)] += stop.does.amount
             return state._replace(value=value)
-        now = constants(_numbers([stop.time]), len(self.wrt), order)
-        moves = state.first is not None and stop.slope.any()
-        if moves:
-            now.first[0] = stop.slope
-            rate = self.rates.at(self.point(now, state, parameters).value, 0).value
-            state = state._replace(first=state.first + np.outer(rate, stop.slope))
+        point = self.point(constants(_numbers([stop.time]), len(self.wrt), order), state, parameters)
+        if stop.moves is not None:
+            point = self.shifted(point, stop.moves)
         key = id(stop.does)
         if key not in self._jumped:
             programs = [self.equations.jumped(stop.does, name) for name in self.equations.states]
             self._jumped[key] = self.functions(programs)
-        after = self.composed(self._jumped[key], self.point(now, state, parameters))
-        if moves:
-            rate = self.rates.at(self.point(now, after, parameters).value, 0).value
-            after = after._replace(first=after.first - np.outer(rate, stop.slope))
-        return after
+        after = self.composed(self._jumped[key], point)
+        if stop.moves is None:
+            return after
+        back = Expansion(*(None if part is None else -part for part in stop.moves))
+        point = self.point(point.taken(slice(0, 1)), after, parameters)
+        return self.shifted(point, back).taken(slice(1, 1 + len(after.value)))
+
+    # --- times that move with the variables
+
+    def shifted(self, point: Expansion, lapse: Expansion) -> Expansion:
+        """The values of `names` a `lapse` `[1]` later along the solution, which is 0 but for its derivatives."""
+        return self.with_time(point).of(with_variables(lapse))
+
+    def with_time(self, point: Expansion) -> Expansion:
+        """The values of `names` by the variables and, as the last one, by the time that passes."""
+        rate = self.rates.at(point.value, point.order - 1)
+        size, n, q = len(point.value), len(rate.value), len(self.wrt)
+        first = np.zeros((size, q + 1), point.value.dtype)
+        first[:, :q] = point.first
+        first[0, q] = 1
+        first[1 : 1 + n, q] = rate.value
+        if point.second is None:
+            return Expansion(point.value, first)
+        second = np.zeros((size, q + 1, q + 1), point.value.dtype)
+        second[:, :q, :q] = point.second
+        # How the rates change with the variables, and along the solution.
+        changes = rate.first @ first
+        second[1 : 1 + n, q, :] = changes
+        second[1 : 1 + n, :, q] = changes
+        return Expansion(point.value, first, second)
+
+
+def with_variables(lapse: Expansion) -> Expansion:
+    """The variables, whose values do not matter, followed by a lapse `[1]`."""
+    q = lapse.first.shape[-1]
+    found = constants(np.zeros(q + 1, lapse.first.dtype), q, lapse.order)
+    found.first[:q] = np.eye(q, dtype=lapse.first.dtype)
+    found.first[q:] = lapse.first
+    if found.second is not None:
+        found.second[q:] = lapse.second
+    return found
 
 
 def _numbers(values: Sequence[Any]) -> Array:

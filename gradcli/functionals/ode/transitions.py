@@ -1,0 +1,174 @@
+"""What happens to the derivatives of a solution where its right side switches.
+
+Where the time of a switch moves with a parameter, so does the time from which the solution follows the right side that
+comes after it. The transition takes the states at the time of the switch as they are without it, to those as they are
+with it:
+
+1. along the right side before the switch to where the margin of its piece is 0, which is some lapse s away,
+2. along the right side after it by -s.
+
+At the switch itself s is 0 and the states stay as they are, but not their derivatives. Truncated after s**n, the
+transition has the same derivatives up to order n. That of order 1 is the jump (f_before - f_after)*ds of E. Hairer, S.
+Nørsett and G. Wanner, "Solving Ordinary Differential Equations I", chapter II.6.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+from gradcli.errors import DifferentiationError
+from gradcli.executors import stepwise
+from gradcli.functionals.body import Body
+from gradcli.functionals.ode.piecewise_series import Series
+from gradcli.functionals.ode.progress import Problem
+from gradcli.functionals.ode.right_sides import function
+from gradcli.functionals.ode.smooth_pieces import Decisions, decisions_at, piece, switching
+from gradcli.functionals.ode.system import System
+from gradcli.kinds.jets import Jet
+from gradcli.loops.rolled_loop import BodyPath
+from gradcli.program.ir import Program
+
+# How far from a switch both sides are examined: this part of the step that ends there, and of the time.
+_PART_OF_STEP, _PART_OF_TIME = 1e-9, 2.0**-46
+# Conditions that switch at once are one if the derivatives differ by no more than this part.
+_SAME = 1e-8
+
+
+class _Switch(NamedTuple):
+    """A condition that changes at a switch: what is decided before and after it, and the number of its margin."""
+
+    before: Decisions
+    after: Decisions
+    margin: int
+
+    @property
+    def key(self) -> Hashable:
+        return tuple(self.before.items()), tuple(self.after.items()), self.margin
+
+
+_transitions: WeakKeyDictionary[System, dict[Hashable, Body]] = WeakKeyDictionary()
+
+
+def after_switch(
+    problem: Problem, time: float, states: Sequence[float], before: Series, after: Series, lapse: float
+) -> Sequence[float]:
+    """The states after a switch, from those before, the series on both sides, and the step that ended there.
+
+    Raises DifferentiationError where the solution touches the switch, and where several switch at once that move in
+    different ways.
+    """
+    system = problem.system
+    if not system.is_derivative:
+        return states
+    origin = system.origin or system
+    distance = math.copysign(max(_PART_OF_STEP * abs(lapse), _PART_OF_TIME * abs(time)), lapse)
+    sides = [
+        [time + part, *_along(series[: origin.states], part), *problem.given[: origin.given]]
+        for series, part in ((before, -distance), (after, distance))
+    ]
+    found = [_applied(system, s, time, states, problem.given) for s in _switches(origin, *sides)]
+    if not found:
+        return states
+    first, *others = found
+    for other in others:
+        sizes = [abs(a) + abs(b) for a, b in zip(first, states)]
+        if any(abs(a - b) > _SAME * size for a, b, size in zip(first, other, sizes)):
+            raise DifferentiationError(
+                f"the right side switches in several ways at t = {problem.origin + time:.8g}, and derivatives by what "
+                "moves one of them are not defined"
+            )
+    # What is no derivative is the same on both sides.
+    return [*states[: origin.states], *first[origin.states :]]
+
+
+def _along(series: Series, lapse: float) -> list[float]:
+    return [math.fsum(c * lapse**k for k, c in enumerate(coefficients[:3])) for coefficients in series]
+
+
+def _switches(origin: System, before: Sequence[float], after: Sequence[float]) -> list[_Switch]:
+    """The conditions that differ at two places, and on which the right side depends at the first one."""
+    program = origin.body.program
+    numbers = switching(program, 1 + origin.states)
+    decided, then = (decisions_at(program, numbers, place) for place in (before, after))
+    if decided == then:
+        return []
+    margins = piece(program, decided, origin.states).margins
+    found: dict[int, int] = {}
+    for number, margin in enumerate(margins):
+        beyond = then[margin.equation]
+        if decided[margin.equation] != beyond and (isinstance(beyond, bool) or beyond == margin.beyond):
+            found.setdefault(margin.equation, number)
+    return [_Switch(decided, then, number) for number in found.values()]
+
+
+def _applied(
+    system: System, switch: _Switch, time: float, states: Sequence[float], given: Sequence[float]
+) -> list[float]:
+    """The states of a system after a switch."""
+    known = _transitions.setdefault(system, {})
+    body = known.get(switch.key)
+    if body is None:
+        body = known[switch.key] = system.lift(_transition(system.origin or system, switch, system.order))
+    try:
+        found = function(body)(time, *states, *given)
+    except (ArithmeticError, ValueError):
+        found = [math.nan]
+    if not all(map(math.isfinite, found)):
+        raise DifferentiationError("the solution touches a place where its right side switches")
+    return found
+
+
+def _transition(origin: System, switch: _Switch, order: int) -> Body:
+    """The states after a switch as a function of time, those before, and given values."""
+    program, count = origin.body.program, origin.states
+    before, after = (piece(program, decisions, count) for decisions in (switch.before, switch.after))
+    smooth = before.program._replace(outputs=before.program.outputs[:count])
+
+    def run(_program: Program, inputs: Sequence[Any]) -> list[Any]:
+        time, states, given = inputs[0], inputs[1 : 1 + count], inputs[1 + count :]
+        series = _series(before.program, time, states, given, order)
+        jets = [Jet([time, 1.0], order), *(Jet(c, order) for c in series)]
+        margin = stepwise.outputs(before.program, [*jets, *given])[count + switch.margin]
+        lapse = _root([_coefficient(margin, k) for k in range(order + 1)])
+        moved = [_polynomial(c, lapse) for c in series]
+        back = _series(after.program, time + lapse, moved, given, order)
+        return [_polynomial(c, -lapse) for c in back]
+
+    return Body([BodyPath(smooth, ())], smooth, 1 + count).derived(run, 1 + count, origin.given)
+
+
+def _series(
+    program: Program, time: Any, states: Sequence[Any], given: Sequence[Any], order: int
+) -> Sequence[Sequence[Any]]:
+    """The Taylor coefficients of a solution up to an order."""
+    found = [[y] for y in states]
+    for k in range(order):
+        jets = [Jet([time, 1.0], k), *(Jet(c, k) for c in found)] if k else [time, *states]
+        rates = stepwise.outputs(program, [*jets, *given])
+        for coefficients, rate in zip(found, rates):
+            coefficients.append(_coefficient(rate, k) * (1 / (k + 1)))
+    return found
+
+
+def _root(coefficients: Sequence[Any]) -> Any:
+    """Where a polynomial is 0 next to 0, by as many Newton steps as its coefficients are worth."""
+    slopes = [k * c for k, c in enumerate(coefficients)][1:]
+    found = -coefficients[0] / coefficients[1]
+    for _ in range(math.ceil(math.log2(len(coefficients))) - 1):
+        found = found - _polynomial(coefficients, found) / _polynomial(slopes, found)
+    return found
+
+
+def _polynomial(coefficients: Sequence[Any], x: Any) -> Any:
+    total = coefficients[-1]
+    for c in reversed(coefficients[:-1]):
+        total = total * x + c
+    return total
+
+
+def _coefficient(value: Any, k: int) -> Any:
+    found = value.coefficient(k) if isinstance(value, Jet) else None if k else value
+    return 0.0 if found is None else found
