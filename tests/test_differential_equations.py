@@ -241,9 +241,43 @@ def test_further_arguments_as_scipy_jax_and_hips_give_them(run):
         assert done["value"] == pytest.approx(1.5 * (1 - math.exp(-2)), rel=1e-13)
 
 
-def test_a_solution_inside_an_integral_is_refused(run):
-    done = run("eval", "integrate(odeint(lambda y, t: -k*y, 1, [0, s])[1], s, 0, 1)", "k=2")
-    assert done.err.startswith("error: the function cannot be recorded: it computes with tensors\n")
+@pytest.mark.parametrize(
+    ("program", "closed"),
+    [
+        ("integrate(odeint(lambda y, t: -k*y, 1, [0, s])[1], s, 0, 2)", "(1 - exp(-2*k))/k"),
+        ("integrate(odeint(lambda y, t: -k*y, 1, [s, 2])[1], s, 0, 2)", "(1 - exp(-2*k))/k"),
+        ("integrate(sum(odeint(lambda y, t: -s*y, 1, [0, k, 1])), s, 0, 1)", "1 + 1 - exp(-1) + (1 - exp(-k))/k"),
+        ("root(lambda s: odeint(lambda y, t: -s*y, 1, [0, 2])[1] - k, 1)", "-log(k)/2"),
+        (
+            "fsolve(lambda v: [odeint(lambda y, t: -v[0]*y, v[1], [0, 1])[1] - k, v[0] - v[1]*k], [1, 1])[1]",
+            "root(lambda v: v*exp(-v*k) - k, 1)",
+        ),
+        ("argmin(lambda s: (odeint(lambda y, t: -s*y, 1, [0, 2])[1] - k)**2, 1)", "-log(k)/2"),
+        ("odeint(lambda y, t: -odeint(lambda z, s: z*y, 1, [0, 0.5])[1], 1, [0, k])[1]", "-2*log(exp(-0.5) + k/2)"),
+        ("odeint(lambda y, t: -argmin(lambda v: (v - 1)*(v - 2*y), 0) + 0.5, 1, [0, k])[1]", "exp(-k)"),
+        ("nsum(odeint(lambda y, t: -k*y, 1, [0, 1])[1]**n, n, 1, 10)", "nsum(exp(-k*n), n, 1, 10)"),
+        (
+            "odeint(lambda y, t: -fsolve(lambda v: [v[0] + v[1] - y, v[0]*v[1] - 0.1*t], [1, 0])[0], 1, [0, k])[1]",
+            "odeint(lambda y, t: -(y + sqrt(y**2 - 0.4*t))/2, 1, [0, k])[1]",
+        ),
+        ("integrate(fsolve(lambda v: [v[0] + v[1] - s, v[0]*v[1] - k/9], [1, 0])[0], s, 1, 2)",
+         "integrate((s + sqrt(s**2 - 4*k/9))/2, s, 1, 2)"),
+    ],
+)  # fmt: skip
+def test_functionals_inside_each_other(run, program, closed):
+    found, expected = (run("eval", p, "k=0.3", "--order", "2", "--json").json for p in (program, closed))
+    assert found["value"] == pytest.approx(expected["value"], rel=1e-12)
+    assert found["grad"] == pytest.approx(expected["grad"], rel=1e-11)
+    assert found["derivatives"] == pytest.approx(expected["derivatives"], rel=1e-10)
+
+
+def test_digits_of_a_solution_inside_a_root(run):
+    program = "root(lambda s: odeint(lambda y, t: -s*y, 1, [0, 2])[1] - k, 1)"
+    found, expected = (run("eval", p, "k=3/10", "--digits", "25", "--json").json for p in (program, "-log(k)/2"))
+    assert found["value"] == expected["value"]
+    assert found["grad"] == expected["grad"]
+    inside = run("eval", "integrate(odeint(lambda y, t: -y, 1, [0, s])[1], s, 0, 1)", "--digits", "20")
+    assert "'odeint' has no proved digits inside an integral" in inside.err
 
 
 def _proved(run, program, *words):

@@ -15,8 +15,9 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import EvaluationError
 from gradcli.functionals.body import Body
 from gradcli.functionals.integral import integral, integral_error
+from gradcli.functionals.searches import Search
 from gradcli.functionals.series_sum import series_sum
-from gradcli.functionals.solution import Search, number_solution, solution
+from gradcli.functionals.solution import number_solution, solution
 from gradcli.functionals.switches import number_of, pieces
 from gradcli.functionals.tracing import TracedFunction, traced
 from gradcli.loops.body_tracing import Traced

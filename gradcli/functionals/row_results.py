@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli import arrays
+from gradcli.arrays.shapes import broadcast
 
 
 def of_each(operands: Sequence[Any], compute: Callable[[Any], Any]) -> Any:
@@ -22,3 +23,10 @@ def of_each(operands: Sequence[Any], compute: Callable[[Any], Any]) -> Any:
         found[known] = compute(rows[known])
     shape = given[0].shape
     return arrays.like_library_of(found.reshape(shape), operands[0]) if shape else float(found[0])
+
+
+def stacked_balls(operands: Sequence[Any]) -> Any:
+    """Broadcast operands along a new last axis, in the library of balls."""
+    xp: Any = arrays.default_namespace()
+    shape = broadcast([arrays.shape(o) for o in operands])
+    return xp.stack([xp.broadcast_to(xp.asarray(o, "float64"), shape) for o in operands], -1)

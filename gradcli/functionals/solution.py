@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
-from gradcli.arrays.shapes import Shape, broadcast
-from gradcli.functionals import newton
+from gradcli.arrays.shapes import Shape
 from gradcli.functionals.body import Body
-from gradcli.functionals.row_results import of_each
+from gradcli.functionals.row_results import of_each, stacked_balls
+from gradcli.functionals.searches import Search, found_for_rows, found_in_balls
+from gradcli.functionals.solution_parts import solution_part
 from gradcli.kinds.jets import Jet
 from gradcli.loops.loop_primitive import part
 from gradcli.primitives.bind import bind, constant
@@ -27,103 +28,24 @@ from gradcli.primitives.entries.arithmetic import negative, zeros_like
 from gradcli.primitives.entries.matrices import solve
 from gradcli.primitives.entries.shape import matrix_transpose, stack
 from gradcli.primitives.families import elementwise
-from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.primitive import Elements, Primitive
 
 # The cost of a solution, in array elements, beside that of the operations of its body.
 _TIME = 400
 
 
-class Search(NamedTuple):
-    """How a solution is searched for.
-
-    `objective` is a body with one result whose gradient the body is, where a minimum is meant, or a maximum if `sign` is
-    -1. `bracket` has two places between which a root of one unknown is.
-    """
-
-    objective: Body | None = None
-    sign: float = 1.0
-    bracket: tuple[float, float] | None = None
-
-
 def _computed(_xp: Any, given: Any, *, body: Body, search: Search) -> Any:
     if is_exact():
-        return _proved(given, body, search)
-    found = _of_rows(arrays.to_numpy(given).reshape(-1, given.shape[-1]), body, search)
+        return found_in_balls(given, body, search)
+    found = found_for_rows(arrays.to_numpy(given).reshape(-1, given.shape[-1]), body, search)
     return arrays.like_library_of(found.reshape(*given.shape[:-1], body.bound), given)
 
 
 def _numbers(_xp: Any, *operands: Any, body: Body, search: Search) -> Any:
     if is_exact():
-        xp: Any = arrays.default_namespace()
-        shape = broadcast([arrays.shape(o) for o in operands])
-        found = _proved(
-            xp.stack([xp.broadcast_to(xp.asarray(o, "float64"), shape) for o in operands], -1), body, search
-        )
-        return found[..., 0] if shape else found[0]
-    return of_each(operands, lambda rows: _of_rows(rows, body, search)[:, 0])
-
-
-def _proved(given: Any, body: Body, search: Search) -> Any:
-    """The solutions in balls."""
-    # Imported here as few programs are computed in balls.
-    from gradcli.functionals import ball_roots
-
-    np = arrays.numpy_namespace()
-    objective = None if search.objective is None else ball_roots.in_floats(search.objective)
-
-    def found(row: Sequence[float], floats: Body) -> Any:
-        with np.errstate(all="ignore"):
-            return _of_row(np, np.array(row), floats, search._replace(objective=objective)).tolist()
-
-    return ball_roots.roots(given, body, found)
-
-
-def _of_rows(rows: Any, body: Body, search: Search) -> Any:
-    """The solutions for rows of `given`, [rows, unknowns]."""
-    np = arrays.numpy_namespace()
-    with arrays.using_namespace(None), np.errstate(all="ignore"):
-        found, known = np.empty((len(rows), body.bound)), np.zeros(len(rows), bool)
-        if body.bound == 1 and len(rows) > 1 and search == Search():
-            found[:, 0], known = _at_once(np, rows, body)
-        for i in np.flatnonzero(~known):
-            found[i] = _of_row(np, rows[i], body, search)
-    return found
-
-
-def _at_once(np: Any, rows: Any, body: Body) -> tuple[Any, Any]:
-    """The roots for all rows by Newton's method, and for which rows it has found them."""
-    start, *reads = rows.T
-
-    def values(y: Any) -> Any:
-        return np.broadcast_to(body(y, *reads)[0], y.shape)
-
-    def slope(y: Any) -> Any:
-        return np.broadcast_to(body.partial(0)(y, *reads)[0], y.shape)
-
-    return newton.roots(values, slope, start)
-
-
-def _of_row(np: Any, row: Any, body: Body, search: Search) -> Any:
-    start, reads = row[: body.bound], row[body.bound :].tolist()
-    if np.isnan(row).any():
-        return np.full(body.bound, np.nan)
-
-    def values(y: Any) -> Any:
-        return np.array(body(*y, *reads), float)
-
-    def jacobian(y: Any) -> Any:
-        return np.array([body.partial(i)(*y, *reads) for i in range(body.bound)], float).T
-
-    if search.bracket is not None:
-        start = newton.bracketed(values, *search.bracket)
-    if search.objective is None:
-        return newton.root(values, jacobian, start)
-    objective = search.objective
-
-    def height(y: Any) -> float:
-        return search.sign * float(objective(*y, *reads)[0])
-
-    return newton.minimum(height, lambda y: search.sign * values(y), lambda y: search.sign * jacobian(y), start)
+        found = found_in_balls(stacked_balls(operands), body, search)
+        return found[..., 0] if found.ndim > 1 else found[0]
+    return of_each(operands, lambda rows: found_for_rows(rows, body, search)[:, 0])
 
 
 def _pulled_back(g: Any, y: Any, given: Any, *, body: Body, search: Search) -> Any:
@@ -184,6 +106,15 @@ def _batched(
     return bind(solution, operands, params)
 
 
+def _by_element(shapes: Sequence[Shape], params: Mapping[str, Any]) -> Elements | None:
+    """The unknowns of one system, each as a function of numbers."""
+    (shape,) = shapes
+    if len(shape) > 1:
+        return None
+    places = [(0, k) for k in range(shape[0])]
+    return [(solution_part, places, {**params, "number": k}) for k in range(params["body"].bound)]
+
+
 def _shape(shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:
     body: Body = params["body"]
     return (*shapes[0][:-1], body.bound)
@@ -204,6 +135,7 @@ solution = Primitive(
     "solution", "given, body, search", "where the results of a body are 0",
     internal="root",
     forward=_computed,
+    by_element=_by_element,
     vjp=(_pulled_back,),
     jet=_coefficients,
     batch=_batched,

@@ -22,6 +22,8 @@ from gradcli.primitives.value_costs import of_one
 
 Vjp = Callable[..., Any] | None
 Prepared = tuple[Sequence[Any], Mapping[str, Any]]
+# See `by_element`.
+Elements = Sequence[tuple["Primitive", Sequence[tuple[int, int]], Mapping[str, Any]]]
 
 _NO_PARAMS: Mapping[str, Any] = {}
 
@@ -112,6 +114,12 @@ class Primitive(Operation):
     reach(taken, **params)
         the elements of the operand that influence the elements of the result in the mask `taken`, as a mask that
         broadcasts to the operand; None if all of them may
+    by_element(shapes, params)
+        the elements of the result, in row-major order, as functions of elements of the operands: for each an elementwise
+        primitive, its operands as pairs of the number of the operand and that of the element, and its params. None where
+        the elements are no such functions
+    endless
+        whether its derivatives are ever new functions, each of which costs as much as the one before or more
     smooth(*arrays, **params)
         whether the function is differentiable at this point; None if it is on its whole domain
     nan_at_kinks
@@ -152,9 +160,11 @@ class Primitive(Operation):
         "_differentiable",
         "_uses",
         "batch",
+        "by_element",
         "commutative",
         "elements",
         "elementwise",
+        "endless",
         "fails",
         "forward",
         "function",
@@ -219,6 +229,8 @@ class Primitive(Operation):
         multilinear: bool = False,
         reach: Callable[..., Any] | None = None,
         variadic: bool = False,
+        by_element: Callable[[Sequence[Shape], Mapping[str, Any]], Elements | None] | None = None,
+        endless: bool = False,
         smooth: Callable[..., bool] | None = None,
         nan_at_kinks: bool = False,
         jumps: bool = False,
@@ -266,6 +278,8 @@ class Primitive(Operation):
         self.multilinear = multilinear
         self.reach = reach
         self.variadic = variadic
+        self.by_element = by_element
+        self.endless = endless
         self.smooth = smooth
         self.nan_at_kinks = nan_at_kinks
         self.jumps = jumps

@@ -87,9 +87,12 @@ class _Split:
         if primitive is linear.contract:
             return self._contracted(operands, shapes, params["terms"], params["result"])
         rule = _RULES.get(primitive.name)
-        if rule is None:
+        if rule is not None:
+            return rule(self, operands, shapes, params)
+        parts = primitive.by_element(shapes, params) if primitive.by_element is not None else None
+        if parts is None:
             raise TensorsNeededError
-        return rule(self, operands, shapes, params)
+        return [self.apply(p, *(operands[i][k] for i, k in places), params=own) for p, places, own in parts]
 
     def apply(
         self, primitive: Primitive, *inputs: Atom, params: Mapping[str, Any] | None = None, dtype: str = "float64"

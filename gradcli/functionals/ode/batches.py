@@ -87,7 +87,9 @@ class _Batch:
                 return
             left = self.times[self.rows, -1] - self.time
             lengths = np.minimum(self._lengths(series), self.longest[self.rows])
-            last = lengths >= np.abs(left)
+            end = self.time + np.copysign(lengths, left)
+            # A rounded sum of lengths may be the whole time.
+            last = (lengths >= np.abs(left)) | (end == self.times[self.rows, -1])
             clamped = np.flatnonzero((lengths >= self.longest[self.rows]) | last)
             hidden = np.zeros(len(left), bool)
             signed = np.copysign(np.minimum(lengths, np.abs(left)), left)
@@ -98,7 +100,7 @@ class _Batch:
                 series[:, :, clamped],
                 signed[clamped],
             )
-            end = np.where(last, self.times[self.rows, -1], self.time + np.copysign(lengths, left))
+            end = np.where(last, self.times[self.rows, -1], end)
             lapse = end - self.time
             states = _at(series, lapse)
             slopes = _slope_at(series, lapse)

@@ -158,7 +158,7 @@ class _Expansion:
             self._put("shrink" if varied == [0] else "divide", inputs, output)
         elif primitive is powers.general_power and varied == [0]:
             self._put("power", inputs, output)
-        elif primitive.elementwise:
+        elif primitive.elementwise and not primitive.endless:
             # The recurrence stands before those of the derivatives, which it needs at lower orders only.
             place = len(self.found)
             self.found.append(Recurrence("chain", (), output))

@@ -9,15 +9,13 @@ are broadcast.
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from threading import Lock
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.arrays.mathematical_constants import is_exact, working_precision
 from gradcli.arrays.shapes import Shape, broadcast
-from gradcli.functionals.ode.solution import solve
+from gradcli.functionals.ode.known_solutions import solved
+from gradcli.functionals.ode.state_at_time import state_at_time
 from gradcli.functionals.ode.system import System
 from gradcli.kinds.jets import Jet
 from gradcli.loops.loop_primitive import part
@@ -26,7 +24,7 @@ from gradcli.primitives.conversions import broadcast_to, reshaped
 from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.reductions import sum_
 from gradcli.primitives.entries.shape import concat, stack
-from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.primitive import Elements, Primitive
 
 # The cost of a state at an output time, in array elements.
 _TIME = 400
@@ -34,51 +32,8 @@ _TIME = 400
 _FEW = 8
 
 
-# The last solutions: each row of a Jacobian asks for the same one.
-_solved: dict[Hashable, Any] = {}
-_MOST_KEPT, _LARGEST_KEPT = 8, 10_000
-_lock = Lock()
-
-
-def _keep(key: Hashable, found: Any) -> None:
-    if found.size <= _LARGEST_KEPT:
-        with _lock:
-            _solved[key] = found
-            while len(_solved) > _MOST_KEPT:
-                del _solved[next(iter(_solved))]
-
-
-def _computed(xp: Any, given: Any, times: Any, *, system: System, **params: Any) -> Any:
-    if is_exact():
-        return _proved(given, times, system)
-    np = arrays.numpy_namespace()
-    given, times = (np.asarray(arrays.to_numpy(x), float) for x in (given, times))
-    lanes = broadcast([given.shape[:-1], times.shape[:-1]])
-    rows, moments = (
-        np.broadcast_to(x, (*lanes, x.shape[-1])).reshape(math.prod(lanes), x.shape[-1]) for x in (given, times)
-    )
-    key = (system, rows.tobytes(), moments.tobytes(), *params.items())
-    found = _solved.get(key)
-    if found is None:
-        with arrays.using_namespace(None):
-            found = solve(system, rows, moments, **params)
-        _keep(key, found)
-    return xp.asarray(found.copy().reshape(*lanes, times.shape[-1], system.states))
-
-
-def _proved(given: Any, times: Any, system: System) -> Any:
-    """The states in balls."""
-    # Imported here as few programs are computed in balls.
-    from gradcli.functionals.ode import proved_trajectory
-
-    xp = arrays.default_namespace()
-    given, times = xp.asarray(given), xp.asarray(times)
-    key = (system, working_precision(), given.shape, *map(proved_trajectory.key, (given, times)))
-    found = _solved.get(key)
-    if found is None:
-        found = proved_trajectory.solve(given, times, system)
-        _keep(key, found)
-    return xp.copy(found)
+def _computed(xp: Any, given: Any, times: Any, **params: Any) -> Any:
+    return xp.asarray(solved(given, times, **params))
 
 
 def _by_given(g: Any, y: Any, given: Any, times: Any, *, system: System, **params: Any) -> Any:
@@ -201,10 +156,25 @@ def _elements(shapes: Sequence[Shape], params: Mapping[str, Any]) -> int:
     return count
 
 
+def _by_element(shapes: Sequence[Shape], params: Mapping[str, Any]) -> Elements | None:
+    """The states of one problem, each as a function of the times and of what is given."""
+    if any(len(shape) > 1 for shape in shapes):
+        return None
+    (given,), (times,) = shapes
+    places = [*((1, k) for k in range(times)), *((0, k) for k in range(given))]
+    states = params["system"].states
+    return [
+        (state_at_time, places, {**params, "times": times, "number": (moment, state)})
+        for moment in range(times)
+        for state in range(states)
+    ]
+
+
 trajectory = Primitive(
     "trajectory", "given, times, system, method, rtol, atol, breaks", "the states of a system of differential equations",
     internal="odeint",
     forward=_computed,
+    by_element=_by_element,
     vjp=(_by_given, _by_times),
     jet=_coefficients,
     batch=_batched,
