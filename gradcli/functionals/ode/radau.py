@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
+from gradcli.functionals.ode.piecewise_sides import PiecewiseSides
 from gradcli.functionals.ode.progress import NoStepError, Problem, Progress
 from gradcli.functionals.ode.right_sides import RightSides
 
@@ -22,8 +23,13 @@ _MOST_ITERATIONS = 12
 _NEWTON, _SAFETY = 0.01, 0.3
 # Errors of this part of the tolerance and more are compared with rounding, that of states being so large.
 _NOTED, _ROUNDING = 1e-3, 2.0**-51
-_FIRST = 1e-6
+# The first step as a part of the time to go, where the sizes of states say nothing, and the least one.
+_FIRST, _SMALLEST_FIRST = 1e-6, 1e-14
 _GROWTH, _SHRINK = 8.0, 0.1
+# The number of places in a step at which margins of its piece are examined, and bisections that locate the end of it, as
+# closely as this part of the step; the number of steps that are tried to it, and the part of a step before its end by which
+# the slope of a margin is found. A margin is 0 at the begin of a step if it is this part of its largest value there.
+_EXAMINED, _BISECTIONS, _NEAR, _MOST_LOCATED, _NEARBY, _ZERO = 33, 60, 1e-12, 12, 1e-3, 1e-10
 # The length of a step, relative to the time to go, that is too small, and a size that stands for 0.
 _SHORTEST, _SMALLEST = 1e-20, 1e-300
 
@@ -55,11 +61,30 @@ def tableau() -> Tableau:
     return Tableau(points, _integrals(points) @ to_legendre, to_legendre)
 
 
+class _Step(NamedTuple):
+    """A step: its lapse, and the Legendre coefficients of the slopes, [coefficients, states]."""
+
+    lapse: float
+    coefficients: Any
+
+    def after(self, start: Any, lapses: Any) -> Any:
+        """The states some lapses after the start, [lapses, states]."""
+        return start + self.lapse * _integrals(lapses / self.lapse) @ self.coefficients
+
+
+class _End(NamedTuple):
+    """The end of a piece inside a step: its lapse, 0 where it is the begin, and the numbers of the margins."""
+
+    lapse: float
+    margins: Sequence[int]
+
+
 class Stepper:
     """Makes the steps of a problem."""
 
-    def __init__(self, problem: Problem, progress: Progress, sides: RightSides) -> None:
-        self._problem, self._progress, self._sides = problem, progress, sides
+    def __init__(self, problem: Problem, progress: Progress) -> None:
+        self._problem, self._progress = problem, progress
+        self._piecewise = PiecewiseSides(problem, progress.time, progress.states)
         np = arrays.numpy_namespace()
         first, *further = problem.system.levels
         self._first = np.array(first[0])
@@ -71,18 +96,46 @@ class Stepper:
         # The matrix of the last step's equations.
         self._matrix: Any = None
 
+    @property
+    def _sides(self) -> RightSides:
+        return self._piecewise.sides
+
     def _first_length(self) -> float:
         progress = self._progress
         sizes = self._problem.sizes(progress.states)
         rates = self._sides.rates(progress.time, progress.states)
         longest = min((size / abs(rate) for size, rate in zip(sizes, rates) if size and rate), default=0.0)
-        return min(abs(progress.left), 0.01 * longest or _FIRST * abs(progress.left))
+        left = abs(progress.left)
+        return min(left, max(0.01 * longest, _SMALLEST_FIRST * left) if longest else _FIRST * left)
 
     def advance(self) -> None:
         """Make a step. Raises NoStepError where it becomes too small."""
         progress = self._progress
+        step, end = self._step(progress.reach(self._length, self._problem.stops)), None
+        if self._piecewise.has_margins:
+            step, end = self._until_end(step)
+        if end is None or end.lapse:
+            self._go(step)
+            self._piecewise.settle()
+        if end is not None:
+            progress.states = [*self._piecewise.cross(end.margins, progress.time, progress.states)]
+            self._before, self._length = None, self._first_length()
+
+    def _go(self, step: _Step) -> None:
+        progress, np = self._progress, arrays.numpy_namespace()
+        start = np.array(progress.states)
+
+        def after(lapse: float) -> Sequence[float]:
+            found: Sequence[float] = step.after(start, np.array([lapse]))[0].tolist()
+            return found
+
+        progress.advance(progress.time + step.lapse, after(step.lapse), after)
+        self._before = step.coefficients, step.lapse
+
+    def _step(self, end: float) -> _Step:
+        """A step of sufficient accuracy to a time or less far. Raises NoStepError."""
+        progress = self._progress
         while True:
-            end = progress.reach(self._length, self._problem.stops)
             lapse = end - progress.time
             if end != progress.times[-1] and not abs(lapse) > max(
                 _SHORTEST * abs(progress.left), 1e-15 * abs(progress.time)
@@ -91,24 +144,84 @@ class Stepper:
             slopes = self._slopes(lapse)
             if slopes is None:
                 self._length = abs(lapse) / 4
+            else:
+                coefficients = tableau().to_legendre @ slopes
+                error = self._error(coefficients, lapse)
+                if error > _NOTED and self._further:
+                    error = self._error(coefficients, lapse, self._noise(slopes, lapse))
+                factor = (_SAFETY / error) ** (1 / _STAGES) if error else _GROWTH
+                self._length = abs(lapse) * min(_GROWTH, max(_SHRINK, factor))
+                if error <= 1:
+                    return _Step(lapse, coefficients)
+            end = progress.reach(min(self._length, abs(lapse)), self._problem.stops)
+
+    # --- ends of pieces
+
+    def _until_end(self, step: _Step) -> tuple[_Step, _End | None]:
+        """A step that ends with its piece, if that ends within the step; and the end."""
+        time = self._progress.time
+        for _ in range(_MOST_LOCATED):
+            end = self._end(step)
+            if end is None or not end.lapse:
+                return step, end
+            located = self._step(time + end.lapse)
+            if abs(located.lapse) < abs(end.lapse) * (1 - _NEAR):
+                # A shorter step is more accurate.
+                step = located
                 continue
-            coefficients = tableau().to_legendre @ slopes
-            error = self._error(coefficients, lapse)
-            if error > _NOTED and self._further:
-                error = self._error(coefficients, lapse, self._noise(slopes, lapse))
-            factor = (_SAFETY / error) ** (1 / _STAGES) if error else _GROWTH
-            self._length = abs(lapse) * min(_GROWTH, max(_SHRINK, factor))
-            if error <= 1:
-                break
+            beyond = self._beyond(located, end.margins)
+            located = self._step(time + located.lapse - beyond)
+            if abs(self._beyond(located, end.margins)) <= _NEAR * abs(located.lapse) + 1e-15 * abs(time):
+                return located, _End(located.lapse, end.margins)
+            step = located
+        raise NoStepError
+
+    def _end(self, step: _Step) -> _End | None:
+        """The first end of the piece within a step."""
         np = arrays.numpy_namespace()
-        start = np.array(progress.states)
+        lapses = step.lapse * np.linspace(0.0, 1.0, _EXAMINED)
+        margins = self._margins(step, lapses)
+        if not np.isfinite(margins).all():
+            margins = np.where(np.isfinite(margins), margins, -np.inf)
+        sizes = np.abs(np.where(np.isfinite(margins), margins, 0.0)).max(axis=0)
+        outside = margins < 0
+        # What begins with 0, but for rounding, has the sign of what follows.
+        outside[0] = np.where(margins[0] > -_ZERO * sizes, outside[1] & (margins[0] <= _ZERO * sizes), outside[0])
+        if not outside.any():
+            return None
+        k = int(outside.any(axis=1).argmax())
+        numbers = np.flatnonzero(outside[k]).tolist()
+        if not k:
+            return _End(0.0, numbers)
+        roots = [self._bisected(step, lapses[k - 1], lapses[k], n) for n in numbers]
+        first = min(map(abs, roots))
+        together = [n for n, root in zip(numbers, roots) if abs(root) <= first + _NEAR * abs(step.lapse)]
+        return _End(math.copysign(first, step.lapse), together)
 
-        def after(part: float) -> Sequence[float]:
-            found: Sequence[float] = (start + lapse * _integrals(np.array([part / lapse]))[0] @ coefficients).tolist()
-            return found
+    def _margins(self, step: _Step, lapses: Any) -> Any:
+        """The margins in a step, [lapses, margins]."""
+        np, time = arrays.numpy_namespace(), self._progress.time
+        states = step.after(np.array(self._progress.states), lapses)
+        return np.array([self._piecewise.margins(time + s, row) for s, row in zip(lapses.tolist(), states.tolist())])
 
-        progress.advance(end, after(lapse), after)
-        self._before = coefficients, lapse
+    def _bisected(self, step: _Step, inside: float, outside: float, number: int) -> float:
+        np = arrays.numpy_namespace()
+        for _ in range(_BISECTIONS):
+            middle = 0.5 * (inside + outside)
+            if self._margins(step, np.array([middle]))[0, number] >= 0:
+                inside = middle
+            else:
+                outside = middle
+        return 0.5 * (inside + outside)
+
+    def _beyond(self, step: _Step, numbers: Sequence[int]) -> float:
+        """How far the end of a step is beyond that of the piece."""
+        np = arrays.numpy_namespace()
+        before, at_end = self._margins(step, step.lapse * np.array([1 - _NEARBY, 1.0]))[:, numbers[0]]
+        slope = (at_end - before) / (_NEARBY * step.lapse)
+        return float(at_end / slope) if slope else 0.0
+
+    # --- the equations of a step
 
     def _error(self, coefficients: Any, lapse: float, noise: Any = _SMALLEST) -> float:
         """The error of the polynomial, in units of the tolerance or of the `noise` of each state, by extrapolation of its

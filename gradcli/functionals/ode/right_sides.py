@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from gradcli import arrays
@@ -17,12 +17,23 @@ Function = Callable[..., list[float]]
 _functions: WeakKeyDictionary[Body, Function] = WeakKeyDictionary()
 
 
+class Bodies(NamedTuple):
+    """The right sides of all states of a system, and the system of those that are no derivatives of others."""
+
+    all: Body
+    base: System
+
+
+def bodies(system: System) -> Bodies:
+    return Bodies(system.body, system.base or system)
+
+
 class RightSides:
     """Those of a system with its given values. All raise NoStepError where they have no value."""
 
-    def __init__(self, system: System, given: Sequence[float]) -> None:
-        self._base = system.base or system
-        self._all = function(system.body)
+    def __init__(self, bodies: Bodies, given: Sequence[float]) -> None:
+        self._base = bodies.base
+        self._all = function(bodies.all)
         self._given = given
         self.base_states = self._base.states
 

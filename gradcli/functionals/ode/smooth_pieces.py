@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.functionals.body import Body
 from gradcli.primitives.bind import bind
 from gradcli.primitives.entries import arithmetic, comparisons, special
 from gradcli.primitives.primitive import Primitive
@@ -61,16 +60,6 @@ def switching(program: Program, varying: int) -> list[int]:
             if equation.primitive in _SWITCHING:
                 found.append(number)
     return found
-
-
-def has_moving_switches(body: Body) -> bool:
-    """Whether a body may bend or jump at a time that depends on the states or on given values."""
-    program = body.program
-    for number in switching(program, body.bound):
-        read = needed_variables(program.equations[:number], program.equations[number].inputs)
-        if any(v in read for v in program.inputs[1:]):
-            return True
-    return False
 
 
 def decisions_at(program: Program, numbers: Sequence[int], inputs: Sequence[float]) -> dict[int, Any]:

@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from gradcli import arrays, limits
-from gradcli.errors import DifferentiationError, EvaluationError
+from gradcli.errors import EvaluationError
 from gradcli.functionals.ode import batches, radau, taylor
 from gradcli.functionals.ode.progress import NoStepError, Problem, Progress
 from gradcli.functionals.ode.recurrences import NoRecurrenceError
-from gradcli.functionals.ode.right_sides import RightSides
-from gradcli.functionals.ode.smooth_pieces import has_moving_switches
+from gradcli.functionals.ode.right_sides import RightSides, bodies
 from gradcli.functionals.ode.system import System
 
 # Bound on the number of steps.
@@ -58,7 +57,7 @@ def solve(
 
 def _solved(problem: Problem, times: Sequence[float], method: str) -> Any:
     progress = Progress(times, [float(s) for s in problem.system.start(*problem.given)])
-    sides = RightSides(problem.system, problem.given)
+    sides = RightSides(bodies(problem.system), problem.given)
     if method != "radau" and not progress.done:
         _by_taylor(problem, progress, sides, stays=method == "taylor")
     if not progress.done:
@@ -103,12 +102,9 @@ def _is_stiff(sides: RightSides, progress: Progress, length: float) -> bool:
 
 
 def _by_radau(problem: Problem, progress: Progress, sides: RightSides) -> None:
-    origin = problem.system.origin
-    if origin is not None and has_moving_switches(origin.body):
-        raise DifferentiationError("derivatives of stiff systems are not known where the right side jumps or bends")
     length = 0.0
     try:
-        stepper = radau.Stepper(problem, progress, sides)
+        stepper = radau.Stepper(problem, progress)
         while not progress.done:
             before = progress.time
             stepper.advance()

@@ -25,7 +25,7 @@ from gradcli.functionals.body import Body
 from gradcli.functionals.ode.piecewise_series import Series
 from gradcli.functionals.ode.progress import Problem
 from gradcli.functionals.ode.right_sides import function
-from gradcli.functionals.ode.smooth_pieces import Decisions, decisions_at, piece, switching
+from gradcli.functionals.ode.smooth_pieces import Decisions, Margin, decisions_at, piece, switching
 from gradcli.functionals.ode.system import System
 from gradcli.kinds.jets import Jet
 from gradcli.loops.rolled_loop import BodyPath
@@ -37,7 +37,7 @@ _PART_OF_STEP, _PART_OF_TIME = 1e-9, 2.0**-46
 _SAME = 1e-8
 
 
-class _Switch(NamedTuple):
+class Switch(NamedTuple):
     """A condition that changes at a switch: what is decided before and after it, and the number of its margin."""
 
     before: Decisions
@@ -57,22 +57,29 @@ def after_switch(
 ) -> Sequence[float]:
     """The states after a switch, from those before, the series on both sides, and the step that ended there.
 
-    Raises DifferentiationError where the solution touches the switch, and where several switch at once that move in
-    different ways.
+    Raises DifferentiationError as `through`.
     """
-    system = problem.system
-    if not system.is_derivative:
+    if not problem.system.is_derivative:
         return states
-    origin = system.origin or system
+    origin = problem.system.origin or problem.system
     distance = math.copysign(max(_PART_OF_STEP * abs(lapse), _PART_OF_TIME * abs(time)), lapse)
     sides = [
         [time + part, *_along(series[: origin.states], part), *problem.given[: origin.given]]
         for series, part in ((before, -distance), (after, distance))
     ]
-    found = [_applied(system, s, time, states, problem.given) for s in _switches(origin, *sides)]
-    if not found:
+    return through(problem, time, states, _switches(origin, *sides))
+
+
+def through(problem: Problem, time: float, states: Sequence[float], switches: Sequence[Switch]) -> Sequence[float]:
+    """The states after all `switches` at a time, from those before.
+
+    Raises DifferentiationError where the solution touches the switch, and where several switch at once that move in
+    different ways.
+    """
+    system = problem.system
+    if not (switches and system.is_derivative):
         return states
-    first, *others = found
+    first, *others = (_applied(system, s, time, states, problem.given) for s in switches)
     for other in others:
         sizes = [abs(a) + abs(b) for a, b in zip(first, states)]
         if any(abs(a - b) > _SAME * size for a, b, size in zip(first, other, sizes)):
@@ -81,31 +88,34 @@ def after_switch(
                 "moves one of them are not defined"
             )
     # What is no derivative is the same on both sides.
-    return [*states[: origin.states], *first[origin.states :]]
+    count = (system.origin or system).states
+    return [*states[:count], *first[count:]]
 
 
 def _along(series: Series, lapse: float) -> list[float]:
     return [math.fsum(c * lapse**k for k, c in enumerate(coefficients[:3])) for coefficients in series]
 
 
-def _switches(origin: System, before: Sequence[float], after: Sequence[float]) -> list[_Switch]:
+def _switches(origin: System, before: Sequence[float], after: Sequence[float]) -> list[Switch]:
     """The conditions that differ at two places, and on which the right side depends at the first one."""
     program = origin.body.program
     numbers = switching(program, 1 + origin.states)
     decided, then = (decisions_at(program, numbers, place) for place in (before, after))
-    if decided == then:
-        return []
-    margins = piece(program, decided, origin.states).margins
+    return switches_between(decided, then, piece(program, decided, origin.states).margins) if decided != then else []
+
+
+def switches_between(before: Decisions, after: Decisions, margins: Sequence[Margin]) -> list[Switch]:
+    """The conditions that differ between a piece with these `margins` and another one."""
     found: dict[int, int] = {}
     for number, margin in enumerate(margins):
-        beyond = then[margin.equation]
-        if decided[margin.equation] != beyond and (isinstance(beyond, bool) or beyond == margin.beyond):
+        beyond = after[margin.equation]
+        if before[margin.equation] != beyond and (isinstance(beyond, bool) or beyond == margin.beyond):
             found.setdefault(margin.equation, number)
-    return [_Switch(decided, then, number) for number in found.values()]
+    return [Switch(before, after, number) for number in found.values()]
 
 
 def _applied(
-    system: System, switch: _Switch, time: float, states: Sequence[float], given: Sequence[float]
+    system: System, switch: Switch, time: float, states: Sequence[float], given: Sequence[float]
 ) -> list[float]:
     """The states of a system after a switch."""
     known = _transitions.setdefault(system, {})
@@ -121,7 +131,7 @@ def _applied(
     return found
 
 
-def _transition(origin: System, switch: _Switch, order: int) -> Body:
+def _transition(origin: System, switch: Switch, order: int) -> Body:
     """The states after a switch as a function of time, those before, and given values."""
     program, count = origin.body.program, origin.states
     before, after = (piece(program, decisions, count) for decisions in (switch.before, switch.after))
