@@ -14,10 +14,11 @@ _WIDTH, _LONGEST, _BESIDE = 80, 100, 60
 # Examples of the page of a screen.
 _EXAMPLES = 3
 # What stands on the first screen below the commands.
-_ALSO = ("graph", "ops", "backends", "help", "completion", "serve")
+_ALSO = ("sample", "design", "ops", "backends", "help", "completion", "serve")
 _STARTS = (
     ("gradcli eval 'log(x**q)' x=5 q=3", "a value and its derivatives"),
     ("gradcli diff 'log(x**q)'", "derivatives as formulas"),
+    ("gradcli plot 'sin(x)/x' x=-9..9", "a picture"),
 )
 
 
@@ -27,7 +28,7 @@ def general_page(environment: Environment, commands: Mapping[str, str]) -> str:
     page.prose("Exact derivatives: how fast a result changes with each of its inputs.")
     page.blank()
     page.rows(_STARTS)
-    page.heading("Commands")
+    page.blank()
     page.rows((name, summary) for name, summary in commands.items() if name not in _ALSO)
     page.blank()
     page.prose(f"Also {', '.join(name for name in _ALSO if name in commands)}, and --version or -V.")
@@ -51,7 +52,9 @@ def command_page(environment: Environment, name: str, summary: str, options: typ
             page.heading(title)
             page.rows((_names(field), field.declared.brief) for field in members)
     page.blank()
-    page.prose(f"gradcli {name} --help-all explains all {len(declared)} options.")
+    page.prose(
+        f"gradcli {name} --help-all explains {f'all {len(declared)} options' if declared[1:] else 'its option'}."
+    )
     return page.text()
 
 

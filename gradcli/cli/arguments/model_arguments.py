@@ -22,7 +22,16 @@ class SearchOptions(table_reading.TableOptions, opt.ProgramRun):
 
     seed: Annotated[int, opt.Option("--seed", metavar="N", min=0, help="The seed of random choices.")] = 0
     json: opt.Json = False
-    quiet: Annotated[bool, opt.Option("--quiet", help="No warnings and no progress on standard error.")] = False
+    quiet: Annotated[
+        bool,
+        opt.Option(
+            "--quiet",
+            short="-q",
+            group=opt.OUTPUT,
+            brief="No warnings and no progress.",
+            help="No warnings and no progress on standard error.",
+        ),
+    ] = False
 
 
 class ModelWords(NamedTuple):

@@ -21,6 +21,8 @@ Examples:
   gradcli backends
 
   gradcli backends --json
+
+  gradcli eval 'log(x**q)' x=5 q=3 --backend torch
 """
 
 

@@ -43,11 +43,28 @@ class ExplainOptions(opt.ProgramRun):
     input_form: opt.From = None
     wrt: opt.Wrt = None
     const: opt.Const = None
-    order: Annotated[int, opt.Option("--order", metavar="1|2", help="2: the second derivatives too.")] = 1
+    order: Annotated[
+        int,
+        opt.Option(
+            "--order",
+            short="-n",
+            brief="2: the second derivatives too.",
+            metavar="1|2",
+            help="2: the second derivatives too.",
+        ),
+    ] = 1
     symbolic: Annotated[
-        bool, opt.Option("--symbolic", help="The rules by which a formula is differentiated, as equations.")
+        bool,
+        opt.Option(
+            "--symbolic",
+            brief="The rules: product, chain, quotient and others.",
+            help="The rules by which a formula is differentiated, as equations.",
+        ),
     ] = False
-    to: Annotated[str, opt.Option("--to", metavar="|".join(rendering.FORMATS), help="How it is written.")] = "text"
+    to: Annotated[
+        str,
+        opt.Option("--to", brief="How it is written.", metavar="|".join(rendering.FORMATS), help="How it is written."),
+    ] = "text"
     json: opt.Json = False
     expand: opt.Expand = False
     quiet: opt.Quiet = False

@@ -70,7 +70,7 @@ class FitOptions(table_reading.TableOptions, opt.PictureRun):
         str | None,
         opt.Option(
             "--response",
-            brief="The measured quantity, if the model names none.",
+            brief="What was measured, if the model names none.",
             metavar="NAME",
             help="The response, where the model does not name it.",
         ),

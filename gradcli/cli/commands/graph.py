@@ -45,7 +45,7 @@ class GraphOptions(opt.ProgramRun):
     backend: opt.Backend = "numpy"
     device: opt.Device = None
     to: Annotated[
-        str, opt.Option("--to", brief="tree, dot, svg and others.", metavar="|".join(FORMATS), help=f"{_FORMATS_HELP}.")
+        str, opt.Option("--to", brief="How it is written.", metavar="|".join(FORMATS), help=f"{_FORMATS_HELP}.")
     ] = "tree"
     json: opt.Json = False
     values: Annotated[

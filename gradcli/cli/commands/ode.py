@@ -25,6 +25,8 @@ at x'=VALUE, at the first time. The table is on standard output, without --outpu
 
 Examples:
 
+  gradcli ode 'dx/dt = -k*x' x=1 k=0.5 t=0..10 --plot decay.svg
+
   gradcli ode 'dx/dt = a*x - b*x*y; dy/dt = d*x*y - c*y' x=10 y=5 a=1.1 b=0.4 c=0.4 d=0.1 t=0..20
 
   gradcli ode "x'' = -x - c*x'" x=1 "x'=0" c=0.1 t=0..10 --points 11 --wrt c
@@ -50,24 +52,61 @@ class OdeOptions(opt.ProgramRun):
             "starts of states, and the values of all other names.",
         ),
     ] = None
-    file: Annotated[str | None, opt.Option("--file", metavar="PATH", help="Read the equations from a file.")] = None
+    file: Annotated[
+        str | None,
+        opt.Option(
+            "--file",
+            short="-f",
+            brief="Read the equations from a file.",
+            metavar="PATH",
+            help="Read the equations from a file.",
+        ),
+    ] = None
     vars: opt.Vars = None
     input_form: opt.From = None
     points: Annotated[
-        int, opt.Option("--points", metavar="N", min=2, help="So many times between the ends of a range.")
+        int,
+        opt.Option(
+            "--points",
+            brief="So many times in the range.",
+            metavar="N",
+            min=2,
+            help="So many times between the ends of a range.",
+        ),
     ] = 101
     wrt: Annotated[
         list[str] | None,
-        opt.Option("--wrt", metavar="NAMES", help="Columns of the derivatives by these, as in a,x; default: none."),
+        opt.Option(
+            "--wrt",
+            short="-w",
+            brief="Columns of the derivatives by these.",
+            metavar="NAMES",
+            help="Columns of the derivatives by these, as in a,x; default: none.",
+        ),
     ] = None
-    order: Annotated[int, opt.Option("--order", metavar="N", min=1, help="The derivatives up to order N, 1 or 2.")] = 1
+    order: Annotated[
+        int,
+        opt.Option(
+            "--order",
+            short="-n",
+            brief="The derivatives up to order N, 1 or 2.",
+            metavar="N",
+            min=1,
+            help="The derivatives up to order N, 1 or 2.",
+        ),
+    ] = 1
     show: Annotated[
         list[str] | None,
         opt.Option("--show", metavar="EXPRESSION", help="A column of an expression of the states."),
     ] = None
     stop: Annotated[
         str | None,
-        opt.Option("--stop", metavar="EQUATION", help="End where this is met first, and tell when, as in 'y = 0'."),
+        opt.Option(
+            "--stop",
+            brief="End where this is met first.",
+            metavar="EQUATION",
+            help="End where this is met first, and tell when, as in 'y = 0'.",
+        ),
     ] = None
     method: Annotated[
         str,
@@ -79,14 +118,30 @@ class OdeOptions(opt.ProgramRun):
     ] = "auto"
     digits: opt.Digits = None
     max_precision: opt.MaxPrecision = limits.MAX_PRECISION
-    output: Annotated[str | None, opt.Option("--output", metavar="PATH", help="Write the table to a file.")] = None
+    output: Annotated[
+        str | None,
+        opt.Option(
+            "--output",
+            short="-o",
+            group=opt.OUTPUT,
+            brief="Write the table to a file.",
+            metavar="PATH",
+            help="Write the table to a file.",
+        ),
+    ] = None
     to: Annotated[
         str | None,
         opt.Option("--to", metavar="csv|tsv|jsonl", help="The format of the table on standard output."),
     ] = None
     plot: Annotated[
         str | None,
-        opt.Option("--plot", metavar="PATH", help="A picture of the states, .png, .svg or .pdf."),
+        opt.Option(
+            "--plot",
+            group=opt.OUTPUT,
+            brief="A picture of the states, .png, .svg or .pdf.",
+            metavar="PATH",
+            help="A picture of the states, .png, .svg or .pdf.",
+        ),
     ] = None
     phase: Annotated[
         str | None, opt.Option("--phase", metavar="X,Y", help="Let --plot draw Y over X in place of time.")

@@ -31,7 +31,7 @@ Examples:
 
   gradcli plot 'exp(-k*x)*cos(3*x)' x=0..5 k=0.1,0.2,0.5
 
-  gradcli plot 'x**3 - x' x=-2..2 --order 2 --output cubic.svg
+  gradcli plot 'x**3 - x' x=-2..2 --order 2 -o cubic.svg --title 'A cubic'
 
   gradcli plot 'sin(x)*y' x=0..20 y=0..5
 

@@ -25,6 +25,8 @@ Examples:
   gradcli sample 'sum(-((y - mu)/s)**2/2 - log(s)) - (mu/10)**2/2 - s' data.csv mu=0 s=1 --bounds s=0:
 
   gradcli sample '-(x**2 + (y - x**2)**2)/2' x=0 y=0 --output draws.parquet
+
+  gradcli sample '-x**2/2 - 3*log(1 + x**2)' x=1 --chains 2 --draws 500
 """
 _EXAMPLE = "gradcli sample '-x**2/2' x=0"
 
@@ -64,9 +66,25 @@ class SampleOptions(model_arguments.SearchOptions):
         ),
     ] = None
     chains: Annotated[
-        int, opt.Option("--chains", metavar="N", min=1, help="How many chains, from starts around the given one.")
+        int,
+        opt.Option(
+            "--chains",
+            brief="How many chains.",
+            metavar="N",
+            min=1,
+            help="How many chains, from starts around the given one.",
+        ),
     ] = 4
-    draws: Annotated[int, opt.Option("--draws", metavar="N", min=4, help="How many draws each chain makes.")] = 1_000
+    draws: Annotated[
+        int,
+        opt.Option(
+            "--draws",
+            brief="How many draws each chain makes.",
+            metavar="N",
+            min=4,
+            help="How many draws each chain makes.",
+        ),
+    ] = 1_000
     warmup: Annotated[
         int,
         opt.Option(
@@ -81,7 +99,6 @@ class SampleOptions(model_arguments.SearchOptions):
         float,
         opt.Option(
             "--target",
-            brief="The acceptance probability aimed at.",
             metavar="P",
             help="The acceptance probability that the step size aims at; 0.99 takes small steps.",
         ),
@@ -90,7 +107,6 @@ class SampleOptions(model_arguments.SearchOptions):
         int,
         opt.Option(
             "--max-depth",
-            brief="2**N gradients a draw at most.",
             metavar="N",
             min=1,
             help="Trajectories have 2**N steps at most.",
@@ -99,7 +115,12 @@ class SampleOptions(model_arguments.SearchOptions):
     output: Annotated[
         str | None,
         opt.Option(
-            "--output", short="-o", metavar="PATH", help="Write the draws to a table, as in draws.csv or .parquet."
+            "--output",
+            short="-o",
+            group=opt.OUTPUT,
+            brief="Write the draws, as .csv or .parquet.",
+            metavar="PATH",
+            help="Write the draws to a table, as in draws.csv or .parquet.",
         ),
     ] = None
 

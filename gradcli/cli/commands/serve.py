@@ -34,6 +34,8 @@ Examples:
   gradcli serve --stdio
 
   gradcli serve --http 8765 --max-seconds 2
+
+  gradcli serve --http 0 --max-memory 500MB
 """
 
 
@@ -60,10 +62,22 @@ class ServeOptions(opt.Options):
     ] = max(2, os.cpu_count() or 2)
     # Not named as in other commands, where such limits hold for the command itself.
     request_seconds: Annotated[
-        float, opt.Option("--max-seconds", metavar="S", help="The most seconds of a request.")
+        float,
+        opt.Option(
+            "--max-seconds",
+            brief="The most seconds of a request.",
+            metavar="S",
+            help="The most seconds of a request.",
+        ),
     ] = 10.0
     request_memory: Annotated[
-        str, opt.Option("--max-memory", metavar="SIZE", help="The most memory of a request, as in 500MB or 2GiB.")
+        str,
+        opt.Option(
+            "--max-memory",
+            brief="The most memory, as in 500MB or 2GiB.",
+            metavar="SIZE",
+            help="The most memory of a request, as in 500MB or 2GiB.",
+        ),
     ] = "1GiB"
     max_steps: opt.MaxSteps = MAX_STEPS
     max_elements: opt.MaxElements = MAX_ELEMENTS

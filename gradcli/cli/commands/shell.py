@@ -32,9 +32,14 @@ class ShellOptions(opt.Options):
         str | None,
         opt.Argument(metavar="[FILE]", help="Run the statements of a file, as :save writes it, and end."),
     ] = None
-    plain: Annotated[bool, opt.Option("--plain", help="Read plain lines, without completion: for screen readers.")] = (
-        False
-    )
+    plain: Annotated[
+        bool,
+        opt.Option(
+            "--plain",
+            brief="Plain lines, for screen readers.",
+            help="Read plain lines, without completion: for screen readers.",
+        ),
+    ] = False
 
 
 def run(options: ShellOptions, environment: Environment) -> ExitStatus:
