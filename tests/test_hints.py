@@ -607,6 +607,8 @@ def test_a_loop_that_does_not_end_is_not_waited_for(run):
     [
         (["eval", "x", "x=1", "--encoding", "utf8"], "--encoding is an option of gradcli fit, gradcli minimize"),
         (["solve", "x=2", "--encoding", "utf8"], "--encoding is an option of gradcli fit, gradcli minimize"),
+        (["fit", "y ~ a + b*x", "x=[1,2]", "y=[1,2]", "--sigma-x", "x=1"], "did you mean --x-sigma?"),
+        (["eval", "x", "x=1", "--steps-max", "3"], "did you mean --max-steps?"),
         (["eval", "x", "x=1", "--digit", "3"], "did you mean --digits?"),
         (["eval", "x", "x=1", "--maxiter", "3"], "gradcli eval --help"),
     ],

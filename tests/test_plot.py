@@ -738,6 +738,20 @@ def test_points_stay_visible_above_a_curve(run, tmp_path):
     assert out.count("•") == 9 + 1
 
 
+@pytest.mark.parametrize(
+    ("program", "title"),
+    [
+        ("f(t) = a*t**2\nf(x)", "f(x)"),
+        ("  \ny = x**2\n\nsin(y)\ny", "sin(y); y"),
+        ("sin(x)\ncos(x)", "sin(x); cos(x)"),
+        ("if x > 0 {\n  x\n} else {\n  1\n}", "if x > 0 { x } else { 1 }"),
+    ],
+)
+def test_the_title_of_a_program_of_lines_is_what_is_drawn(run, program, title):
+    words = ["a=2"] if "a*" in program else []
+    assert run("plot", program, "x=1..2", *words).out.splitlines()[0].strip() == title
+
+
 def test_a_long_title_has_several_lines_on_a_terminal(run):
     title = "words " * 30
     lines = run("plot", "x", "x=0..1", "--title", title).out.splitlines()

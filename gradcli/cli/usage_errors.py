@@ -103,6 +103,11 @@ def unknown_command(name: str, commands: Collection[str], words: Sequence[str]) 
     return UnknownWordError(message, hint or "", name, proposed[1] or proposed[2], general)
 
 
+def _same_words(name: str, other: str) -> bool:
+    """Whether two options consist of the same words, in any order."""
+    return sorted(name.strip("-").split("-")) == sorted(other.strip("-").split("-"))
+
+
 def unknown_option(
     word: str, options: Iterable[str], path: str, elsewhere: Callable[[str], Sequence[str]]
 ) -> UsageError:
@@ -123,7 +128,7 @@ def unknown_option(
         return UsageError(message, hint="a table stands behind the program: gradcli map 'price*qty' data.csv")
     if path != "gradcli" and (others := elsewhere(word)):
         return UsageError(message, hint=f"{word} is an option of gradcli {', gradcli '.join(others)}")
-    meant = [name for name in known if name.startswith(f"-{word}")]
+    meant = [name for name in known if name.startswith(f"-{word}") or _same_words(name, word)]
     close = meant[0] if len(meant) == 1 else closest_word(word, known)
     if close:
         return UnknownWordError(message, f"did you mean {close}?", word, close, otherwise)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import product, takewhile
 from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.errors import DifferentiationError, EvaluationError, LimitError, ShapeError, UsageError
 from gradcli.language.names import scope
-from gradcli.language.syntax.tree import Module
+from gradcli.language.syntax import parse, tree
 from gradcli.models.plotting.complex_curves import (
     UNIT_ROUNDING,
     PlottedComplexCurve,
@@ -145,7 +145,7 @@ class Sampler:
     """Evaluates a program over ranges, with fixed values of all other names."""
 
     def __init__(
-        self, program: Module, values: Mapping[str, Any], limits: tuple[int, int], label: str | None = None
+        self, program: tree.Module, values: Mapping[str, Any], limits: tuple[int, int], label: str | None = None
     ) -> None:
         self.program = program
         self.limits = limits
@@ -416,7 +416,13 @@ def _on_axes(evaluate: Evaluate, over: PlotRange, log: str) -> Evaluate:
 
 
 def program_label(program: str, most: int = _LONGEST_LABEL) -> str:
-    """A program on one line, shortened where it has more than `most` characters."""
+    """A program on one line, shortened where it has more than `most` characters. Of one with several lines these are
+    the expressions at its end."""
+    if "\n" in program.strip():
+        module = parse(program)
+        ends = [*takewhile(lambda statement: isinstance(statement, tree.Evaluate), reversed(module.body))]
+        parts = [program[statement.span.start : statement.span.end] for statement in reversed(ends)]
+        program = "; ".join(parts) or program
     return _shortened(" ".join(program.split()), most)
 
 
