@@ -76,6 +76,20 @@ class TestTopics:
     def test_a_topic(self, run, topic, text):
         assert text in run("help", topic).out
 
+    @pytest.mark.parametrize(
+        ("word", "text"),
+        [
+            ("uncertainty", "gradcli propagate  The uncertainty"), ("roots", "gradcli solve  The roots"),
+            ("csv", "--from csv"), ("latex", "--to text|latex"), ("gpu", "--device"), ("limits", "--max-seconds"),
+            ("quoting", "gradcli eval  Quoting the program"), ("MCMC", "gradcli sample"), ("table", "gradcli map"),
+        ],
+    )  # fmt: skip
+    def test_a_word_that_is_mentioned(self, run, word, text):
+        assert text in run("help", word).out
+
+    def test_a_function_follows_the_commands(self, run):
+        assert re.search(r"\n\nroots\(p\) ", run("help", "roots").out)
+
     def test_what_is_no_topic(self, run):
         assert run("help", "zzzz").status == 2
         assert "gradcli help order explains it" in run("help", "--order").err

@@ -78,6 +78,13 @@ def full_page(environment: Environment, name: str, summary: str, options: type, 
     return page.text()
 
 
+def commands_page(environment: Environment, commands: Mapping[str, str]) -> str:
+    """Commands with their summaries."""
+    page = _Page(environment)
+    page.rows((f"gradcli {name}", summary) for name, summary in commands.items())
+    return page.text()
+
+
 def option_page(environment: Environment, of_commands: Mapping[str, Field]) -> str:
     """What an option means, by the names of the commands that have it."""
     page = _Page(environment)

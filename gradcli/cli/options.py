@@ -116,7 +116,10 @@ Backend = Annotated[
 Device = Annotated[
     str | None,
     Option(
-        "--device", group=COMPUTING, metavar="cpu|cuda|cuda:N", help="Where it computes; default: cpu, for cupy cuda."
+        "--device",
+        group=COMPUTING,
+        metavar="cpu|cuda|cuda:N",
+        help="Where it computes; cuda is a GPU. Default: cpu, for cupy cuda.",
     ),
 ]
 Digits = Annotated[

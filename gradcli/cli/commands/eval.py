@@ -27,6 +27,8 @@ _SOME_DIGITS = 15
 _MOST_DIGITS = 16
 
 _HELP = """\
+Quoting the program, '…', keeps the shell from reading * ( ) $ and ! in it.
+
 Examples:
 
   gradcli eval 'log(x**q)' x=5 q=3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 from gradcli.cli import help_pages
@@ -11,10 +12,11 @@ from gradcli.cli.commands import ops
 from gradcli.cli.main import COMMANDS
 from gradcli.cli.options import Field
 from gradcli.cli.process.environment import Environment
-from gradcli.errors import ExitStatus
+from gradcli.errors import ExitStatus, UnknownNameError
 
 _HELP = """\
-A command is explained with all its options, anything else as by gradcli ops.
+A command is explained with all its options, a function as by gradcli ops. Of any other word, what mentions it is
+listed: commands, functions and options.
 
 Examples:
 
@@ -23,7 +25,12 @@ Examples:
   gradcli help order
 
   gradcli help log
+
+  gradcli help uncertainty
 """
+
+# The fewest characters of a word that is looked for in texts.
+_SHORTEST_SEARCHED = 3
 
 
 class HelpOptions(opt.Options):
@@ -44,13 +51,54 @@ def run(options: HelpOptions, environment: Environment) -> ExitStatus:
         declared = command_named(topic)
         environment.write(help_pages.full_page(environment, topic, COMMANDS[topic], declared.options, declared.help))
     else:
-        of_commands = _with_option(f"--{topic}")
-        if of_commands:
-            environment.write(help_pages.option_page(environment, of_commands))
-        if not of_commands or ops.is_described(topic):
-            environment.write("\n" if of_commands else "")
-            return ops.run(ops.OpsOptions(name=topic), environment)
+        _explain_word(topic, environment)
     return ExitStatus.SUCCESS
+
+
+def _explain_word(word: str, environment: Environment) -> None:
+    """Explain the option that is called so, and list commands and functions; where there are none, what mentions it."""
+    of_commands = _with_option(f"--{word}")
+    commands = {} if of_commands else {name: text for name, text in COMMANDS.items() if _mentions(text, word)}
+    if of_commands:
+        environment.write(help_pages.option_page(environment, of_commands))
+    if commands:
+        environment.write(help_pages.commands_page(environment, commands))
+    if of_commands and not ops.is_described(word):
+        return
+    try:
+        environment.write("\n" if of_commands or (commands and ops.is_found(word)) else "")
+        ops.run(ops.OpsOptions(name=word), environment)
+    except UnknownNameError:
+        mentioning = _mentioning(word)
+        described = {n: t for n in COMMANDS if n not in commands and (t := _sentence(n, word))}
+        if not (commands or described or mentioning):
+            raise
+        environment.write(help_pages.commands_page(environment, described))
+        for of_commands in mentioning.values():
+            environment.write(help_pages.option_page(environment, of_commands))
+
+
+def _mentions(text: str, word: str) -> bool:
+    """Whether a text has a word that begins like this one, in the singular or plural."""
+    stem = word[:-1] if word.endswith("s") else word
+    return len(word) >= _SHORTEST_SEARCHED and re.search(rf"\b{re.escape(stem)}", text, re.IGNORECASE) is not None
+
+
+def _sentence(command: str, word: str) -> str | None:
+    """The first sentence of the help page of a command that mentions a word."""
+    text = " ".join(help_pages.paragraphs(command_named(command).help))
+    return next((s for s in re.split(r"(?<=\.) (?=[A-Z])", text) if _mentions(s, word)), None)
+
+
+def _mentioning(word: str) -> dict[str, dict[str, Field]]:
+    """The options whose explanation, values or group mention a word, each with its declaration by command."""
+    found: dict[str, dict[str, Field]] = {}
+    for command in COMMANDS:
+        for name, field in declared_options(command).items():
+            declared = field.declared
+            if _mentions(f"{declared.metavar} {declared.help} {declared.group}", word):
+                found.setdefault(name, {})[command] = field
+    return found
 
 
 def _with_option(option: str) -> dict[str, Field]:

@@ -63,6 +63,16 @@ def is_described(word: str) -> bool:
     return word in _KEYWORDS or any(word in (e.operation.name, *e.operation.aliases) for e in reference.entries())
 
 
+def is_found(word: str) -> bool:
+    """Whether `gradcli ops WORD` finds something."""
+    try:
+        reference.find(_ELSEWHERE.get(word, word))
+    except UnknownNameError:
+        found = _group(word) or _search(word)
+        return bool(found.entries or found.statements)
+    return True
+
+
 def _show_meaning(name: str, json: bool, environment: Environment) -> None:
     """Describe a function, list a group, or list what a search finds. Raises UnknownNameError where there is nothing."""
     word = _ELSEWHERE.get(name, name)

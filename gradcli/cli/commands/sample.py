@@ -15,8 +15,8 @@ from gradcli.models.sampling import draw_tables
 from gradcli.models.sampling.posterior_draws import check_output, sample, save_draws
 
 _HELP = """\
-PROGRAM is the logarithm of a density, up to a constant, as of a posterior. NAME=START says what is
-drawn. The names in --const keep their values, and so do the columns of DATA that the program reads.
+PROGRAM is the logarithm of a density, up to a constant, as of a posterior; NUTS, an MCMC sampler,
+draws from it by the gradient. NAME=START says what is drawn. The names in --const keep their values, and so do the columns of DATA that the program reads.
 
 Examples:
 
