@@ -301,6 +301,10 @@ class ProgramSyntaxError(GradcliError, ValueError):
     exit_status = ExitStatus.USAGE
 
 
+class MissingProgramError(UsageError):
+    """A command line without a program. The command adds an example as the hint."""
+
+
 class UnknownNameError(GradcliError, NameError):
     """A name, function, method or attribute that does not exist."""
 

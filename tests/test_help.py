@@ -90,6 +90,12 @@ class TestTopics:
     def test_a_function_follows_the_commands(self, run):
         assert re.search(r"\n\nroots\(p\) ", run("help", "roots").out)
 
+    @pytest.mark.parametrize("command", ["eval", "diff", "plot", "series", "check", "graph", "explain"])
+    def test_a_command_without_a_program_shows_its_own_example(self, run, command):
+        done = run(command)
+        assert done.status == 2
+        assert done.err.startswith(f"error: there is no program\nhint: gradcli {command} '")
+
     def test_what_is_no_topic(self, run):
         assert run("help", "zzzz").status == 2
         assert "gradcli help order explains it" in run("help", "--order").err

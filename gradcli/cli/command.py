@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 from gradcli.cli import options as opt
 from gradcli.cli.options import Field, Option, fields, fields_called
 from gradcli.cli.process.environment import Environment
-from gradcli.errors import ExitStatus, GradcliError, UsageError
+from gradcli.errors import ExitStatus, GradcliError, MissingProgramError, UsageError
 from gradcli.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -88,8 +88,10 @@ def call(
         return command.run(options, environment)
     except GradcliError as error:
         # Imported here so that only a failing command pays for it.
-        from gradcli.cli import hints
+        from gradcli.cli import help_pages, hints
 
+        if isinstance(error, MissingProgramError):
+            error.hint = help_pages.examples(command.help)[0]
         hints.check(error, name, options, partial(_options_of, commands))
         raise
 

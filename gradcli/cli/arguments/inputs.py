@@ -12,7 +12,7 @@ from gradcli import arrays, limits
 from gradcli.arrays import backends, mathematical_constants
 from gradcli.cli.process import streams
 from gradcli.cli.process.environment import Environment
-from gradcli.errors import BindingError, Span, UnknownNameError, UsageError, did_you_mean
+from gradcli.errors import BindingError, MissingProgramError, Span, UnknownNameError, UsageError, did_you_mean
 from gradcli.evaluation.constant_expressions import constant
 from gradcli.io import system, variables
 from gradcli.language.names import scope
@@ -117,7 +117,7 @@ def _program_text(options: BindingOptions, environment: Environment) -> tuple[st
     if options.file is not None:
         return read_program(options.file), words
     if not words:
-        raise UsageError("there is no program", hint="gradcli eval 'log(x**q)' x=5 q=3")
+        raise MissingProgramError("there is no program")
     _check_order(words)
     return words[0], words[1:]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Annotated, Any, NamedTuple
 
 from gradcli import arrays, limits
@@ -11,13 +12,15 @@ from gradcli.cli.arguments import inputs, map_arguments
 from gradcli.cli.command import Command
 from gradcli.cli.process.environment import Environment
 from gradcli.cli.rendering import model_report
-from gradcli.errors import BindingError, ExitStatus, Span
+from gradcli.errors import BindingError, ExitStatus, GradcliError, Span
 from gradcli.evaluation.constant_expressions import constant
 from gradcli.io import variables
 from gradcli.limits import MAX_PRECISION
 from gradcli.models.equations import root_tables
 from gradcli.models.equations.roots import START, ProofOptions, RootProblem, bracket_and_box, question_of, solve_problem
 
+# The most steps and array elements of a search for a complex root that a hint proposes.
+_TRIAL = (200_000, 2_000_000)
 _EXAMPLE = "gradcli solve 'x**3 + a*x = b' x~1 a=2 b=5"
 _HELP = """\
 Equations are left = right, left == right, or expressions that are to be 0, with ; between them. The
@@ -120,7 +123,23 @@ def run(options: SolveOptions, environment: Environment) -> ExitStatus:
         )
         if not found.converged:
             environment.write_error(f"error: {found.message}")
+            if (name := _complex_unknown(question)) is not None:
+                environment.write_error(f"hint: {name}~1j finds a complex root")
     return ExitStatus.SUCCESS if found.converged else ExitStatus.FAILURE
+
+
+def _complex_unknown(question: RootProblem) -> str | None:
+    """The only unknown of an equation of which a search from 1j finds a complex root; else None."""
+    if len(question.starts) != 1 or question.all or question.box is not None or question.proof is not None:
+        return None
+    ((name, start),) = question.starts.items()
+    if arrays.shape(start) != () or arrays.is_complex(start):
+        return None
+    with suppress(GradcliError), limits.within(*_TRIAL):
+        found = solve_problem(question._replace(starts={name: 1j}, range=None, everywhere=False))
+        if found.converged and found.roots[0].point[name].imag:
+            return name
+    return None
 
 
 class _Unknowns(NamedTuple):
