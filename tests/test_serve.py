@@ -92,7 +92,9 @@ def test_a_request_gets_what_the_command_prints(server, run):
 
 @pytest.mark.parametrize("name", tools.NAMES)
 def test_every_tool_answers(server, name):
-    programs = {"fit": "y ~ a*x", "design": "y ~ a*x", "solve": "x**2 = 2", "ode": "x' = -x"}
+    programs = {
+        "fit": "y ~ a*x", "design": "y ~ a*x", "solve": "x**2 = 2", "ode": "x' = -x", "sample": "-x**2/2",
+    }  # fmt: skip
     values = {
         "fit": {"x": [1, 2], "y": [2, 4.1]}, "solve": {}, "plot": {"x": "0..1"}, "propagate": {"x": "1.0±0.1"},
         "ode": {"x": 1, "t": "0..1"}, "design": {"x": "0..1", "a": 1},
@@ -100,6 +102,8 @@ def test_every_tool_answers(server, name):
     request = {"program": programs.get(name, "x**2"), "values": values.get(name, {"x": 3})}
     if name == "solve":
         request["start"] = {"x": 1}
+    if name == "sample":
+        request |= {"chains": 1, "draws": 500, "warmup": 200}
     status, found = server.ask({"command": name} if name == "ops" else {"command": name, **request})
     assert (status, found.get("schema")) == (200, "gradcli/1"), found
 
@@ -115,6 +119,32 @@ def test_ode_and_explain_answer_as_the_commands_do(server, run):
     assert (status, found) == (200, run("explain", "x*sin(x)", "--symbolic", "--json").json)
     status, found = server.ask({"command": "explain", "program": "log(x**q)", "values": {"x": 5, "q": 3}, "order": 2})
     assert (status, found) == (200, run("explain", "log(x**q)", "x=5", "q=3", "--order", "2", "--json").json)
+
+
+def test_proofs_and_samples_answer_as_the_commands_do(server, run):
+    asked = {
+        "command": "minimize",
+        "program": "(x - 1)**2 + 1",
+        "values": {"x": 0},
+        "bounds": ["x=-2:2"],
+        "prove": True,
+    }
+    words = ["(x - 1)**2 + 1", "x=0", "--bounds", "x=-2:2", "--prove"]
+    assert server.ask(asked)[1]["proof"] == run("minimize", *words, "--json").json["proof"]
+    asked = {
+        "command": "solve",
+        "program": "x**2 = 2",
+        "start": {},
+        "values": {"x": "-2..2"},
+        "all": True,
+        "prove": True,
+    }
+    assert (
+        server.ask(asked)[1]["proof"] == run("solve", "x**2 = 2", "x=-2..2", "--all", "--prove", "--json").json["proof"]
+    )
+    asked = {"command": "sample", "program": "-x**2/2", "values": {"x": 3}, "chains": 1, "draws": 500, "warmup": 200}
+    words = ["-x**2/2", "x=3", "--chains", "1", "--draws", "500", "--warmup", "200"]
+    assert server.ask(asked)[1] == run("sample", *words, "--json").json
 
 
 def test_errors_say_what_and_where(server):
@@ -150,7 +180,7 @@ def test_errors_say_what_and_where(server):
         {"program": "x.__class__", "values": {"x": 1}},
     ],
 )
-@pytest.mark.parametrize("command", ["eval", "fit", "ode", "explain"])
+@pytest.mark.parametrize("command", ["eval", "fit", "ode", "explain", "sample"])
 def test_no_request_reads_a_file(server, command, request_):
     hostname = Path("/etc/hostname").read_text(encoding="utf-8").strip()
     status, found = server.ask({"command": command, **request_})

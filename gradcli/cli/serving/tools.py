@@ -15,15 +15,17 @@ from gradcli.errors import UsageError, did_you_mean
 
 # The options that a request may give, by command: none reads or writes a file, opens a connection or lifts a limit.
 _OPTIONS = {
-    "eval": "wrt const order jacobian grad_output no_grad no_rewrite digits enclose certify sparse nodes retain dtype",
+    "eval": "wrt const order jacobian grad_output no_grad no_rewrite digits enclose certify sparse nodes retain dtype "
+    "wirtinger",
     "diff": "wrt order to dialect simplify digits",
     "plot": "order log nyquist",
-    "solve": "unknowns all wrt const order seed digits",
+    "solve": "unknowns all prove wrt const order seed digits",
     "ode": "points wrt order show stop method digits",
     "fit": "response fix bounds prior sigma absolute_sigma loss loss_scale family trials offset weights errors "
     "x_sigma derive against bootstrap jackknife level profile starts seed",
     "minimize": "wrt const method max bounds subject_to global_ starts seed sensitivity steps lr momentum batch epochs "
-    "schedule",
+    "schedule prove integer",
+    "sample": "wrt const bounds chains draws warmup target seed",
     "design": "rows criterion derive fix sigma family",
     "propagate": "correlation dof level samples seed shortest sobol morris digits",
     "series": "wrt const order to over digits",
@@ -33,7 +35,7 @@ _OPTIONS = {
     "ops": "",
 }
 # What stands before the program of some commands, which would take the name of a file for one.
-BLANK = dict.fromkeys(_OPTIONS, "") | dict.fromkeys(("ode", "fit", "minimize", "solve"), " ")
+BLANK = dict.fromkeys(_OPTIONS, "") | dict.fromkeys(("ode", "fit", "minimize", "sample", "solve"), " ")
 NAMES = tuple(name for name in COMMANDS if name in _OPTIONS)
 _NAME = re.compile(r"[^\W\d]\w*")
 # A velocity at the start has a prime, as in x'.

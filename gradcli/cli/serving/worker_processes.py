@@ -249,12 +249,15 @@ def _load() -> None:
     for name in tools.NAMES:
         import_module(f"gradcli.cli.commands.{name}")
     # A first request loads more than later ones do.
+    programs = {"fit": "y ~ a*x", "solve": "x**2 = 2", "ode": "dx/dt = -x", "sample": "-x**2/2"}
     for command in tools.NAMES:
-        program = {"fit": "y ~ a*x", "solve": "x**2 = 2", "ode": "dx/dt = -x"}.get(command, "log(x**2)")
+        program = programs.get(command, "log(x**2)")
+        few = ["--chains=1", "--draws=4", "--warmup=4"] if command == "sample" else []
         values = {
             "fit": ["x=[1,2,3]", "y=[1,2,4]"], "solve": ["x~1"], "plot": ["x=1..2"], "diff": [], "ode": ["x=1", "t=0..1"]
         }.get(command, ["x=1.5"])  # fmt: skip
-        _run_here([command, "--json", *([] if command == "ops" else ["--", program, *values])])
+        words = [] if command == "ops" else [*few, "--", program, *values]
+        _run_here([command, "--json", *words])
     gc.collect()
     gc.freeze()
 
