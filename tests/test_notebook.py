@@ -34,6 +34,10 @@ CELLS = [
     "brief = %gradcli diff 'x**2' -j\nbrief['derivatives']",
     "import os, tempfile\npath = tempfile.mkdtemp() + '/line.svg'\n%gradcli plot 'u' u=0..1 -o {path}\nos.path.getsize(path) > 0",
     "%gradcli plot --help-all",
+    "%gradcli solve 'y**2 = x' y~1",
+    "%gradcli solve 'x**2 = 9' --json",
+    "%gradcli ode \"y' = -x*y\" y=1 t=0..1 --points 2",
+    "%gradcli serve --stdio",
 ]  # fmt: skip
 
 
@@ -101,11 +105,19 @@ def test_fits_are_displayed(outputs):
     assert of(outputs, "gradcli.fit", "text/html").startswith("<table><thead><tr><th>parameter</th>")
 
 
+def test_equations_have_the_values_of_the_notebook(outputs):
+    assert of(outputs, "%gradcli solve 'y", "stdout").startswith("y  2.23606797749979\n")
+    # The only name of an equation is its unknown.
+    assert "'x': 3.0" in of(outputs, "%gradcli solve 'x")
+    assert of(outputs, "%gradcli ode", "stdout").startswith("t,y\n0.0,1.0\n1.0,0.00673794699908")
+
+
 def test_errors_are_told(outputs):
     for start, message in {
         "%gradcli eval 'log(x'": "error: ",
         "%gradcli nonsense": "error: there is no command 'nonsense'",
         "%gradcli eval 'x/u'": "error: unknown name 'u'",
+        "%gradcli serve": "gradcli serve runs in a terminal",
     }.items():
         assert message in of(outputs, start, "stderr")
         assert "UsageError: gradcli" in of(outputs, start, "stderr")

@@ -23,6 +23,8 @@ from gradcli.errors import ExitStatus
 _PICTURE = "notebook.svg"
 # The options for JSON and for help, beside which nothing is displayed.
 _AS_PRINTED = {"--json", "-j", "--help", "--help-all"}
+# The commands that go on until they are stopped.
+_OF_TERMINALS = ("shell", "serve")
 _USAGE = "%gradcli eval 'log(x**q)' q=3, or %%gradcli eval q=3 with the program in the lines below"
 
 
@@ -52,6 +54,8 @@ def run(shell: Any, line: str, cell: str | None = None) -> Any:
     if not words:
         raise UsageError(_USAGE)
     command, *rest = words
+    if command in _OF_TERMINALS:
+        raise UsageError(f"gradcli {command} runs in a terminal, and here the cells are the session")
     if cell is not None:
         rest = [cell.strip("\n"), *rest]
     display = _display_of(command, rest)

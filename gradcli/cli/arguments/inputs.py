@@ -263,15 +263,20 @@ def sources(
     for name, value in values_of_vars_option(options, environment, dtype, values).items():
         if name in reads:
             values[name] = value
-    return Sources(program, values | _of_caller(environment, reads, values, dtype))
+    return Sources(program, values | values_of_caller(environment, reads, values, dtype))
 
 
-def _of_caller(
+def values_of_caller(
     environment: Environment, reads: Iterable[str], given: Container[str], dtype: str
 ) -> dict[str, Callable[[], Any]]:
     """The functions that return the values of the names of a notebook that the program reads and nothing else gives."""
     names = [name for name in reads if name in environment.names and name not in given]
     return {name: partial(_read_of_caller, environment.names[name], dtype) for name in names}
+
+
+def names_mentioned(text: str) -> dict[str, None]:
+    """The names in a text, which need not be a program, in their order; not those that are called."""
+    return dict.fromkeys(re.findall(r"(?<![\w.])[^\W\d]\w*\b(?!\s*\()", text))
 
 
 def _read_of_caller(value: Any, dtype: str) -> Any:

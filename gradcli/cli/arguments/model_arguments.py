@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any, NamedTuple
 
 from gradcli.cli import options as opt
@@ -12,9 +11,6 @@ from gradcli.cli.process.environment import Environment
 from gradcli.models.data import DataTable, table_of
 from gradcli.rows.outputs import STDIN
 from gradcli.rows.reading import TableReadOptions
-
-# A name in the text of a model.
-_NAME = re.compile(r"[^\W\d]\w*")
 
 
 class SearchOptions(table_reading.TableOptions, opt.ProgramRun):
@@ -64,8 +60,9 @@ def read_words(
     }
     for name, number in inputs.variables_of(options.vars, environment, False).items():
         values.setdefault(name, number)
-    for name in {*_NAME.findall(text)} & environment.names.keys():
-        values.setdefault(name, environment.names[name])
+    for name in inputs.names_mentioned(text):
+        if name in environment.names:
+            values.setdefault(name, environment.names[name])
     stream = streams.input_of(environment, "the data") if STDIN in sources else None
     table = table_of(sources or None, reading, stream).with_names(titles) if sources or titles else None
     return ModelWords(text, table, values, bound)

@@ -220,6 +220,8 @@ def _request(options: OdeOptions, environment: Environment) -> Callable[[], Any]
         raise
     time = equations.time
     bindings, said = _bindings(options, environment, words, time)
+    mentioned = [*inputs.names_mentioned(text), time]
+    bindings |= inputs.values_of_caller(environment, mentioned, bindings, "float64")
     if time not in bindings:
         raise BindingError(f"there are no times '{time}'", hint=f"give their range, {time}=0..20, or {time}=[0,1,5]")
 

@@ -157,6 +157,11 @@ def _question(options: SolveOptions, environment: Environment) -> RootProblem:
     for name, value in inputs.values_of_vars_option(options, environment, "float64", bindings).items():
         if name not in unknowns.starts:
             bindings[name] = value
+    names = inputs.names_mentioned(text)
+    explicit = {*unknowns.starts, *unknowns.ranges, *inputs.names_of(options.unknowns)}
+    # A single name without a value is the unknown, also where a notebook has one of this name.
+    if explicit or len(names.keys() - bindings.keys()) > 1:
+        bindings |= inputs.values_of_caller(environment, names, {*bindings, *explicit}, "float64")
     values = {name: value() for name, value in bindings.items()}
     starts = dict(unknowns.starts)
     for name in inputs.names_of(options.unknowns):
