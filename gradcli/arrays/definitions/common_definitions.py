@@ -105,13 +105,6 @@ def sigmoid(xp: Any, x: Array) -> Array:
     return xp.where(xp.less(x, 0.0), e, 1.0) / (1.0 + e)
 
 
-def complex_sigmoid(xp: Any, x: Array) -> Array:
-    """1/(1 + exp(-x)) of complex numbers, without overflow of exp(-x)."""
-    left = xp.less(xp.real(x), 0.0)
-    e = xp.exp(xp.where(left, x, -x))
-    return xp.where(left, e, 1.0) / (1.0 + e)
-
-
 def complex_logaddexp(xp: Any, x: Array, y: Array) -> Array:
     """log(exp(x) + exp(y)) of complex numbers, without overflow: its principal value."""
     x, y = as_arrays(xp, x, y)

@@ -12,6 +12,7 @@ from gradcli import arrays
 from gradcli.errors import BindingError, CallError, UsageError
 from gradcli.evaluation import python_values
 from gradcli.evaluation.constant_expressions import constant
+from gradcli.evaluation.nested_lists import unreadable
 from gradcli.models.plotting.ranges import PlotRange, range_of
 
 # The number of candidate points with one continuous input, and the most with several.
@@ -93,7 +94,12 @@ def input_value(text: str, dtype: str, whole: str, offset: int = 0) -> Any:
     def read(part: str, at: int) -> Any:
         return constant(part, dtype, whole, at)
 
-    return range_of(text, offset, whole, read) if ".." in text else read(text, offset)
+    if ".." not in text:
+        return read(text, offset)
+    found = range_of(text, offset, whole, read)
+    if not isinstance(found, PlotRange):
+        raise unreadable("the inputs of a design are real", text, offset, whole, "write x=0..1")
+    return found
 
 
 def given_value(name: str, value: Any) -> Any:

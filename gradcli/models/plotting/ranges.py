@@ -44,7 +44,7 @@ def value(text: str, dtype: str, whole: str, offset: int = 0) -> Any:
         return constant(part, dtype, whole, at)
 
     if _MARK in text:
-        return _range(text, offset, whole, read)
+        return range_of(text, offset, whole, read)
     parts = [*items(text)]
     if len(parts) == 1:
         try:
@@ -58,7 +58,7 @@ def value(text: str, dtype: str, whole: str, offset: int = 0) -> Any:
     return SeveralValues(tuple(read(part, offset + at) for at, part in parts))
 
 
-def _range(text: str, offset: int, whole: str, read: Read) -> PlotRange | ComplexRange:
+def range_of(text: str, offset: int, whole: str, read: Read) -> PlotRange | ComplexRange:
     """The range of a text that starts at `offset` of `whole`; `read` converts its ends.
 
     Raises BindingError, with its place, for a text that is not a range of finite numbers, and for an empty range.

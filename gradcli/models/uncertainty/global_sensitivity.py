@@ -176,9 +176,9 @@ def sobol_indices(run: SensitivityRun, level: float) -> list[SobolIndices]:
 
 
 def _points(size: int, samples: int | None) -> int:
-    """The number of points, a power of 2 with at most so many evaluations."""
+    """The number of points, a power of 2 with at most `samples` evaluations."""
     asked = _SOBOL_EVALUATIONS if samples is None else samples
-    return max(_FEWEST_POINTS, 2 ** max(0, (asked // (size + 2)).bit_length() - 1))
+    return max(_FEWEST_POINTS, 1 << max(0, (asked // (size + 2)).bit_length() - 1))
 
 
 def _indices(labels: Sequence[str], values: Any, generator: Any, level: float) -> SobolIndices:

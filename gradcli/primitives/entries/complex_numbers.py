@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 from gradcli import arrays
@@ -70,7 +71,7 @@ from_parts: Primitive = elementwise(
 )  # fmt: skip
 
 
-def _unary(of_complex: Primitive, of_real: Any) -> Any:
+def _unary(of_complex: Callable[[Any], Any], of_real: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """The function that is `of_complex` for complex operands, and `of_real` for real ones."""
     return lambda x: of_complex(x) if arrays.is_complex(x) else of_real(x)
 
