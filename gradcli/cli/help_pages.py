@@ -31,7 +31,7 @@ def general_page(environment: Environment, commands: Mapping[str, str]) -> str:
     page.blank()
     page.rows((name, summary) for name, summary in commands.items() if name not in _ALSO)
     page.blank()
-    page.prose(f"Also {', '.join(name for name in _ALSO if name in commands)}, and --version or -V.")
+    page.prose(f"Also {', '.join(name for name in _ALSO if name in commands)}, and --version, -V.")
     page.prose("gradcli COMMAND -h explains a command, gradcli help WORD whatever has a name.")
     return page.text()
 
