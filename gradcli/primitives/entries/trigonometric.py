@@ -307,11 +307,16 @@ def sinc_derivative(xp: Any, x: Any, *, n: int) -> Any:
     # The Taylor series cancels near 1, but the recurrence needs larger x as n grows.
     near = xp.less(xp.abs(x), 1.0 if n else 0.5)
     inner, outer = xp.where(near, x, 0.0), xp.where(near, 1.0, x)
-    series = 0.0 * inner
+    series, is_complex = 0.0 * inner, arrays.is_complex(x)
     for k in reversed(range((n + 1) // 2, n // 2 + 20)):
         power = 2 * k - n
         coefficient = (-1) ** k * math.pi ** (2 * k) / math.factorial(power) / (2 * k + 1)
-        series = xp.add(series, xp.multiply(coefficient, xp.pow(inner, float(power))))
+        if is_complex:
+            # By Horner's rule, as libraries have a nan for some powers of a complex 0.
+            series = series * (inner * inner) + coefficient
+        else:
+            series = xp.add(series, xp.multiply(coefficient, xp.pow(inner, float(power))))
+    series = series * inner if is_complex and n % 2 else series
     value = xp.divide(_sine(xp, outer, 0), math.pi * outer)
     for order in range(1, n + 1):
         wave = math.pi ** (order - 1) * _sine(xp, outer, order)
