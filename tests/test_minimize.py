@@ -596,3 +596,42 @@ def test_where_squares_and_gradients_are_no_numbers_it_is_said_how_it_ended(run)
     assert found.json["kind"] == "flat"
     found = run("minimize", "sum(expm1([x, x]))", "x=-1", "--max")
     assert found.err.startswith("error: no maximum was found: the objective rises without a bound\n")
+
+
+class TestComplexNumbers:
+    """Complex numbers are varied as pairs of real ones."""
+
+    def test_a_minimum_by_complex_and_real_numbers(self, run):
+        found = run("minimize", "abs(z - 1 - 2j)**2 + abs(z*w - 3j)**2", "z=0j", "w=1", "--json").json
+        z, w = complex(found["point"]["z"]["re"], found["point"]["z"]["im"]), found["point"]["w"]
+        assert found["kind"] == "minimum"
+        # The gradient by conj(z), and that by w.
+        assert z - 1 - 2j + (z * w - 3j) * w == pytest.approx(0, abs=1e-9)
+        assert (z.conjugate() * (z * w - 3j)).real == pytest.approx(0, abs=1e-9)
+        parts = run("minimize", "(a - 1)**2 + (b - 2)**2 + (a*w)**2 + (b*w - 3)**2", "a=0", "b=0", "w=1", "--json").json
+        assert found["value"] == pytest.approx(parts["value"])
+        assert found["eigenvalues"] == pytest.approx(parts["eigenvalues"])
+
+    def test_the_table(self, run):
+        out = run("minimize", "real(z*conj(z)) - 2*real(z)", "z=1j").out
+        assert out.startswith("value  -1.0\nz      1.0+0.0j\n")
+
+    def test_constraints_bounds_and_constants(self, run):
+        found = run("minimize", "real(z*conj(z))", "z=3+3j", "--subject-to", "imag(z) >= 2", "--json").json
+        assert found["point"]["z"] == pytest.approx({"re": 0, "im": 2}, abs=1e-9)
+        assert found["multipliers"] == pytest.approx({"imag(z) >= 2": 4})
+        found = run("minimize", "real(z*conj(z))", "z=3+1j", "--bounds", "imag(z)=1:2,real(z)=0.5:", "--json").json
+        assert found["point"]["z"] == pytest.approx({"re": 0.5, "im": 1})
+        found = gradcli.minimize("real((z - c)*conj(z - c)) + x*imag(z)", z=0j, c=1 + 1j, x=2.0, const=["c", "x"])
+        assert found.point == pytest.approx({"z": 1})
+
+    def test_arrays_and_the_trace(self, run, tmp_path):
+        trace = tmp_path / "trace.csv"
+        found = run("minimize", "sum(abs(z - [1j, 2])**4)", "z=[0j, 1]", "--trace", str(trace), "--json").json
+        assert [z["re"] for z in found["point"]["z"]] == pytest.approx([0, 2], abs=0.1)
+        assert trace.read_text().splitlines()[0].endswith("real(z)[0],real(z)[1],imag(z)[0],imag(z)[1]")
+
+    def test_a_complex_value_is_refused(self, run):
+        outcome = run("minimize", "z**2", "z=1j")
+        assert outcome.status == 1
+        assert "what is minimised is a real number, and the value is complex" in outcome.err

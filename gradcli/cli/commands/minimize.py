@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from gradcli import arrays
 from gradcli.cli import options as opt
 from gradcli.cli.arguments import inputs, model_arguments, table_reading
 from gradcli.cli.command import Command
 from gradcli.cli.process.environment import Environment
 from gradcli.cli.rendering import model_report
 from gradcli.errors import EvaluationError, ExitStatus
+from gradcli.models import complex_unknowns
 from gradcli.models.optima import histories, minimum_tables
 from gradcli.models.optima.minima import METHODS, minimize
 from gradcli.models.optima.training import SCHEDULES
@@ -179,7 +181,9 @@ def run(options: MinimizeOptions, environment: Environment) -> ExitStatus:
             max_elements=options.max_elements,
         )
     if options.trace is not None:
-        history.save_table(options.trace, Packing.of(found.point), environment.save)
+        of_complex = [name for name, value in found.point.items() if arrays.is_complex(value)]
+        packing = Packing.of(complex_unknowns.in_parts(found.point, of_complex))
+        history.save_table(options.trace, packing, environment.save)
     if options.plot is not None:
         history.save_curve(options.plot, words.text, environment.save)
     if options.json:

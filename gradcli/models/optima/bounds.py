@@ -13,7 +13,8 @@ from gradcli.evaluation.constant_expressions import constant
 from gradcli.evaluation.python_values import names_tuple, value
 from gradcli.models.packing import Bounds
 
-_ENTRY = re.compile(r"\s*([^\W\d]\w*)\s*=(?!=)")
+# A name, or a part of a complex one.
+_ENTRY = re.compile(r"\s*([^\W\d]\w*|(?:real|imag)\([^\W\d]\w*\))\s*=(?!=)")
 _BRACKETS = dict.fromkeys("([{", 1) | dict.fromkeys(")]}", -1)
 
 

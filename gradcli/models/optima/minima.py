@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.compiled.compiling import compile
 from gradcli.compiled.programs import CompiledProgram
 from gradcli.errors import BindingError, UsageError, as_bool, did_you_mean, expect, expect_callable
+from gradcli.evaluation import python_values
 from gradcli.io.text_tables import Table
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
-from gradcli.models import checked_arguments, dense_matrices
+from gradcli.models import checked_arguments, complex_unknowns, dense_matrices
 from gradcli.models.data import DataTable, table_of
 from gradcli.models.optima import histories, optimality, proved_minima, scipy_methods
 from gradcli.models.optima.constraints import Constraints
@@ -103,7 +104,8 @@ def minimize(
 ) -> Minimum:
     """The minimum of a scalar program from a start, or with `max` its maximum, as `gradcli minimize` finds it.
 
-    The start and the constants are given by name, in `values` or as keyword arguments. The names `wrt` are varied, or
+    The start and the constants are given by name, in `values` or as keyword arguments. A complex number counts as two
+    variables, its parts, which are called real(z) and imag(z) in `bounds`. The names `wrt` are varied, or
     all names except those in `const` and `sensitivity` and the columns of `data`, a table as `gradcli.fit` takes it.
     `bounds` are texts such as "x=0:1,y=0:" or pairs by name, `subject_to` texts such as "x**2 + y <= 1", also with `>=`
     and `=`. With `global_`, many `starts` are tried, drawn with `seed`; a number of starts implies it. `watch` is
@@ -133,8 +135,13 @@ def minimize(
         if watch is not None:
             watch(iteration)
 
+    of_complex: list[str] = []
+
     def compiled(text: str) -> CompiledProgram:
-        return compile(text, max_steps=max_steps, max_elements=max_elements)
+        made = compile(text, max_steps=max_steps, max_elements=max_elements)
+        if not of_complex:
+            return made
+        return CompiledProgram(complex_unknowns.of_parts(made.program, of_complex), max_steps, max_elements)
 
     expect(program, str, "a program is a text")
     training = Training(method, steps, lr, momentum, batch, epochs, schedule, seed)
@@ -155,11 +162,16 @@ def minimize(
     if whole and not is_proved:
         raise UsageError("whole numbers are for --prove", hint="add --prove, with --bounds of all names")
     constants = checked_arguments.names(sensitivity, "'sensitivity'")
+    given = {**checked_arguments.mapping_by_name(values, "'values'"), **named}
+    of_complex += [name for name, value in given.items() if arrays.is_complex(python_values.value(value))]
+    constants = complex_unknowns.names_in_parts(constants, of_complex)
+    fixed = complex_unknowns.names_in_parts(checked_arguments.names(const, "'const'"), of_complex)
+    varied = None if wrt is None else complex_unknowns.names_in_parts(checked_arguments.names(wrt, "'wrt'"), of_complex)
     asked = MinimizeRequest(
         program,
-        {**checked_arguments.mapping_by_name(values, "'values'"), **named},
-        None if wrt is None else checked_arguments.names(wrt, "'wrt'"),
-        [*dict.fromkeys([*checked_arguments.names(const, "'const'"), *constants])],
+        complex_unknowns.in_parts(given, of_complex),
+        varied,
+        [*dict.fromkeys([*fixed, *constants])],
         data if isinstance(data, DataTable) else table_of(data),
         bounds,
         checked_arguments.names(subject_to, "'subject_to'"),
@@ -189,7 +201,7 @@ def minimize(
         history.save_table(trace, problem.objective.packing)
     if plot is not None:
         history.save_curve(plot, program)
-    return result
+    return replace(result, point=complex_unknowns.joined(result.point, of_complex)) if of_complex else result
 
 
 def _result(

@@ -133,7 +133,15 @@ def check_start(objective: Objective, start: Any, *, may_fail: bool = False) -> 
     """Raise DifferentiationError where the objective is not a scalar, and, unless that `may_fail`, EvaluationError with
     its place in the source where the value or the gradient is not finite at the start."""
     program, given = objective.program.program, objective.values(start)
-    shape = arrays.numpy_namespace().shape(objective.program(**given))
+    known = objective.program(**given)
+    shape = arrays.shape(known)
+    if arrays.is_complex(known):
+        raise DifferentiationError(
+            "what is minimised is a real number, and the value is complex",
+            hint="real(…), imag(…) and abs(…) of it are real",
+            span=program.body[-1].span,
+            source=program.source,
+        )
     if shape:
         raise DifferentiationError(
             f"what is minimised is a number, and the value has shape {list(shape)}",
