@@ -2,8 +2,8 @@
 
 The first table counts for how many of the 27 problems of NIST's StRD (https://www.itl.nist.gov/div898/strd/nls/) the
 estimates, and the standard errors too, agree with the certified values to at least six digits: from both starts, and
-from none. `--nist PATH` is the file with the problems. Then: a fit as a process; 1,000 groups of 50 rows; and 1,000,000
-points, each in one process.
+from none. `--nist PATH` is the file with the problems. Then: a fit as a process, of real and of complex numbers; 1,000
+groups of 50 rows; and 1,000,000 points, each in one process.
 """
 
 from __future__ import annotations
@@ -208,13 +208,34 @@ def processes(path: str, rounds: int) -> Sequence[Row]:
             "curve_fit": [sys.executable, str(PEERS / "fit_with_scipy.py"), str(csv)],
             "gnuplot": ["gnuplot", "-e", f"data='{csv}'", str(PEERS / "fit.gnuplot")],
         }
-        there = {n: c for n, c in jobs.items() if n in ("gradcli", "curve_fit") or is_there(n)}
-        for name, command in there.items():
-            printed = run(command)
-            if "238.94" not in printed:
-                sys.exit(f"error: {name} does not find 238.94…, but prints {printed}")
-        timers = {name: functools.partial(timed, functools.partial(run, command)) for name, command in there.items()}
-        found = interleaved(timers, rounds, warmups=1)
+        return timed_processes(jobs, "238.94", rounds)
+
+
+RANDLES = "w = 2*pi*f; complex(re, im) ~ R0 + 1/(1/(R1 + A*(1 - 1j)/sqrt(w)) + 1j*w*C1)"
+SPECTRUM = Path(__file__).parent.parent / "examples" / "data" / "randles.csv"
+
+
+def spectra(rounds: int) -> Sequence[Row]:
+    """The times of whole processes that fit a circuit to an impedance spectrum of 60 points, relative to its modulus."""
+    script, start = Path(sysconfig.get_path("scripts"), "gradcli"), ("R0=10", "R1=100", "A=10", "C1=1e-5")
+    jobs = {
+        "gradcli": [str(script), "fit", RANDLES, str(SPECTRUM), *start, "--sigma", "modulus", "--json"],
+        "gradcli, no start": [str(script), "fit", RANDLES, str(SPECTRUM), "--sigma", "modulus", "--json"],
+        "lmfit": [sys.executable, str(PEERS / "impedance_with_lmfit.py"), str(SPECTRUM)],
+        "impedance": [sys.executable, str(PEERS / "impedance_with_impedance.py"), str(SPECTRUM)],
+    }
+    return timed_processes(jobs, "150.012", rounds)
+
+
+def timed_processes(jobs: Mapping[str, Sequence[str]], estimate: str, rounds: int) -> Sequence[Row]:
+    """The times of commands, each of which prints an estimate."""
+    there = {n: c for n, c in jobs.items() if n.startswith(("gradcli", "curve_fit")) or is_there(n)}
+    for name, command in there.items():
+        printed = run(command)
+        if estimate not in printed:
+            sys.exit(f"error: {name} does not find {estimate}…, but prints {printed}")
+    timers = {name: functools.partial(timed, functools.partial(run, command)) for name, command in there.items()}
+    found = interleaved(timers, rounds, warmups=1)
     return [Row(n, found[n]) if n in found else Row(n, missing="not installed") for n in jobs]
 
 
@@ -309,10 +330,11 @@ def main() -> None:
     unit = ("ms", 1e-3)
     rows = {
         "a fit as a process": processes(given.nist, given.rounds),
+        "an impedance spectrum of 60 points as a process": spectra(given.rounds),
         f"{GROUPS:,} groups of {SIZE} rows": groups(given.rounds),
         f"{POINTS:,} points": points(given.rounds),
     }
-    bases = ("lmfit", "a loop of curve_fit", "curve_fit, Jacobian by hand")
+    bases = ("lmfit", "lmfit", "a loop of curve_fit", "curve_fit, Jacobian by hand")
     tables = {
         f"problems with {ENOUGH} digits in all estimates, and in the standard errors too": right,
         "problems without": missed,
