@@ -193,6 +193,19 @@ class FitOptions(table_reading.TableOptions, opt.PictureRun):
             help="Doses of differential equations: a table with columns time, state, amount, and the group of --by.",
         ),
     ] = None
+    random: Annotated[
+        list[str] | None,
+        opt.Option(
+            "--random",
+            brief="Let parameters vary from group to group.",
+            metavar="NAMES|COLUMN",
+            help="Parameters that vary by a column, 'Asym|Tree', or correlated ones, 'ka,Cl|Subject': random effects about "
+            "their means; in a model (1|column) is a number that varies about 0.",
+        ),
+    ] = None
+    reml: Annotated[
+        bool, opt.Option("--reml", help="Restricted maximum likelihood for linear models with random effects.")
+    ] = False
     derive: Annotated[
         list[str] | None,
         opt.Option(
@@ -312,6 +325,8 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
         clusters,
         options.against,
         Resampling(options.bootstrap, options.jackknife),
+        options.random or (),
+        options.reml,
     )
     files = FitFiles(options.residuals, options.predict, options.plot, environment.save, *_looks(options))
     of_cluster = {"--output": options.output is not None, "--resume": options.resume}

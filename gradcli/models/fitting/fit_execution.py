@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,25 +21,31 @@ from gradcli.models.fitting.estimation import SearchOptions
 from gradcli.models.fitting.factors import base_of, factors_of, parted
 from gradcli.models.fitting.fit_files import FitFiles, write
 from gradcli.models.fitting.fit_problems import ModelNames, Parameters, PosedFit, classify_names, posed_fit
-from gradcli.models.fitting.fit_requests import FitRequest, FitResults, Resampling, check, check_used
+from gradcli.models.fitting.fit_requests import FitOutcome, FitRequest, FitResults, Resampling, check, check_used
 from gradcli.models.fitting.fit_results import Fit
 from gradcli.models.fitting.fit_runs import FitJob, plan_of, run_fit, run_group_fits
-from gradcli.models.fitting.fit_texts import FitTexts, texts_of
+from gradcli.models.fitting.fit_texts import FitTexts, as_typed, texts_of
 from gradcli.models.fitting.likelihoods import LOG_DENSITY
 from gradcli.models.fitting.model_texts import TILDE
 from gradcli.models.fitting.orthogonal_distance import check_predictors
+from gradcli.models.fitting.random_terms import random_texts
 from gradcli.models.fitting.robust_errors import INFORMATION
+
+if TYPE_CHECKING:
+    from gradcli.models.fitting.mixed_fits import MixedFit
 
 
 class Prepared(NamedTuple):
     """The posed fit of a request, `everything` that was read for it, the `data` of the rows that have all numbers, and
-    the indices of the rows of each group, by name; the name is None where there are no groups. For `rewritings` see `as_written`."""
+    the indices of the rows of each group, by name; the name is None where there are no groups. For `rewritings` see
+    `as_written`. `mixed` is the fit with random effects, None for a model without."""
 
     fitting: FitJob
     everything: Data
     data: Data
     groups: Mapping[str | None, Any]
     rewritings: Sequence[Rewriting] = ()
+    mixed: MixedFit | None = None
 
     def left_out(self, by: str | None) -> Mapping[Any, int]:
         """The number of rows of each group that lack a number."""
@@ -53,6 +59,8 @@ def prepare(request: FitRequest, search: SearchOptions, predicts: bool = False) 
     """
     check(request, search)
     if has_differential_equations(request.model):
+        if request.restricted or random_texts(request.model, request.random, request.table.columns).terms:
+            raise UsageError("random effects are not for differential equations", hint="leave them out")
         return _prepared_trajectories(request, search)
     if request.events is not None:
         raise UsageError("events are for differential equations", hint="leave out --events")
@@ -77,15 +85,26 @@ class _Reading(NamedTuple):
 
 def _read(request: FitRequest) -> _Reading:
     with limits.within(*request.limits):
-        texts = texts_of(request.model, request.response, request.offset, request.known, request.table.columns)
+        about = request.offset, request.known, request.table.columns, request.random
+        texts = texts_of(request.model, request.response, *about)
+        if texts.random is not None or request.restricted:
+            # Imported here because few models have random effects.
+            from gradcli.models.fitting.mixed_fits import check_random, random_columns
+
+            check_random(request, texts)
+        terms = [] if texts.random is None else texts.random.terms
         whole, levels = parted(request.parameters, texts.indexed)
         said = (request.sigma, request.trials, request.weights, *request.x_sigma.values())
         columns = [column for column in said if isinstance(column, str)]
         if is_modulus(request):
             columns.remove(MODULUS)
-        names = classify_names(texts.text, request.table, whole, columns, texts.indexed)
+        if terms:
+            columns += random_columns(terms, request.table.columns)
+        with as_typed(texts.random, request.model):
+            names = classify_names(texts.text, request.table, whole, columns, texts.indexed)
         _check_levels(request, texts)
-    words = dict.fromkeys((request.by, request.clusters, *texts.indexed.values()))
+    of_effects = [column for term in terms for column in term.columns]
+    words = dict.fromkeys((request.by, request.clusters, *texts.indexed.values(), *of_effects))
     return _Reading(texts, whole, levels, names, [name for name in words if name is not None])
 
 
@@ -116,13 +135,15 @@ def _of_rows(request: FitRequest, search: SearchOptions, reading: _Reading, ever
     part: str | None = None
     rewritings: Sequence[Rewriting] = ()
     if request.known.family == "gaussian" and is_complex(texts.text.response, data, request.limits):
+        if texts.random is not None:
+            raise UsageError("random effects are for real responses, and this one is complex")
         request, texts, data, part, rewritings = parts_of(request, texts, data)
     elif is_modulus(request):
         raise UsageError(
             f"--sigma {MODULUS} is for complex responses, and this one is real",
             hint="--sigma COLUMN; --weights for others",
         )
-    with as_written(rewritings):
+    with as_written(rewritings), as_typed(texts.random, request.model):
         question = _posed(request._replace(parameters=whole), texts, names, data)
     question = question._replace(part=part)
     if request.clusters is not None:
@@ -140,9 +161,13 @@ def _of_rows(request: FitRequest, search: SearchOptions, reading: _Reading, ever
     every: dict[str | None, Any] = {None: np.arange(len(data.rows))}
     groups = every if request.by is None else data.grouped(request.by)
     derived = read_within(request.derived, question.names, request.limits)
-    return Prepared(
-        FitJob(question, deviations, request.profile, search, derived), everything, data, groups, rewritings
-    )
+    fitting = FitJob(question, deviations, request.profile, search, derived)
+    mixed = None
+    if texts.random is not None:
+        from gradcli.models.fitting.mixed_fits import posed_mixed
+
+        mixed = posed_mixed(question, texts, data, request, search, derived)
+    return Prepared(fitting, everything, data, groups, rewritings, mixed)
 
 
 def _posed(request: FitRequest, texts: FitTexts, names: ModelNames, data: Data) -> PosedFit:
@@ -231,6 +256,8 @@ def execute(request: FitRequest, search: SearchOptions, files: FitFiles) -> FitR
         raise UsageError(
             "no files are written for complex responses", hint="gradcli map computes the model in each row"
         )
+    if ready.mixed is not None and any(files[:3]):
+        raise UsageError("no files are written for random effects", hint="--json prints the predictions of the effects")
     if has_differential_equations(request.model) and any(files[:3]):
         raise UsageError("no files are written for differential equations", hint="gradcli ode writes their solution")
     if request.known.is_density and (files.residuals is not None or files.plot is not None):
@@ -248,7 +275,12 @@ def execute(request: FitRequest, search: SearchOptions, files: FitFiles) -> FitR
             "no files are written for numbers as large or small as these", hint="give the data in other units"
         )
     with as_written(ready.rewritings):
-        found = [run_fit(fitting)] if request.by is None else run_group_fits(fitting, ready.groups, plan_of(fitting))
+        if ready.mixed is not None:
+            found = [_mixed_outcome(ready.mixed, request)]
+        elif request.by is None:
+            found = [run_fit(fitting)]
+        else:
+            found = run_group_fits(fitting, ready.groups, plan_of(fitting))
     write(files, found, [*ready.groups.values()], fitting, request, ready.everything, data)
     fits = [each.fit for each in found]
     if request.against is not None:
@@ -259,6 +291,13 @@ def execute(request: FitRequest, search: SearchOptions, files: FitFiles) -> FitR
         left_out = ready.left_out(request.by)
         fits = [replace(fit, left_out=left_out[fit.group]) if fit.group in left_out else fit for fit in fits]
     return FitResults(fits, data.left_out)
+
+
+def _mixed_outcome(mixed: MixedFit, request: FitRequest) -> FitOutcome:
+    from gradcli.models.fitting.mixed_fits import mixed_fit
+
+    with as_typed(mixed.texts.random, request.model):
+        return FitOutcome(mixed_fit(mixed, request.known.level))
 
 
 def _compared(request: FitRequest, search: SearchOptions, ready: Prepared, fit: Fit) -> Fit:

@@ -71,3 +71,36 @@ class Comparison(NamedTuple):
 
     def as_json(self) -> dict[str, Any]:
         return {name: part.as_json() for name, part in zip(self._fields, self) if part is not None}
+
+
+class RandomSpread(NamedTuple):
+    """A standard deviation or a correlation of random effects, with its confidence interval, which is nan at 0 and at a
+    correlation of 1."""
+
+    value: float
+    low: float
+    high: float
+
+    def as_json(self) -> dict[str, Any]:
+        return self._asdict()
+
+
+@dataclass(frozen=True)
+class RandomGroup:
+    """The random effects of the levels of a column: how many levels there are; the standard deviations of the effects by
+    name, and the correlations by pairs of names, as `1,Days`; and the predictions by level and name."""
+
+    levels: int
+    deviations: Mapping[str, RandomSpread]
+    correlations: Mapping[str, RandomSpread]
+    effects: Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class RandomEffects:
+    """The random effects of a fit: the `method` by which they are integrated out of the likelihood, the `groups` by
+    column, and the `residual` standard deviation, None for families without one."""
+
+    method: str
+    groups: Mapping[str, RandomGroup]
+    residual: RandomSpread | None = None

@@ -33,7 +33,8 @@ class FitRequest(NamedTuple):
     `sigma`, `trials`, `weights` and the values of `x_sigma`, which are by predictor, are names of columns or numbers. `by`
     is the column of groups, `clusters` that of clusters of rows, `offset` an expression of columns, `derived` are
     expressions of parameters by name, and `against` is another model to compare with. `events` are the doses of
-    differential equations, which may have a `sigma` for each response. With `profile` intervals come from the profile
+    differential equations, which may have a `sigma` for each response. `random` says which parameters vary by which
+    columns, as `Asym|Tree`, beside the random effects in the model; `restricted` asks for REML. With `profile` intervals come from the profile
     likelihood. `limits` are the largest numbers of steps and of array elements for a row.
     """
 
@@ -55,6 +56,8 @@ class FitRequest(NamedTuple):
     clusters: str | None = None
     against: str | None = None
     resampling: Resampling = Resampling()
+    random: Sequence[str] = ()
+    restricted: bool = False
 
 
 class Solution(NamedTuple):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gradcli.io.text_tables import Table
-from gradcli.models.fitting.fit_records import Comparison, Resampled
+from gradcli.models.fitting.fit_records import Comparison, RandomEffects, Resampled
 from gradcli.models.fitting.inference import Statistics
 from gradcli.models.fitting.information import combination_text, correlation
 from gradcli.models.fitting.units import Scaling
@@ -80,7 +80,8 @@ class Fit(Reported):
     `group` is None where there are no groups. `estimates` are by name, and `covariance` and `correlation` are matrices
     in their order. `loglik`, `aic`, `bic` and `deviance` are nan for a robust loss, `loss_scale` is nan for any other,
     and `curvature` is None for all but least squares. `left_out` is the number of rows that lack a number. `derived`
-    are the derived quantities by name, None where none were asked for. `errors` says what standard errors are from, None
+    are the derived quantities by name, None where none were asked for, and `random` are the random effects, None for a
+    model without. `errors` says what standard errors are from, None
     where it is the information, and `clusters` is the number of clusters of rows. `rows` is the number of rows of a
     complex response, each of which counts as two in `n`, and None for a real one. `comparison`, `bootstrap` and
     `jackknife` are None where they were not asked for.
@@ -94,6 +95,7 @@ class Fit(Reported):
     message: str
     estimates: Mapping[str, ParameterEstimate]
     derived: Mapping[str, DerivedEstimate] | None = None
+    random: RandomEffects | None = None
     errors: str | None = None
     clusters: int | None = None
     covariance: Any
@@ -388,6 +390,7 @@ def failed(names: Sequence[str], fixed: Mapping[str, float], n: int, message: st
             for name in names
         },
         derived=None,
+        random=None,
         errors=None,
         comparison=None,
         bootstrap=None,

@@ -68,7 +68,9 @@ def fitting_of(question: Mapping[str, Any], rows: Mapping[str, Any]) -> FitJob:
     """The posed fit from which `serialised_fit` and `serialised_rows` were made."""
     with limits.within(*question["limits"]):
         known = Assumptions(**question["known"])
-        text, density, _ = texts_of(question["model"], question["response"], question["offset"], known, rows["columns"])
+        text, density, *_ = texts_of(
+            question["model"], question["response"], question["offset"], known, rows["columns"]
+        )
     mean, u = map(decoded_array, question["priors"])
     low, high = map(decoded_array, question["bounds"])
     kind: Callable[..., Problem] = Problem if not known.is_density else partial(density_problem, density=density)

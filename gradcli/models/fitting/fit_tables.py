@@ -15,7 +15,7 @@ def tables(fit: Any, level: float) -> list[Table]:
     ends = f"{100 * level:.15g} % from"
     correlations = [_correlations(fit)] if len(fit.estimates) > 1 else []
     further = [*_resampled(fit, ends), *_comparison(fit)]
-    return [_estimates(fit, ends), _derived(fit, ends), *further, *correlations, _whole(fit)]
+    return [_estimates(fit, ends), *_random(fit, ends), _derived(fit, ends), *further, *correlations, _whole(fit)]
 
 
 def brief(fit: Any) -> list[Table]:
@@ -34,7 +34,31 @@ def brief(fit: Any) -> list[Table]:
         "ended": fit.message,
         "warning": "; ".join(fit.warnings) or None,
     }
-    return [estimates, _derived(fit, "from"), *correlations, members(whole)]
+    return [estimates, *_random(fit, "from"), _derived(fit, "from"), *correlations, members(whole)]
+
+
+def _random(fit: Any, level: str) -> list[Table]:
+    """Tables of the standard deviations of random effects, with that of the residuals, and of their correlations."""
+    told = fit.random
+    if told is None:
+        return []
+    every = [(name, group, own) for group, each in told.groups.items() for name, own in each.deviations.items()]
+    every += [] if told.residual is None else [("residual", "", told.residual)]
+    pairs = [
+        (*pair.split(",", 1), group, own)
+        for group, each in told.groups.items()
+        for pair, own in each.correlations.items()
+    ]
+    return [
+        Table(
+            ("random effect", "by", "standard deviation", level, "to"),
+            [(name, group, *map(_six, own)) for name, group, own in every],
+        ),
+        Table(
+            ("random effect", "and", "by", "correlation", level, "to"),
+            [(one, other, group, *(_digits(n, 3) for n in own)) for one, other, group, own in pairs],
+        ),
+    ]
 
 
 def _resampled(fit: Any, level: str) -> list[Table]:
@@ -128,6 +152,10 @@ def _whole(fit: Any) -> Table:
             "real and imaginary parts": None if fit.rows is None else fit.n,
             "clusters of them": fit.clusters,
             "standard errors": fit.errors,
+            "method": None if fit.random is None else fit.random.method,
+        }
+        | ({} if fit.random is None else {f"levels of {g}": each.levels for g, each in fit.random.groups.items()})
+        | {
             "degrees of freedom": fit.dof,
         }
         # Undefined quantities are nan.

@@ -47,6 +47,8 @@ def fit(
     by: str | None = None,
     weights: str | float | Sequence[float] | None = None,
     errors: str = INFORMATION,
+    random: Sequence[str] | str = (),
+    reml: bool = False,
     derive: Mapping[str, str] | None = None,
     against: str | None = None,
     bootstrap: int = 0,
@@ -94,6 +96,10 @@ def fit(
     or 1, or the share of events among `trials`, which have the forms of `sigma`, or it is written as events/trials. An
     `offset` is a known term on the scale of the link, added to a measurement, to the logarithm of a count, or to the
     log-odds of an event: an expression of columns, a number, or an array.
+
+    In a model, `(1|column)` is a random effect, a number that varies by the column about 0; `(x|column)` has a slope by x
+    too. `random` says which parameters vary about their means, as "Asym|Tree" or "ka,Cl|Subject", a text or a list of
+    them. `reml` asks for restricted maximum likelihood, for linear models.
 
     `derive` are quantities to derive from the estimates, expressions of parameters by name, with standard errors by the
     delta method.
@@ -169,6 +175,8 @@ def fit(
         clusters=clusters,
         against=against,
         resampling=Resampling(bootstrap, as_bool(jackknife, "jackknife")),
+        random=_random(random),
+        restricted=as_bool(reml, "reml"),
     )
     files = FitFiles(
         checked_arguments.path(residuals, "'residuals'"),
@@ -188,6 +196,13 @@ def _of_rows(said: Any, title: str, columns: dict[str, Any]) -> Any:
         return checked_arguments.number(said, f"a number for each row, as in {title},")
     columns[title] = said
     return title
+
+
+def _random(given: Any) -> list[str]:
+    texts = [given] if isinstance(given, str) else [*given]
+    for text in texts:
+        expect(text, str, "'random' is a text, \"Asym|Tree\", or a list of them")
+    return texts
 
 
 def _texts(given: Any, what: str) -> dict[str, str]:

@@ -1,0 +1,240 @@
+"""Laplace's approximation of the likelihood of a model with random effects, with its exact gradient and Hessian.
+
+The effects are b = Λu, where Λ is the Cholesky factor of their covariance matrix and u has independent elements of
+variance 1. With F(u, θ) the costs of the rows and u·u/2, û(θ) the minimum of F, and H its Hessian there, the approximation
+is F + log(det H)/2 at û(θ). Its derivatives follow from those of û by the implicit function theorem. H. Skaug and D.
+Fournier, Automatic approximation of the marginal likelihood in non-Gaussian hierarchical models, Comput. Statist. Data
+Anal. 51 (2006) 699.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradcli.models.fitting.effect_structure import Covariances
+from gradcli.models.fitting.row_costs import RowCosts
+from gradcli.models.fitting.row_designs import RowDesign
+
+# The most steps to the inner minimum, and the most halvings of one; the squared length of Newton's step, in standard
+# errors, up to which the minimum is reached.
+_MOST_STEPS, _HALVINGS, _REACHED = 100, 40, 1e-18
+# Share of a cost that may be rounding errors.
+_HIDDEN = 1e-12
+
+
+class _Inner(NamedTuple):
+    """The inner minimum: the effects `u` `[Q]`, the values of the row variables, the `matrix` of the second derivatives
+    of the costs by b, the factor Λ, the inverse of H, both as matrices, log det H, and the sum F."""
+
+    u: Any
+    values: dict[str, Any]
+    matrix: Any
+    factor: Any
+    inverse: Any
+    log_det: float
+    cost: float
+
+
+class LaplaceLikelihood:
+    """Minus the logarithm of the approximated likelihood, as a function of a point: the values at the places `free` among
+    all numbers of the design, and the parameters of the covariances."""
+
+    def __init__(
+        self,
+        design: RowDesign,
+        covariances: Covariances,
+        costs: RowCosts,
+        constant: float,
+        numbers: Any,
+        free: Any,
+    ) -> None:
+        self._design, self._covariances, self._costs = design, covariances, costs
+        self._numbers, self._free = numbers, free
+        self._structure = design.structure
+        self._constant = constant
+        # Where the inner search begins: at effects, those at a point, and along their derivatives from there.
+        self._begin = np.zeros(self._structure.count)
+        self._slopes: tuple[Any, Any] | None = None
+        self._last: tuple[Any, _Inner] | None = None
+        self.evaluations = 0
+
+    def value(self, point: Any) -> float:
+        found = self._at(point)
+        return math.inf if found is None else self._constant + found.cost + found.log_det / 2
+
+    def numbers(self, point: Any) -> Any:
+        """All numbers of the design at a point."""
+        found = self._numbers.copy()
+        found[self._free] = point[: len(self._free)]
+        return found
+
+    def effects(self, point: Any) -> Any:
+        """The effects b `[Q]` at the inner minimum."""
+        found = self._at(point)
+        assert found is not None
+        return self._structure.times(found.factor, found.u)
+
+    def sizes(self, point: Any) -> Any:
+        """For each effect of the terms, the standard deviation with which it matters as much as the deviation of a row
+        from the model: the inverse root of the mean second derivative of the costs."""
+        values = self._design.values(self.numbers(point), np.zeros(self._structure.count))
+        second = self._costs.costs(values, of_effects=True).second
+        found = [np.mean(np.abs(second[a.variable, a.variable]) * a.factors**2) for a in self._design.addends]
+        return np.array([1 / math.sqrt(each) if each > 0 and math.isfinite(each) else 1.0 for each in found])
+
+    def _at(self, point: Any) -> _Inner | None:
+        """The inner minimum; None where there is none."""
+        if self._last is not None and np.array_equal(self._last[0], point):
+            return self._last[1]
+        self.evaluations += 1
+        with np.errstate(all="ignore"):
+            found = self._minimum(point, self._expected(point))
+            if found is None and (self._begin.any() or self._slopes is not None):
+                found = self._minimum(point, np.zeros(self._structure.count))
+        if found is not None:
+            self._last = point.copy(), found
+        return found
+
+    def _expected(self, point: Any) -> Any:
+        """The effects near which the inner minimum is expected."""
+        if self._slopes is None:
+            return self._begin
+        origin, slopes = self._slopes
+        return self._begin + (point - origin) @ slopes
+
+    def _minimum(self, point: Any, u: Any) -> _Inner | None:
+        structure, numbers = self._structure, self.numbers(point)
+        factor = self._covariances.factor(point[len(self._free) :])
+        turned = structure.transposed(factor)
+
+        def at(u: Any) -> tuple[Any, Any, Any]:
+            values = self._design.values(numbers, structure.times(factor, u))
+            found = self._costs.costs(values, of_effects=True)
+            return values, found, structure.group_sums(u * u / 2, found.value)
+
+        values, found, cost = at(u)
+        if not np.isfinite(cost).all():
+            return None
+        for _ in range(_MOST_STEPS):
+            gradient = structure.times(turned, self._design.gathered(found.first)) + u
+            matrix = self._design.gathered_matrix(found.second)
+            hessian = structure.product(turned, structure.product(matrix, factor)) + structure.unit()
+            if not (np.isfinite(gradient).all() and np.isfinite(hessian).all()):
+                return None
+            inverse, log_det = _inverses(structure, hessian)
+            move = -structure.times(inverse, gradient)
+            if -structure.group_sums(gradient * move).min() <= _REACHED:
+                if log_det is None:
+                    return None
+                return _Inner(u, values, matrix, factor, inverse, log_det, float(cost.sum()))
+            fraction = np.ones(len(cost))
+            noise = _HIDDEN * (np.abs(cost) + 1)
+            for _ in range(_HALVINGS):
+                moved = u + move * fraction[structure.group_of]
+                values, found, there = at(moved)
+                worse = ~(there <= cost + noise)
+                if not worse.any():
+                    break
+                fraction[worse] /= 2
+            else:
+                return None
+            u, cost = moved, there
+        return None
+
+    def slopes(self, point: Any) -> tuple[Any, Any]:
+        """The gradient and the Hessian."""
+        inner = self._at(point)
+        assert inner is not None
+        design, structure, covariances, costs = self._design, self._structure, self._covariances, self._costs
+        values, u, matrix, factor, inverse = inner.values, inner.u, inner.matrix, inner.factor, inner.inverse
+        turned = structure.transposed(factor)
+        found = costs.costs(values)
+        by_effects = design.gathered(found.first)
+        # The covariances of b given the rows, and the derivatives of log det H along the row variables.
+        spread = structure.product(factor, inverse)
+        moments = design.products(structure.product(spread, turned))
+        of_moments = costs.of_moments(values, moments, 2)
+        along_effects = design.gathered(of_moments.first)
+        pull = structure.times(inverse, structure.times(turned, along_effects))
+        pulled = structure.times(factor, pull)
+        bends = found.second + (of_moments.second - costs.third(values, design.along(pulled))) / 2
+        matrix_spread = structure.product(matrix, spread)
+        back = structure.times(matrix, pulled)
+
+        count, k = len(self._free), len(covariances.entries)
+        size = count + k
+        gradient = np.empty(size)
+        rows, moved, gathered, changes, thirds = [], [], [], [], []
+        for i in range(size):
+            t = i - count
+            if t < 0:
+                direct, push = design.direct(self._free[i]), 0.0
+            else:
+                direct = design.along(covariances.along(t, u))
+                push = covariances.along_transposed(t, by_effects)
+            right = structure.times(turned, design.gathered(_times(found.second, direct))) + push
+            moved.append(-structure.times(inverse, right))
+            rows.append(direct + design.along(structure.times(factor, moved[-1])))
+            gathered.append(design.gathered(_times(found.second, rows[-1])))
+            third = design.gathered_matrix(costs.third(values, rows[-1], of_effects=True))
+            change = structure.product(turned, structure.product(third, factor))
+            thirds.append(structure.product(third, spread))
+            gradient[i] = float((found.first * direct).sum() + (of_moments.first * rows[-1]).sum() / 2)
+            if t >= 0:
+                gradient[i] += covariances.sum_at(t, matrix_spread)
+                half = structure.product(turned, structure.product(matrix, covariances.slope(t)))
+                change = change + half + structure.transposed(half)
+            changes.append(structure.product(inverse, change))
+        self._begin, self._slopes = u, (point.copy(), np.array(moved))
+        hessian = np.empty((size, size))
+        for i in range(size):
+            bent = _times(bends, rows[i])
+            for j in range(i + 1):
+                total = float((bent * rows[j]).sum() + moved[i] @ moved[j])
+                total -= _trace_of_product(structure, changes[i], changes[j]) / 2
+                a, b = i - count, j - count
+                crossed = np.zeros(structure.count)
+                if a >= 0:
+                    crossed += covariances.along(a, moved[j])
+                    total += covariances.sum_at(a, thirds[j]) - covariances.along(a, pull) @ gathered[j] / 2
+                if b >= 0:
+                    crossed += covariances.along(b, moved[i])
+                    total += covariances.sum_at(b, thirds[i]) - covariances.along(b, pull) @ gathered[i] / 2
+                if a >= 0 and b >= 0:
+                    both = structure.product(matrix, structure.product(covariances.slope(b), inverse))
+                    total += covariances.sum_at(a, both)
+                total += float(crossed @ (by_effects + along_effects / 2 - back / 2))
+                hessian[i, j] = hessian[j, i] = total
+        return gradient, hessian
+
+
+def _times(second: Any, direction: Any) -> Any:
+    """The products `[m, n]` of matrices `[m, m, n]` and vectors `[m, n]` of the rows."""
+    return np.einsum("ijn,jn->in", second, direction)
+
+
+def _inverses(structure: Any, hessian: Any) -> tuple[Any, float | None]:
+    """The inverse of a matrix, and its log determinant; where a block is not positive definite, with the absolute
+    eigenvalues of that batch, and no determinant."""
+    found, log_det = [], 0.0
+    is_definite = True
+    for block in structure.matrices(hessian):
+        try:
+            triangle = np.linalg.cholesky(block)
+            log_det += 2 * float(np.log(np.einsum("gii->gi", triangle)).sum())
+            half = np.linalg.inv(triangle)
+            found.append((np.swapaxes(half, 1, 2) @ half).reshape(-1))
+        except np.linalg.LinAlgError:
+            is_definite = False
+            values, vectors = np.linalg.eigh(block)
+            sizes = np.maximum(np.abs(values), 1e-3)
+            found.append((vectors / sizes[:, None, :] @ np.swapaxes(vectors, 1, 2)).reshape(-1))
+    return np.concatenate(found), log_det if is_definite else None
+
+
+def _trace_of_product(structure: Any, left: Any, right: Any) -> float:
+    pairs = zip(structure.matrices(left), structure.matrices(right))
+    return sum(float(np.einsum("gij,gji->", one, other)) for one, other in pairs)

@@ -1,0 +1,112 @@
+"""Searches for the minimum of a function of few parameters with exact Hessians, by Newton's method within trust
+regions."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from gradcli.models.optima.trust_region_steps import step
+from gradcli.models.results import Iteration, ProgressCallback
+
+# The most steps of a search; the length of the first, in units of the scales of the parameters.
+_MOST_STEPS, _FIRST_RADIUS = 200, 10.0
+# The step left, in standard errors, up to which a search has converged, and up to which it goes on.
+CONVERGED, _DONE = 1e-6, 1e-9
+# Share of the value that may be rounding errors.
+_HIDDEN = 1e-13
+# An eigenvalue of the scaled Hessian is 0 up to this share of the largest.
+_FLAT = 1e-10
+
+
+class Objective(Protocol):
+    """A function to minimise: its value, infinite where it has none, and its gradient `[p]` and Hessian `[p, p]`."""
+
+    def value(self, point: Any) -> float: ...
+
+    def slopes(self, point: Any) -> tuple[Any, Any]: ...
+
+
+class Minimum(NamedTuple):
+    """Where a search ended: the `point` `[p]`, its value and Hessian, the step that is left in standard errors, and the
+    numbers of steps and evaluations."""
+
+    point: Any
+    value: float
+    hessian: Any
+    left: float
+    iterations: int
+    evaluations: int
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether the Hessian has an eigenvalue of 0, and none below."""
+        least, most = self._bends
+        return abs(least) <= _FLAT * most
+
+    @property
+    def is_definite(self) -> bool:
+        least, most = self._bends
+        return least > _FLAT * most
+
+    @property
+    def _bends(self) -> tuple[float, float]:
+        values = np.linalg.eigvalsh(scaled(self.hessian)[0])
+        return float(values[0]), float(abs(values).max())
+
+
+def scaled(hessian: Any) -> tuple[Any, Any]:
+    """A Hessian `[p, p]` with a diagonal of 1 and -1, and the scales `[p]` of the parameters in which it is so."""
+    sizes = np.sqrt(np.abs(np.diagonal(hessian)))
+    scales = 1 / np.where(sizes > 0, sizes, 1.0)
+    return hessian * scales[:, None] * scales, scales
+
+
+def minimised(objective: Objective, start: Any, watch: ProgressCallback | None) -> Minimum:
+    """Minimise from a point `[p]` at which the value is finite."""
+    point, value = start, objective.value(start)
+    gradient, hessian = objective.slopes(point)
+    _, scales = scaled(hessian)
+    radius, evaluations = _FIRST_RADIUS * len(start) ** 0.5, 1
+    left, iterations = _left(gradient, hessian), 0
+    while iterations < _MOST_STEPS and left > _DONE:
+        iterations += 1
+        move = step(gradient * scales, hessian * scales[:, None] * scales, radius).direction
+        moved = point + move * scales
+        there = objective.value(moved)
+        evaluations += 1
+        expected = -float(gradient @ (move * scales) + move * scales @ hessian @ (move * scales) / 2)
+        noise = _HIDDEN * max(abs(value), 1.0)
+        gained = value - there if np.isfinite(there) else -np.inf
+        length = float(np.linalg.norm(move))
+        if gained < 0.25 * expected - noise:
+            radius = length / 4
+            if radius < 1e-12:
+                break
+        if not gained >= -noise or (gained <= 0 and expected > 2 * noise):
+            if expected <= noise:
+                break
+            continue
+        if gained > 0.75 * expected and length > 0.9 * radius:
+            radius *= 2
+        further = objective.slopes(moved)
+        remaining = _left(*further)
+        if expected <= noise and not remaining < left / 2:
+            break
+        point, value, left = moved, there, remaining
+        gradient, hessian = further
+        if watch is not None:
+            watch(Iteration(iterations, value, float(np.linalg.norm(gradient)), point))
+    return Minimum(point, value, hessian, left, iterations, evaluations)
+
+
+def _left(gradient: Any, hessian: Any) -> float:
+    """The length of Newton's step in standard errors; infinite where the Hessian is indefinite."""
+    own, scales = scaled(hessian)
+    values, vectors = np.linalg.eigh(own)
+    along = vectors.T @ (gradient * scales)
+    flat = np.abs(values) <= _FLAT * np.abs(values).max(initial=0.0)
+    if (values[~flat] < 0).any():
+        return float("inf")
+    return float(np.sqrt((along[~flat] ** 2 / values[~flat]).sum()))
