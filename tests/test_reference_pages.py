@@ -61,6 +61,8 @@ NAMED = (
     "center",
     "estimates",
     "derived",
+    "random.groups",
+    *(f"random.groups.*.{part}" for part in ("deviations", "correlations", "effects", "effects.*")),
     "comparison",
     *(f"{method}.{group}" for method in ("bootstrap", "jackknife") for group in ("estimates", "derived")),
     "monotonic",
@@ -124,6 +126,14 @@ FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
         ),
         ("fit", "y ~ a", "y=[1,2,4]", "g=[1,1,2]", "--errors", "cluster:g", "--json"),
         ("fit", "z ~ a", "z=[1,2j,4]", "--json"),
+        (
+            "fit",
+            "y ~ a + b*x + (x|g)",
+            "x=[0,1,2,0,1,2,0,1,2]",
+            "y=[1,2,5,3,3,5,2,2,3]",
+            "g=[1,1,1,2,2,2,3,3,3]",
+            "--json",
+        ),
     ),
     "gradcli minimize": (
         ("minimize", "abs(x - c)", "x=0.3", "c=1", "--sensitivity", "c", "--json"),
