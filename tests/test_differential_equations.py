@@ -153,6 +153,7 @@ def test_higher_derivatives_by_the_time_of_a_jump(run):
         assert found[key] == pytest.approx(value, rel=1e-13)
 
 
+@pytest.mark.parametrize("method", ["taylor", "radau"])
 @pytest.mark.parametrize(
     ("right_side", "values", "closed"),
     [
@@ -163,10 +164,11 @@ def test_higher_derivatives_by_the_time_of_a_jump(run):
         ("-k*(1 + floor(y + 0.5))", {"k": 0.3}, "23/24 + 1/2 - 4*k"),
     ],
 )
-def test_second_derivatives_where_a_switch_moves(run, right_side, values, closed):
+def test_second_derivatives_where_a_switch_moves(run, right_side, values, closed, method):
     words = [*(f"{name}={value}" for name, value in values.items()), "--order", "2", "--json"]
     found, expected = (
-        run("eval", program, *words).json for program in (f"odeint(lambda y, t: {right_side}, 3, [0, 4])[1]", closed)
+        run("eval", program, *words).json
+        for program in (f"odeint(lambda y, t: {right_side}, 3, [0, 4], method={method!r})[1]", closed)
     )
     assert found["grad"] == pytest.approx(expected["grad"], rel=1e-11)
     assert found["derivatives"] == pytest.approx(expected["derivatives"], rel=1e-10, abs=1e-11)
@@ -185,6 +187,17 @@ def test_a_ball_that_bounces_at_places_that_depend_on_the_start(run):
     higher = run("eval", program, "x=1", "--order", "4", "--json").json["derivatives"]
     expected = {"x,x": -12 / 2**0.5, "x,x,x": 18 / 2**0.5, "x,x,x,x": -45 / 2**0.5}
     assert higher == pytest.approx(expected, rel=1e-12)
+
+
+def test_derivatives_of_a_stiff_system_across_a_switch(run):
+    program = """\
+f(t, y) = [-k*y[0] + m*y[1]*y[2], k*y[0] - m*y[1]*y[2] - where(y[0] > c, n, 2*n)*y[1]**2, where(y[0] > c, n, 2*n)*y[1]**2]
+solve_ivp(f, (0, end), [1, 0, 0]).y[0, 1]"""
+    words = ["k=0.04", "m=1e4", "n=3e7", "c=0.7", "end=1e3", "--wrt", "k,m,n,c,end", "--json"]
+    grad = run("eval", program, *words).json["grad"]
+    assert grad["k"] * 0.04 + grad["m"] * 1e4 + grad["n"] * 3e7 == pytest.approx(grad["end"] * 1e3, rel=1e-8)
+    # By central differences, extrapolated.
+    assert grad["c"] == pytest.approx(-0.02264508675, rel=1e-9)
 
 
 def test_derivatives_where_two_switches_meet_are_refused(run):

@@ -75,6 +75,11 @@ class PiecewiseSides:
         return [time, *states[: self._origin.states], *self._problem.given[: self._origin.given]]
 
     @property
+    def conditions(self) -> Sequence[int]:
+        """The number of the equation that each margin is of."""
+        return [margin.equation for margin in self._piece.margins]
+
+    @property
     def has_margins(self) -> bool:
         """Whether the piece ends somewhere."""
         return bool(self._piece.margins)

@@ -23,8 +23,9 @@ _MOST_ITERATIONS = 12
 _NEWTON, _SAFETY = 0.01, 0.3
 # Errors of this part of the tolerance and more are compared with rounding, that of states being so large.
 _NOTED, _ROUNDING = 1e-3, 2.0**-51
-# The first step as a part of the time to go, where the sizes of states say nothing, and the least one.
-_FIRST, _SMALLEST_FIRST = 1e-6, 1e-14
+# The first step as a part of the time to go, where the sizes of states say nothing; and the least one after a switch, as
+# a part of the step that led there.
+_FIRST, _LEAST_AFTER = 1e-6, 1e-6
 _GROWTH, _SHRINK = 8.0, 0.1
 # The number of places in a step at which margins of its piece are examined, and bisections that locate the end of it, as
 # closely as this part of the step; the number of steps that are tried to it, and the part of a step before its end by which
@@ -93,6 +94,8 @@ class Stepper:
         self._length = self._first_length()
         # The Legendre coefficients of the slopes in the step before, and its length.
         self._before: tuple[Any, float] | None = None
+        # How large the margins of conditions were.
+        self._margin_sizes: dict[int, float] = {}
         # The matrix of the last step's equations.
         self._matrix: Any = None
 
@@ -100,13 +103,13 @@ class Stepper:
     def _sides(self) -> RightSides:
         return self._piecewise.sides
 
-    def _first_length(self) -> float:
+    def _first_length(self, least: float = 0.0) -> float:
         progress = self._progress
         sizes = self._problem.sizes(progress.states)
         rates = self._sides.rates(progress.time, progress.states)
         longest = min((size / abs(rate) for size, rate in zip(sizes, rates) if size and rate), default=0.0)
         left = abs(progress.left)
-        return min(left, max(0.01 * longest, _SMALLEST_FIRST * left) if longest else _FIRST * left)
+        return min(left, max(0.01 * longest, least) or _FIRST * left)
 
     def advance(self) -> None:
         """Make a step. Raises NoStepError where it becomes too small."""
@@ -119,7 +122,7 @@ class Stepper:
             self._piecewise.settle()
         if end is not None:
             progress.states = [*self._piecewise.cross(end.margins, progress.time, progress.states)]
-            self._before, self._length = None, self._first_length()
+            self._before, self._length = None, self._first_length(_LEAST_AFTER * abs(step.lapse))
 
     def _go(self, step: _Step) -> None:
         progress, np = self._progress, arrays.numpy_namespace()
@@ -185,8 +188,13 @@ class Stepper:
             margins = np.where(np.isfinite(margins), margins, -np.inf)
         sizes = np.abs(np.where(np.isfinite(margins), margins, 0.0)).max(axis=0)
         outside = margins < 0
-        # What begins with 0, but for rounding, has the sign of what follows.
-        outside[0] = np.where(margins[0] > -_ZERO * sizes, outside[1] & (margins[0] <= _ZERO * sizes), outside[0])
+        # What begins with 0, but for the error of the place, has the sign of what follows.
+        conditions = self._piecewise.conditions
+        sizes = np.maximum(sizes, [self._margin_sizes.get(c, 0.0) for c in conditions])
+        near = np.abs(margins[0]) <= _ZERO * sizes
+        outside &= ~near | (margins < -_ZERO * sizes)
+        outside[0] |= near & outside[1]
+        self._margin_sizes.update(zip(conditions, sizes.tolist()))
         if not outside.any():
             return None
         k = int(outside.any(axis=1).argmax())
