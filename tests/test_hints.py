@@ -617,6 +617,12 @@ def test_an_option_of_another_command(run, words, hint):
     assert f"hint: {hint}" in run(*words).err
 
 
+@pytest.mark.parametrize(("derivative", "status"), [("2*x*cos(x^2)", 0), ("2*x*cos(x)", 1), ("2*x*sin(f)", 2)])
+def test_a_derivative_behind_the_program_that_is_checked(run, derivative, status):
+    hint = re.search("hint: write '(.*)' to check", run("check", "sin(x^2)", derivative, "x=2").err)
+    assert run("check", hint[1], "x=2").status == status
+
+
 @pytest.mark.parametrize(
     ("program", "hint"), [("x/RT", "(R*T)"), ("x^RT", "(R*T)"), ("RT.sum()", "(R*T)"), ("x+RT", "R*T")]
 )

@@ -44,6 +44,8 @@ def hint(word: str, name: str, words: Sequence[str], options: Collection[str]) -
         return f"write {written[1]}={written[2]}"
     if word in numbers:
         return _of_numbers(numbers, name, first)
+    if name == "check" and len(reads) == 1 and ";" not in program and _names(word):
+        return _of_derivative(word, program, reads[0])
     if name in _OF_SEVERAL and _names(word):
         formulas = "; ".join([program, *(other for other in others if "=" not in other)])
         return f"write {quote(formulas)} for several formulas"
@@ -69,6 +71,13 @@ def _of_name(word: str, name: str, numbers: Sequence[str], has_wrt: bool) -> str
     if numbers:
         return f"write {word}={numbers[0]} for its value"
     return f"write {word}=1 for its value" + (f", --wrt {word} to differentiate by it alone" if has_wrt else "")
+
+
+def _of_derivative(word: str, program: str, name: str) -> str:
+    """The hint where the derivative of a program by its only name, computed by hand, stands behind it."""
+    function, cotangent = [n for n in "fguv" if n not in (name, *_names(word))][:2]
+    checked = f"{function}({name}) = {program} backward({cotangent}) = {cotangent}*({word}); {function}({name})"
+    return f"write {quote(checked)} to check a derivative of your own"
 
 
 def _of_numbers(numbers: Sequence[str], name: str, unbound: str) -> str:
