@@ -304,6 +304,8 @@ def test_machine_code_gives_the_same_numbers(name, monkeypatch):
         "u = x*ones(40); v = u; for i in range(40) { u[i] = u[i]*0.9; v[i] = v[i] + 0.1 }; sum(u)",
         "u = x*ones(60); for i in range(1, 60) { u[i] = u[i-1] + sum(u)/99 }; sum(u)",
         "u = [x]; for i in range(60) { u.append(u[-1]*0.9 + len(u)/99) }; sum(u)",
+        "u = [x]; def f() { return len(u)/99 }\nfor i in range(60) { u.append(u[-1]*0.9 + f()) }; sum(u)",
+        "u = [x]; def f() { return sum(u)/99 }\nfor i in range(60) { u.append(u[-1]*0.9 + f()) }; sum(u)",
         "u = []; for i in range(60) { u.append(u[-1]*0.9 if i > 0 else x) }; sum(u)",
         "u = [x]; for i in range(60) { u.append(u[3]*0.9 if i > 3 else x) }; sum(u)",
         "v = array([x, 1.0]); u = [v]; for i in range(60) { v[0] *= 0.9; u.append(u[-1] + 0.1) }; sum(u[9]) + sum(u[0])",

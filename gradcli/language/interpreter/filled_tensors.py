@@ -181,7 +181,7 @@ class GrownList(FilledTensor):
 
 
 class GrowingItems(ProgramList):
-    """What stands for a list in a round that appends to it."""
+    """What stands for a list in a round that appends to it; its length differs from round to round, and is not read."""
 
     __slots__ = ("grown",)
 
@@ -190,9 +190,9 @@ class GrowingItems(ProgramList):
         self.grown = grown
         self.is_hidden = True
 
-    @property
-    def count(self) -> int:
-        return self.grown.count + (self.grown.written is not None)
+    def has_place(self, place: int) -> bool:
+        count = self.grown.count + (self.grown.written is not None)
+        return -count <= place < count
 
     def item(self, place: int) -> Value:
         return self.grown.item(place)

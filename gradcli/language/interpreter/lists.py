@@ -92,6 +92,9 @@ class ProgramList:
         self._require_visible()
         return self._rows is not None and len(arrays.shape(self._rows)) == 1
 
+    def has_place(self, place: int) -> bool:
+        return -self.count <= place < self.count
+
     def item(self, place: int) -> Value:
         """The item at a place; rows of a tensor are not taken apart for it."""
         self._require_visible()
@@ -190,7 +193,7 @@ def item_of(value: ProgramList, key: Value) -> Value:
         bounds = [None if b is None else integer(b, "a bound of a slice") for b in (key.start, key.stop, key.step)]
         return sliced(value, slice(*bounds))
     place = integer(key, "an index")
-    if not -value.count <= place < value.count:
+    if not value.has_place(place):
         raise ShapeError(f"index {place:.3g} is out of bounds for a list of {value.count} items")
     return value.item(place)
 
