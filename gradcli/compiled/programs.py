@@ -168,7 +168,7 @@ class CompiledProgram(Compiled):
         names = self._names(values, wrt)
         self._expect_known(values)
         with limits.within(*self._limits), proved.computing():
-            from gradcli.proofs.enclosed import enclose
+            from gradcli.proofs.complex_enclosures import enclose
             from gradcli.proofs.interval_inputs import given
 
             inputs = {name: given(value, name) for name, value in values.items()}

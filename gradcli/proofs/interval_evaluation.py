@@ -109,6 +109,10 @@ class IntervalProgram:
         self._form_places = {error_span(node) for node in self._forms}
         self._by_forms = False
 
+    def value_over_box(self) -> Any:
+        """The array of the value over the whole box, in the interval evaluation that is in effect."""
+        return concrete(self._value({name: self._leaf(self.whole, name) for name in self.leaves}, None))
+
     def read(self, box: Box, order: int, names: Collection[str] | None = None) -> ContinuousEnclosures:
         """Enclose the value over a box, and for `order` > 0 all derivatives up to that order by the leaves in `names`
         (None: all leaves).

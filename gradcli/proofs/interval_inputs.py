@@ -25,18 +25,45 @@ class Intervals(NamedTuple):
     parts: tuple[Bounds, ...]
 
 
+class ComplexIntervals(NamedTuple):
+    """A complex number whose parts are intervals."""
+
+    real: Intervals
+    imag: Intervals
+
+
+# A complex number as in (1±0.1)+(2±0.1)j, where a part that is a number needs no parentheses.
+_COMPLEX = re.compile(
+    r"\s*(?:(?P<real>\([^()]*\)|[-+]?[\d._eE]+)\s*(?P<sign>[-+])\s*)?(?P<imag>\([^()]*\)|[\d._eE]+)\s*[ij]\s*"
+)
+
+
 def is_interval(text: str) -> bool:
     """Whether the text of a value contains an interval."""
     return _MARK.search(text) is not None
 
 
-def intervals(text: str, offset: int, whole: str, read: Read) -> Intervals:
+def intervals(text: str, offset: int, whole: str, read: Read) -> Intervals | ComplexIntervals:
     """Parse a value that starts at `offset` of `whole`; `read` evaluates the numbers in it.
 
     Raises BindingError, with the position, for an empty interval and for invalid text.
     """
+    match = _COMPLEX.fullmatch(text)
+    if match is not None:
+        real, imag = (_part(match, part, offset, whole, read) for part in ("real", "imag"))
+        if match["sign"] == "-":
+            imag = Bounds(-imag.high, -imag.low)
+        return ComplexIntervals(Intervals((), (real,)), Intervals((), (imag,)))
     shape, parts = nested(text, offset, whole, "intervals", _HINT)
     return Intervals(shape, tuple(_one(part.text, part.offset, whole, read) for part in parts))
+
+
+def _part(match: re.Match[str], part: str, offset: int, whole: str, read: Read) -> Bounds:
+    """The interval of a part of a complex number; 0 where there is none."""
+    if match[part] is None:
+        return Bounds(fmpq(0), fmpq(0))
+    text, start = match[part], offset + match.start(part)
+    return _one(text[1:-1], start + 1, whole, read) if text.startswith("(") else _one(text, start, whole, read)
 
 
 def _one(text: str, offset: int, whole: str, read: Read) -> Bounds:
@@ -104,6 +131,8 @@ def given(value: Any, name: str) -> Any:
             if rows and all(row.shape == rows[0].shape for row in rows):
                 return Intervals((len(rows), *rows[0].shape), tuple(b for row in rows for b in row.parts))
             raise BindingError(f"the rows of '{name}' have different lengths")
+        if isinstance(value, complex):
+            return arrays.in_default_namespace(value)
         return arrays.in_default_namespace(
             arrays.asarray(value, "float64") if hasattr(value, "shape") else exact(value)
         )

@@ -106,6 +106,11 @@ def interval_evaluation(doubts: Undecided | None) -> Iterator[None]:
         _doubts.reset(token)
 
 
+def is_interval_evaluation() -> bool:
+    """Whether balls stand for all numbers in them."""
+    return _doubts.get() is not None
+
+
 def record_discontinuity() -> None:
     """Record that a function has a discontinuity inside a ball."""
     doubts = _doubts.get()

@@ -14,7 +14,7 @@ from flint import arb, fmpq
 
 from gradcli.arrays.flint import flint_elementary as of_reals
 from gradcli.arrays.flint import flint_functions as real_functions
-from gradcli.arrays.flint.balls import UNDEFINED, Number, UndecidedError, is_nan
+from gradcli.arrays.flint.balls import UNDEFINED, Number, UndecidedError, is_interval_evaluation, is_nan
 from gradcli.arrays.flint.complex_balls import NOWHERE, Complex, as_complex, finished, of_ball, with_signs
 from gradcli.arrays.flint.flint_elementary import cospi, sinpi
 from gradcli.arrays.flint.flint_functions import add as plus
@@ -56,7 +56,7 @@ def side_of_cut(z: Complex, cut: Cut) -> int:
     on_cut = cut(z.real)
     if on_cut is False:
         return 0
-    if on_cut is None or not on_axis(z):
+    if on_cut is None or not on_axis(z) or (not z.imag_sign and is_interval_evaluation()):
         raise UndecidedError("it cannot be told on which side of a branch cut a number is")
     if not z.imag_sign:
         raise EvaluationError(

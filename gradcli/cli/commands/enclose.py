@@ -10,7 +10,8 @@ from gradcli.cli.rendering.render import opening, show, show_json
 from gradcli.errors import ExitStatus, UsageError
 from gradcli.io.text_tables import Table
 from gradcli.limits import MAX_PRECISION
-from gradcli.proofs import enclosed
+from gradcli.proofs import complex_enclosures
+from gradcli.proofs.complex_enclosures import Rectangle
 from gradcli.proofs.enclosed import Enclosure
 
 
@@ -35,7 +36,7 @@ def run(options: EnclosingOptions, environment: Environment) -> ExitStatus:
     with inputs.computing(options) as namespace:
         sources = inputs.sources(options, environment, "float64")
         values = {name: value() for name, value in sources.values.items()}
-        found = enclosed.enclose(
+        found = complex_enclosures.enclose(
             sources.program,
             values,
             inputs.leaves(values, options),
@@ -60,6 +61,7 @@ def _check(options: Any) -> None:
         "--executor": options.executor is not None,
         "--sparse": options.sparse,
         "--grad-output": options.grad_output is not None,
+        "--wirtinger": options.wirtinger,
         "--retain": options.retain is not None,
         "--nodes": options.nodes,
         "--no-rewrite": options.no_rewrite,
@@ -92,7 +94,9 @@ def _json(options: EnclosingOptions, text: str, found: Enclosure, namespace: Any
 
 
 def _listed(part: Any) -> Any:
-    """Enclosures as pairs of decimal strings."""
+    """Enclosures as pairs of decimal strings; those of both parts of complex numbers by their names."""
+    if isinstance(part, Rectangle):
+        return {"re": _listed(part.real), "im": _listed(part.imag)}
     if isinstance(part, dict):
         return {name: _listed(member) for name, member in part.items()}
     if isinstance(part, list):
@@ -107,11 +111,12 @@ def _tables(found: Enclosure) -> list[Table]:
     tables = [Table((), [value])]
     if found.grad is not None:
         words = [found.monotonic.get(name) or "" for name in found.grad]
+        title = "derivative" if isinstance(found.value, Rectangle) else "gradient"
         rows = [(name, _text(part)) for name, part in found.grad.items()]
         if any(words):
-            tables.append(Table(("by", "gradient", "value"), [(*row, word) for row, word in zip(rows, words)]))
+            tables.append(Table(("by", title, "value"), [(*row, word) for row, word in zip(rows, words)]))
         else:
-            tables.append(Table(("by", "gradient"), rows))
+            tables.append(Table(("by", title), rows))
     if found.derivatives:
         tables.append(Table(("by", "derivative"), [(name, _text(part)) for name, part in found.derivatives.items()]))
     if found.curvature is not None:
@@ -120,6 +125,10 @@ def _tables(found: Enclosure) -> list[Table]:
 
 
 def _text(part: Any) -> str:
+    if isinstance(part, Rectangle):
+        if isinstance(part.real, list):
+            return _text([Rectangle(*pair) for pair in zip(part.real, part.imag)])
+        return f"{_text(part.real)} + {_text(part.imag)}j"
     if isinstance(part, list):
         return f"[{', '.join(map(_text, part))}]"
     return f"[{part.low}, {part.high}]"

@@ -359,6 +359,8 @@ def _removable_over_balls(machine: Evaluator, node: RemovableSingularityOverBall
     first, times = node.places[0]
     given = yield first
     value = as_tensor_or_number(given, f"'{node.rule.pattern}'")
+    if arrays.is_complex(value):
+        return (yield from _as_it_stands(machine, node, scope, {first: given}))
     variable = value if times == 1.0 else arithmetic.divide(value, times)
     if not node.is_near(concrete(variable)):
         return (yield from _as_it_stands(machine, node, scope, {first: given}))
