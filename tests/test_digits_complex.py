@@ -84,6 +84,23 @@ FUNCTIONS: dict[str, Any] = {
     "hyp0f1(1.5, z)": lambda z: mpmath.hyp0f1(1.5, z),
     "hyp1f1(0.5, 1.5, z)": lambda z: mpmath.hyp1f1(0.5, 1.5, z),
     "hyp2f1(0.5, 1.5, 2.5, z)": lambda z: mpmath.hyp2f1(0.5, 1.5, 2.5, z),
+    "softplus(z)": lambda z: mpmath.log(1 + mpmath.exp(z)),
+    "logsigmoid(z)": lambda z: -mpmath.log(1 + mpmath.exp(-z)),
+    "logaddexp(z, 2j*z)": lambda z: mpmath.log(mpmath.exp(z) + mpmath.exp(2j * z)),
+    "xlogy(z, z)": lambda z: z * mpmath.log(z),
+    "xlog1py(z, z)": lambda z: z * mpmath.log(1 + z),
+    "sinpi(z)": mpmath.sinpi,
+    "cospi(z)": mpmath.cospi,
+    "sinc(z)": mpmath.sincpi,
+    "tanhshrink(z)": lambda z: z - mpmath.tanh(z),
+    "dawsn(z)": lambda z: mpmath.sqrt(mpmath.pi) / 2 * mpmath.exp(-z * z) * mpmath.erfi(z),
+    "fresnels(z)": mpmath.fresnels,
+    "fresnelc(z)": mpmath.fresnelc,
+    "si(z)": mpmath.si,
+    "ci(z)": mpmath.ci,
+    "shi(z)": mpmath.shi,
+    "chi(z)": mpmath.chi,
+    "kve(0.3, z)": lambda z: mpmath.exp(z) * mpmath.besselk(mpf(3) / 10, z),
     "polyval([1, 2j, 3], z)": lambda z: z**2 + 2j * z + 3,
 }
 # Derivatives that mpmath takes long to compute by differences.
@@ -171,7 +188,18 @@ CUTS = {
     "lgamma(z)": ("-2.5{}0j",),
     "exp1(z)": ("-2.5{}0j",),
 }
-ABOVE_ALONE = ("y0(z)", "k1(z)", "jv(0.3, z)", "yv(0.3, z)", "iv(0.3, z)", "kv(0.3, z)", "lambertw(z, 1)")
+ABOVE_ALONE = (
+    "ci(z)",
+    "chi(z)",
+    "kve(0.3, z)",
+    "y0(z)",
+    "k1(z)",
+    "jv(0.3, z)",
+    "yv(0.3, z)",
+    "iv(0.3, z)",
+    "kv(0.3, z)",
+    "lambertw(z, 1)",
+)
 
 
 def signed(point: str, sign: str) -> complex:

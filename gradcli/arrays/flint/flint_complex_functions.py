@@ -16,7 +16,8 @@ from gradcli.arrays.flint import flint_elementary as of_reals
 from gradcli.arrays.flint import flint_functions as real_functions
 from gradcli.arrays.flint.balls import UNDEFINED, Number, UndecidedError, is_interval_evaluation, is_nan
 from gradcli.arrays.flint.complex_balls import NOWHERE, Complex, as_complex, finished, of_ball, with_signs
-from gradcli.arrays.flint.flint_elementary import cospi, sinpi
+from gradcli.arrays.flint.flint_elementary import cospi as cospi_of_real
+from gradcli.arrays.flint.flint_elementary import sinpi as sinpi_of_real
 from gradcli.arrays.flint.flint_functions import add as plus
 from gradcli.arrays.flint.flint_functions import divide as over
 from gradcli.arrays.flint.flint_functions import multiply as times
@@ -244,6 +245,10 @@ def square(z: Any) -> Complex:
     return multiply(z, z)
 
 
+def softsign(z: Any) -> Complex:
+    return divide(z, plus(ONE, abs(z)))
+
+
 def one_minus_square(z: Any) -> Complex:
     return subtract(ONE, square(z))
 
@@ -299,7 +304,7 @@ def _power_of_real(x: Complex, q: Number) -> Complex:
     size = of_reals.pow(real_functions.abs(x.real), q)
     if not side:
         return Complex(size, ZERO, 0, x.imag_sign if q > 0 else 0)
-    return _on_side(side, Complex(times(size, cospi(q)), times(size, sinpi(q))))
+    return _on_side(side, Complex(times(size, cospi_of_real(q)), times(size, sinpi_of_real(q))))
 
 
 def sqrt(z: Any) -> Complex:
@@ -370,6 +375,29 @@ def log(z: Any) -> Complex:
     return Complex(size, of_reals.atan2(z.imag, z.real))
 
 
+def logaddexp(x: Any, y: Any) -> Complex:
+    x, y = as_complex(x), as_complex(y)
+    if x.is_finite() and y.is_finite() and on_axis(x) and on_axis(y):
+        return Complex(of_reals.logaddexp(x.real, y.real), ZERO)
+    return log(add(exp(x), exp(y)))
+
+
+def softplus(z: Any) -> Complex:
+    return logaddexp(ZERO, z)
+
+
+def logsigmoid(z: Any) -> Complex:
+    return negative(softplus(negative(z)))
+
+
+def xlogy(x: Any, y: Any) -> Complex:
+    return zeros_like(x) if _is_origin(as_complex(x)) and as_complex(y).is_finite() else multiply(x, log(y))
+
+
+def xlog1py(x: Any, y: Any) -> Complex:
+    return zeros_like(x) if _is_origin(as_complex(x)) and as_complex(y).is_finite() else multiply(x, log1p(y))
+
+
 def log2(z: Any) -> Complex:
     return _other_logarithm(z, of_reals.log2, TWO)
 
@@ -412,6 +440,24 @@ def cos(z: Any) -> Complex:
     return Complex(real, -times(of_reals.sin(z.real), of_reals.sinh(z.imag)))
 
 
+def sinpi(z: Any) -> Complex:
+    z = as_complex(z)
+    if not z.is_finite():
+        return NOWHERE
+    turn = times(arb.pi(), z.imag)
+    real = times(sinpi_of_real(z.real), of_reals.cosh(turn))
+    return Complex(real, times(cospi_of_real(z.real), of_reals.sinh(turn)), z.real_sign)
+
+
+def cospi(z: Any) -> Complex:
+    z = as_complex(z)
+    if not z.is_finite():
+        return NOWHERE
+    turn = times(arb.pi(), z.imag)
+    real = times(cospi_of_real(z.real), of_reals.cosh(turn))
+    return Complex(real, -times(sinpi_of_real(z.real), of_reals.sinh(turn)))
+
+
 def sinh(z: Any) -> Complex:
     z = as_complex(z)
     return _turned_back(sin(z.times_i()))
@@ -440,6 +486,10 @@ def tan(z: Any) -> Complex:
 def tanh(z: Any) -> Complex:
     z = as_complex(z)
     return _turned_back(tan(z.times_i())) if z.is_finite() else NOWHERE
+
+
+def tanhshrink(z: Any) -> Complex:
+    return subtract(z, tanh(z))
 
 
 def sech(z: Any) -> Complex:

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flint import acb, arb
+from flint import acb, acb_series, arb, fmpz
 
-from gradcli.arrays.flint import flint_analytic, flint_bessel, flint_special
+from gradcli import limits
+from gradcli.arrays.flint import flint_analytic, flint_bessel, flint_elementary, flint_special
 from gradcli.arrays.flint.balls import Number
 from gradcli.arrays.flint.complex_balls import NOWHERE, Complex, as_complex, of_ball
 from gradcli.arrays.flint.flint_complex_functions import Cut, above, below, on_axis, side_of_cut
-from gradcli.arrays.flint.flint_numbers import ZERO, is_finite, known_integer
+from gradcli.arrays.flint.flint_numbers import ZERO, is_finite, known_integer, series_length
 from gradcli.errors import EvaluationError
 
 
@@ -80,6 +81,42 @@ def expi(z: Any) -> Complex:
 
 _expi = _analytic(flint_special.expi, acb.ei)
 
+fresnels = _analytic(flint_analytic.fresnels, lambda z: z.fresnel_s())
+fresnelc = _analytic(flint_analytic.fresnelc, lambda z: z.fresnel_c())
+si = _analytic(flint_analytic.si, acb.si)
+shi = _analytic(flint_analytic.shi, acb.shi)
+ci = _analytic(flint_analytic.ci, acb.ci, below(0), signed=False)
+chi = _analytic(flint_analytic.chi, acb.chi, below(0), signed=False)
+
+
+def _dawsn(z: Any, n: int) -> Any:
+    limits.charge_steps(n * n)
+    with series_length(n + 1):
+        t = acb_series([z, 1], prec=n + 1)
+        return ((-t * t).exp() * t.erfi())[n] * arb.pi().sqrt() * fmpz.fac_ui(n) / 2
+
+
+dawsn = _analytic(flint_special.dawsn, _dawsn)
+
+
+def _moment(w: Any, n: int) -> Any:
+    """The integral of t**n*exp(t*w) over 0 < t < 1."""
+    return w.hypgeom_1f1(n + 1, n + 2) / (n + 1)
+
+
+def _sinc(z: Any, n: int) -> Any:
+    """The nth derivative, the integral of (pi*t)**n*cos(pi*t*z + n*pi/2) over 0 < t < 1."""
+    i, w = acb(0, 1), z * arb.pi() * acb(0, 1)
+    return arb.pi() ** n * (i**n * _moment(w, n) + (-i) ** n * _moment(-w, n)) / 2
+
+
+def _sinhc(z: Any, n: int) -> Any:
+    return (_moment(z, n) + (-1) ** n * _moment(-z, n)) / 2
+
+
+sinc = _analytic(flint_elementary.sinc, _sinc)
+sinhc = _analytic(flint_analytic.sinhc, _sinhc)
+
 # --- Bessel functions
 
 bessel_i = _analytic(flint_bessel.bessel_i, lambda z, n: z.bessel_i(n))
@@ -113,6 +150,8 @@ jv_of_number = _of_order(flint_bessel.jv_of_number, lambda v, z: z.bessel_j(acb(
 iv = _of_order(flint_bessel.iv, lambda v, z: z.bessel_i(acb(v)), entire=True)
 yv = _of_order(flint_bessel.yv, lambda v, z: z.bessel_y(acb(v)), entire=False)
 kv = _of_order(flint_analytic.kv, lambda v, z: z.bessel_k(acb(v)), entire=False)
+
+kve = _of_order(flint_analytic.kve, lambda v, z: z.bessel_k(acb(v), scaled=True), entire=False)
 
 # --- hypergeometric functions
 
