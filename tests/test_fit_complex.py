@@ -261,3 +261,53 @@ def test_the_complex_resonator_of_lmfit():
     assert found.rss <= 0.08533642390485119
     assert found.reduced_chi2 == pytest.approx(0.0004353899178818938, rel=1e-9)
     assert 0.98 < found.r2 < 1
+
+
+class TestComplexParameters:
+    """A pole and its residue, from a frequency response."""
+
+    @pytest.fixture
+    def data(self, tmp_path):
+        w = np.linspace(0.5, 4, 12)
+        drawn = np.random.default_rng(0)
+        z = (2 - 1.5j) / (1j * w + 0.7 - 2j) + 0.3 + 1e-3 * (drawn.normal(size=12) + 1j * drawn.normal(size=12))
+        path = tmp_path / "response.csv"
+        path.write_text(
+            "w,zre,zim\n" + "".join(f"{a!r},{b.real!r},{b.imag!r}\n" for a, b in zip(w.tolist(), z.tolist()))
+        )
+        return str(path)
+
+    def test_the_parts_are_those_of_real_parameters(self, run, data):
+        words = ["--derive", "damping=-real(p)/abs(p)", "--json"]
+        found = run("fit", "complex(zre, zim) ~ r/(1j*w - p) + d", data, "r=1+0j", "p=-1+1.5j", "d=0", *words).json
+        model = "complex(zre, zim) ~ (a + 1j*b)/(1j*w - (c + 1j*e)) + d"
+        derived = "damping=-c/sqrt(c**2 + e**2)"
+        same = run("fit", model, data, "a=1", "b=0", "c=-1", "e=1.5", "d=0", "--derive", derived, "--json").json
+        for part, name in (("r_re", "a"), ("r_im", "b"), ("p_re", "c"), ("p_im", "e"), ("d", "d")):
+            for what in ("value", "error", "low", "high"):
+                assert found["estimates"][part][what] == pytest.approx(
+                    same["estimates"][name][what], rel=1e-6, abs=1e-9
+                )
+        assert found["derived"]["damping"] == pytest.approx(same["derived"]["damping"], rel=1e-6)
+
+    def test_fixed_ones_bounds_and_real_responses(self, run, data):
+        model = "complex(zre, zim) ~ r/(1j*w - p) + d"
+        words = ["r=1+0j", "p=-1+1.5j", "d=0.3+0j", "--fix", "d", "--bounds", "p_re=:-0.71", "--json"]
+        found = run("fit", model, data, *words).json["estimates"]
+        assert (found["d_re"]["value"], found["d_im"]["value"], found["d_re"]["fixed"]) == (0.3, 0, True)
+        assert found["p_re"]["value"] == pytest.approx(-0.71)
+        found = fit("zre ~ real(r/(1j*w - p)) + d", data, {"r": 1 + 0j, "p": -1 + 1.5j, "d": 0})
+        assert found.estimates["p_im"].value == pytest.approx(2, abs=0.01)
+
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            (["r=1j", "p=1j", "--bounds", "p=0:1"], "'p' is complex, and bounds are those of real numbers"),
+            (["r=1j", "p=1j", "--prior", "p=1±0.1"], "'p' is complex, and a prior is one of a real number"),
+            (["r=1j", "p=1j", "q=1j"], "'q' is given a start, and the model does not use it"),
+        ],
+    )
+    def test_what_is_refused(self, run, data, words, message):
+        outcome = run("fit", "complex(zre, zim) ~ r/(1j*w - p)", data, *words)
+        assert outcome.status
+        assert message in outcome.err

@@ -20,6 +20,7 @@ from gradcli.language.differential_equations import has_differential_equations
 from gradcli.models import checked_arguments
 from gradcli.models.data import DataTable, table_of
 from gradcli.models.fitting import fit_tables
+from gradcli.models.fitting.complex_parameters import in_parts
 from gradcli.models.fitting.complex_responses import MODULUS
 from gradcli.models.fitting.estimation import SearchOptions
 from gradcli.models.fitting.fit_execution import execute
@@ -301,7 +302,7 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
     vectors = {name: value for name, value in given.values.items() if np.ndim(value)}
     table = (table_of(None) if given.table is None else given.table).with_vectors(vectors)
     parameters = Parameters(
-        {name: float(value) for name, value in given.values.items() if name not in vectors} | initial,
+        {n: v if arrays.is_complex(v) else float(v) for n, v in given.values.items() if n not in vectors} | initial,
         inputs.names_of(options.fix),
         bounds_of(options.bounds),
         _priors(options.prior or ()),
@@ -328,6 +329,7 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
         options.random or (),
         options.reml,
     )
+    request = in_parts(request)
     files = FitFiles(options.residuals, options.predict, options.plot, environment.save, *_looks(options))
     of_cluster = {"--output": options.output is not None, "--resume": options.resume}
     if opt.is_on_cluster(options.cluster, of_cluster):

@@ -11,6 +11,7 @@ from gradcli.errors import BindingError, UsageError, as_bool, expect
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models import checked_arguments
 from gradcli.models.data import table_of
+from gradcli.models.fitting.complex_parameters import in_parts
 from gradcli.models.fitting.estimation import SearchOptions
 from gradcli.models.fitting.fit_execution import execute
 from gradcli.models.fitting.fit_files import FitFiles
@@ -136,7 +137,9 @@ def fit(
     given = {**checked_arguments.mapping_by_name(values, "'values'"), **named}
     columns = {name: value for name, value in given.items() if checked_arguments.is_array(value)}
     numbers = {
-        n: checked_arguments.number(value, f"the start of '{n}'") for n, value in given.items() if n not in columns
+        n: value if isinstance(value, complex) else checked_arguments.number(value, f"the start of '{n}'")
+        for n, value in given.items()
+        if n not in columns
     }
     table = table_of(data)
     # A column made from an array gets a title that is no name, except for an offset, whose title is read as an
@@ -183,7 +186,7 @@ def fit(
         checked_arguments.path(predict, "'predict'"),
         checked_arguments.path(plot, "'plot'"),
     )
-    found = execute(request, SearchOptions(starts, seed, watch), files).fits
+    found = execute(in_parts(request), SearchOptions(starts, seed, watch), files).fits
     return found[0] if by is None else found
 
 
