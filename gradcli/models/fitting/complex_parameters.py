@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from gradcli.errors import UsageError
 from gradcli.language.differential_equations import has_differential_equations
+from gradcli.models import checked_arguments
 from gradcli.models.fitting.fit_requests import FitRequest
 from gradcli.rows.new_tables import unused_name
 
@@ -31,7 +32,8 @@ def in_parts(request: FitRequest) -> FitRequest:
     _check(request, parts)
     starts: dict[str, float] = {}
     for name, value in own.start.items():
-        starts |= zip(parts.get(name, [name]), (value.real, value.imag))
+        numbers = (checked_arguments.number(n, f"the start of '{name}'") for n in (value.real, value.imag))
+        starts |= zip(parts.get(name, [name]), numbers)
     fixed = [part for name in own.fixed for part in parts.get(name, [name])]
     return request._replace(
         model=_begun(request.model, parts),
