@@ -136,7 +136,8 @@ def fit(
             expect(text, str, what)
     given = {**checked_arguments.mapping_by_name(values, "'values'"), **named}
     columns = {name: value for name, value in given.items() if checked_arguments.is_array(value)}
-    numbers = {
+    # Complex starts are replaced by their parts below.
+    numbers: dict[str, Any] = {
         n: value if isinstance(value, complex) else checked_arguments.number(value, f"the start of '{n}'")
         for n, value in given.items()
         if n not in columns

@@ -164,7 +164,7 @@ def minimize(
     constants = checked_arguments.names(sensitivity, "'sensitivity'")
     given = {**checked_arguments.mapping_by_name(values, "'values'"), **named}
     of_complex += [name for name, value in given.items() if arrays.is_complex(python_values.value(value))]
-    constants = complex_unknowns.names_in_parts(constants, of_complex)
+    constants = tuple(complex_unknowns.names_in_parts(constants, of_complex))
     fixed = complex_unknowns.names_in_parts(checked_arguments.names(const, "'const'"), of_complex)
     varied = None if wrt is None else complex_unknowns.names_in_parts(checked_arguments.names(wrt, "'wrt'"), of_complex)
     asked = MinimizeRequest(
