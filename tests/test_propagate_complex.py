@@ -388,6 +388,13 @@ def test_what_is_no_complex_input(z, message):
         propagate("a*z", a=(1, 0.1), z=z)
 
 
+@pytest.mark.parametrize("z", ["1±0.1+2j±0.1", "(1±0.1)+(2±0.1)*1j", "[1±0.1, (1±0.1)*2j]"])
+def test_other_spellings_are_shown_the_right_one(z):
+    with pytest.raises(BindingError, match="no value with an uncertainty") as caught:
+        propagate("a*z", a=(1, 0.1), z=z)
+    assert "(1±0.1)+(2±0.1)j" in caught.value.hint
+
+
 def test_what_complex_inputs_have_not(run):
     z = "z=(1±0.1)+(2±0.1)j"
     done = run("propagate", "z", z, "--correlation", "z,z=0.5")
@@ -425,3 +432,10 @@ def test_quotients_of_numbers_that_are_made_of_parts(made):
 def test_errors_show_what_was_written(run):
     done = run("propagate", "floor(z)", "z=(1±0.1)+(2±0.1)j")
     assert "\n  | floor(z)\n  | ^^^^^^^^\n" in done.err
+
+
+def test_errors_of_the_parts_have_no_place(run):
+    done = run("propagate", "sum(z)", "z=[(1±0.1)+(2±0.1)j, 2j, 3]", "--max-elements", "2")
+    assert done.status
+    assert "error: " in done.err
+    assert "internal" not in done.err

@@ -39,12 +39,14 @@ def with_parts(values: Mapping[str, Any], complex_names: Collection[str]) -> dic
 @contextmanager
 def real_inputs(module: tree.Module, complex_names: Sequence[str]) -> Iterator[tree.Module]:
     """Yield the program that first makes the complex inputs of their parts. Errors show the source of `module`."""
-    found = _program_of_parts(module, complex_names)
+    found = _program_of_parts(module, complex_names) if complex_names else module
     try:
         yield found
     except GradcliError as error:
         if error.source == found.source:
             error.source = module.source
+            if error.span is not None and error.span.start > len(module.source):
+                error.span = None
         raise
 
 

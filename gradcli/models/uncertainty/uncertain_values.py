@@ -24,6 +24,8 @@ _CONCISE = re.compile(r"\s*([-+]?)(?=\.?\d)(\d*)(?:\.(\d*))?\((\d+|\d+\.\d*|\d*\
 # A part of a complex number: in parentheses, or a number, with its digits in parentheses or without.
 _PART = r"(?:\((?:[^()]|\([^()]*\))*\)|(?:\d+\.?\d*|\.\d+)(?:\([\d.]+\))?(?:[eE][-+]?\d+)?)"
 _COMPLEX = re.compile(rf"\s*(?:(?P<real>[-+]?\s*{_PART})\s*(?=[-+]))?(?P<imag>[-+]?\s*{_PART})[ij]\s*")
+# An imaginary number in a text, such as 1±0.1+2j±0.1.
+_IMAGINARY = re.compile(r"[\d.)][ij]\b")
 HINT = "write x=5.0±0.1, x=5.0+-0.1, x=5.0(1) or x=5.0±2%, or a list of them"
 _COMPLEX_HINT = "both parts have their own, as in z=(1±0.1)+(2±0.1)j"
 
@@ -75,14 +77,14 @@ def read_uncertain(text: str, offset: int, whole: str, read: Read) -> Uncertain:
             return _of_parts(parts, offset, whole, read)
         shape, elements = nested(text, offset, whole, "values with uncertainties", HINT)
         if not shape:
-            raise unreadable("this is no value with an uncertainty", text, offset, whole, HINT)
+            raise _unreadable(text, offset, whole)
         found = [read_uncertain(part.text, part.offset, whole, read) for part in elements]
         if any(arrays.shape(each.value) for each in found):
             raise unreadable("the rows of a nested list have different lengths", text, offset, whole, HINT)
         return Uncertain(*(_tensor([each[i] for each in found], shape) for i in (0, 1)))
     before, behind = text[: at.start()], text[at.end() :]
     if _MARK.search(behind) or not before.strip() or not behind.strip():
-        raise unreadable("this is no value with an uncertainty", text, offset, whole, HINT)
+        raise _unreadable(text, offset, whole)
     value = _real(read(before, offset), text, offset, whole)
     relative = behind.rstrip().endswith("%")
     u = _real(read(behind.rstrip()[:-1] if relative else behind, offset + at.end()), text, offset, whole)
@@ -118,6 +120,11 @@ def _real(value: Any, text: str, offset: int, whole: str) -> Any:
     if arrays.is_complex(value):
         raise unreadable("a complex number has no single uncertainty", text, offset, whole, _COMPLEX_HINT)
     return value
+
+
+def _unreadable(text: str, offset: int, whole: str) -> Exception:
+    hint = _COMPLEX_HINT if _IMAGINARY.search(text) else HINT
+    return unreadable("this is no value with an uncertainty", text, offset, whole, hint)
 
 
 def _mark(text: str) -> re.Match[str] | None:
