@@ -99,3 +99,67 @@ def test_complex_numbers_within_a_real_right_side(run):
     found = run("eval", "odeint(lambda y, t: a*real(exp(1j*t))*y, 1, [0, 2])[1]", "a=2", "--json").json
     assert found["value"] == pytest.approx(np.exp(2 * np.sin(2)), rel=1e-12)
     assert found["grad"]["a"] == pytest.approx(np.sin(2) * np.exp(2 * np.sin(2)), rel=1e-12)
+
+
+# --- gradcli ode
+
+
+def columns_of(run, *words):
+    found = run("ode", *words, "--json")
+    assert found.status == 0, found.err
+    return {name: np.asarray(column) for name, column in found.json["columns"].items()}
+
+
+def test_a_complex_state_has_columns_of_its_parts(run):
+    found = columns_of(
+        run, "psi' = -1j*w*psi", "psi=1+0.5j", "w=2", "t=0..2", "--wrt", "w,psi", "--show", "abs(psi)**2"
+    )
+    t = found["t"]
+    exact = (1 + 0.5j) * np.exp(-2j * t)
+    assert found["real(psi)"] + 1j * found["imag(psi)"] == pytest.approx(exact, rel=1e-11)
+    assert found["d_real(psi)_w"] + 1j * found["d_imag(psi)_w"] == pytest.approx(-1j * t * exact, rel=1e-11)
+    assert found["d_real(psi)_real(psi)"] == pytest.approx(np.cos(2 * t), abs=1e-12)
+    assert found["d_real(psi)_imag(psi)"] == pytest.approx(np.sin(2 * t), abs=1e-12)
+    assert found["abs(psi)**2"] == pytest.approx(1.25)
+
+
+def test_states_of_second_order_and_those_that_start_real(run):
+    """A state is complex where one of its derivatives is; of two states each has a start of its own."""
+    found = columns_of(run, "z'' = -w**2*z", "z=1+0j", "z'=0", "w=2", "t=0..2", "--points", "3", "--show", "abs(z')")
+    assert [*found] == ["t", "real(z)", "imag(z)", "real(z')", "imag(z')", "abs(z')"]
+    assert found["real(z)"] == pytest.approx(np.cos([0, 2, 4]), rel=1e-11)
+    assert found["abs(z')"] == pytest.approx(2 * abs(np.sin([0, 2, 4])), rel=1e-11)
+    found = columns_of(run, "a' = -1j*x*a; x' = -x", "a=1j", "x=1", "t=0..2", "--points", "3")
+    phase = np.exp(-1j * (1 - np.exp([0, -1.0, -2.0])))
+    assert found["real(a)"] + 1j * found["imag(a)"] == pytest.approx(1j * phase, rel=1e-11)
+
+
+def test_jumps_stops_and_pictures_of_complex_states(run, tmp_path):
+    found = columns_of(run, "psi' = -1j*psi; at t = 1: psi *= 2j", "psi=1+0j", "t=0..2", "--points", "3")
+    assert found["real(psi)"] + 1j * found["imag(psi)"] == pytest.approx(np.exp([0, -1j, -2j]) * [1, 2j, 2j], rel=1e-11)
+    words = ("psi' = -1j*w*psi", "psi=1+0j", "w=2", "t=0..2")
+    found = run("ode", *words, "--stop", "real(psi) = 0", "--wrt", "w", "--json").json["stop"]
+    assert (found["t"], found["d_t_w"]) == pytest.approx((np.pi / 4, -np.pi / 8))
+    picture = tmp_path / "plane.svg"
+    assert run("ode", *words, "--plot", str(picture), "--phase", "real(psi),imag(psi)").status == 0
+    assert "<svg" in picture.read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("a' = -1j*b; b' = -1j*a", "a=1+0j", "b=0"), "write its start as a complex number, as in 1+0j"),
+        (("psi' = -1j*psi", "psi=1+0j", "--show", "psi*2"), "a column of a solution takes real numbers"),
+        (("x' = -x", "x=1", "--show", "x*(1 + 1j)"), "a column of a solution takes real numbers"),
+        (("psi' = -1j*psi", "psi=1+0j", "--digits", "20"), "complex"),
+        (("psi' = -1j*w*psi", "psi=1+0j", "w=1j", "--wrt", "w"), "'w' is complex"),
+        (("psi' = -1j*floor(psi)", "psi=1+0j"), "  | psi' = -1j*floor(psi)\n  |            ^^^^^^^^^^"),
+        (("psi' = -1j*psi", "psi=inf+0j"), "the start of 'real(psi)' is inf"),
+        (("psi' = -1j*psi", "psi=[1j, 2]"), "'real(psi)' is one number"),
+    ],
+)
+def test_what_ode_refuses(run, words, message):
+    done = run("ode", *words, "t=0..1")
+    assert done.status
+    assert message in done.err
+    assert "internal" not in done.err

@@ -42,6 +42,8 @@ class DifferentialEquations:
     rates: tuple[str, ...]
     statements: tuple[tree.Statement, ...]
     jumps: tuple[Jump, ...]
+    # The names whose derivatives the equations have, where they are not among the states.
+    differentiated: tuple[str, ...] | None = None
 
     def program(self, value: tree.Expression) -> tree.Module:
         """A program of time, states and parameters with this value."""
@@ -93,6 +95,8 @@ class DifferentialEquations:
     @property
     def bases(self) -> tuple[str, ...]:
         """The names whose derivatives the equations have."""
+        if self.differentiated is not None:
+            return self.differentiated
         return tuple(name for name in self.states if not name.endswith(PRIME))
 
     @property

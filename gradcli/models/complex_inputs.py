@@ -36,30 +36,55 @@ def with_parts(values: Mapping[str, Any], complex_names: Collection[str]) -> dic
     return found
 
 
+class AppendedSource:
+    """The source of a program, and behind it texts of what is not written in it, as expressions are told apart by their
+    texts."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+
+    def span(self, text: str) -> Span:
+        """The place of a text, which is appended."""
+        start = len(self.source) + 1
+        self.source += f"\n{text}"
+        return Span(start, len(self.source))
+
+
+def made_of_parts(name: str, source: AppendedSource) -> tree.Statement:
+    """The statement that makes a complex number of its parts."""
+    parts = tuple(
+        tree.Name(source.span(text.format(name)), label, "") for label, text in zip(names_of_parts(name), _PARTS)
+    )
+    span = Span(parts[0].span.start, parts[1].span.end)
+    made = tree.Call(span, "complex", span, None, parts, (), stable_expressions.MODULE)
+    return tree.Assign(span, (tree.BoundName(span, name),), made)
+
+
+def taken_apart(name: str, source: AppendedSource) -> Iterator[tree.Statement]:
+    """The statements that make the parts of a complex number."""
+    for part, label in zip(("real", "imag"), names_of_parts(name)):
+        span = source.span(f"⟨{label}⟩")
+        value = tree.Call(span, part, span, None, (tree.Name(span, name, ""),), (), stable_expressions.MODULE)
+        yield tree.Assign(span, (tree.BoundName(span, label),), value)
+
+
 @contextmanager
 def real_inputs(module: tree.Module, complex_names: Sequence[str]) -> Iterator[tree.Module]:
     """Yield the program that first makes the complex inputs of their parts. Errors show the source of `module`."""
-    found = _program_of_parts(module, complex_names) if complex_names else module
+    source = AppendedSource(module.source)
+    made = [made_of_parts(name, source) for name in complex_names]
+    with showing(module.source, source.source):
+        yield tree.Module(module.span, source.source, (*made, *module.body)) if made else module
+
+
+@contextmanager
+def showing(source: str, appended: str) -> Iterator[None]:
+    """Let errors show the source in place of that with texts appended."""
     try:
-        yield found
+        yield
     except GradcliError as error:
-        if error.source == found.source:
-            error.source = module.source
-            if error.span is not None and error.span.start > len(module.source):
+        if error.source == appended:
+            error.source = source
+            if error.span is not None and error.span.start > len(source):
                 error.span = None
         raise
-
-
-def _program_of_parts(module: tree.Module, complex_names: Sequence[str]) -> tree.Module:
-    # The parts have a source of their own, behind that of the program, as expressions are told apart by their texts.
-    source, made = module.source, []
-    for name in complex_names:
-        parts = []
-        for label, text in zip(names_of_parts(name), _PARTS):
-            written = text.format(name)
-            parts.append(tree.Name(Span(len(source) + 1, len(source) + 1 + len(written)), label, ""))
-            source += f"\n{written}"
-        span = Span(parts[0].span.start, len(source))
-        value = tree.Call(span, "complex", span, None, tuple(parts), (), stable_expressions.MODULE)
-        made.append(tree.Assign(span, (tree.BoundName(span, name),), value))
-    return tree.Module(module.span, source, (*made, *module.body))

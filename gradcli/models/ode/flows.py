@@ -10,6 +10,7 @@ import numpy as np
 
 from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
+from gradcli.errors import EvaluationError
 from gradcli.functionals.body import Body
 from gradcli.functionals.functional_calls import ATOL
 from gradcli.functionals.ode.system import System, initial_value_problem
@@ -93,6 +94,10 @@ class Flow:
             known = {self.equations.time: lapse + origin, **dict(zip(names, values))}
             read = {k: v for k, v in known.items() if k in self._reads}
             found = evaluate(self._slopes, {**self._shared, **read}).value
+            if arrays.is_complex(found):
+                raise EvaluationError(
+                    "the derivative of a real state is complex", hint="write its start as a complex number, as in 1+0j"
+                )
             return [index(found, k) for k in range(n)]
 
         with nullcontext() if is_exact() else arrays.using_namespace(None):

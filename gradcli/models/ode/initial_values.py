@@ -15,7 +15,9 @@ from gradcli.language.differential_equations import DifferentialEquations, locat
 from gradcli.language.names import scope
 from gradcli.language.syntax import tree
 from gradcli.language.syntax.derivative_marks import readable
+from gradcli.models.complex_inputs import showing
 from gradcli.models.ode import stops
+from gradcli.models.ode.complex_states import complex_states, in_parts, of_real_states, starts_of_parts
 from gradcli.models.ode.expansions import Array, Expansion
 from gradcli.models.ode.row_functions import RowFunctions
 from gradcli.models.ode.trajectories import Trajectories, check_starts
@@ -67,8 +69,22 @@ def solve(asked: InitialValueRequest) -> Solution:
     Raises BindingError for names without a value, UsageError for options that there are not, EvaluationError where the
     solution does not exist up to the last time or does not meet the condition to stop at.
     """
-    _check(asked)
-    return _solution(asked)
+    of_parts = with_real_states(asked)
+    with showing(asked.equations.source, of_parts.equations.source):
+        _check(of_parts)
+        return _solution(of_parts)
+
+
+def with_real_states(asked: InitialValueRequest) -> InitialValueRequest:
+    """A request for the real and imaginary parts of complex states."""
+    states = complex_states(asked.equations, asked.values)
+    if not states:
+        return asked
+    return asked._replace(
+        equations=of_real_states(asked.equations, states),
+        values=starts_of_parts(asked.values, states),
+        wrt=tuple(in_parts(asked.wrt, states)),
+    )
 
 
 def prove(request: Callable[[], InitialValueRequest], digits: int, most: int) -> Solution:

@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.errors import EvaluationError
 from gradcli.language.syntax.tree import Module
 from gradcli.models.ode.expansions import Array, Expansion
+from gradcli.models.real_values import real_value
 from gradcli.rows.row_programs import RowProgram
 
 
@@ -39,7 +40,7 @@ class RowFunctions:
             found = program.run(columns, self._shared, rows=len(rows))
             for failed in found.failures:
                 raise failed.error
-            number = np.asarray(found.value, float)
+            number = real_value(found.value, "a column of a solution")
             if number.ndim > 1:
                 raise EvaluationError(
                     f"this has a value of shape {list(number.shape[1:])}, and a number is needed",
