@@ -187,3 +187,14 @@ def test_complex_functions_are_refused(program: str, run: Callable[..., Any]) ->
 def test_real_parts_of_complex_functions(run: Callable[..., Any]) -> None:
     found = run("eval", "nsum(real(1j**k)/k**2, k, 1, 4)", "--no-grad", "--json").json["value"]
     assert found == pytest.approx(-1 / 4 + 1 / 16, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("program", "value"), [("(p*x + x**2)/x**2", 1.0), ("p*log(x) + 3", 3.0), ("p/x", 0.0), ("sin(p*x)/x", 0.0)]
+)
+def test_a_limit_that_is_infinite_for_other_numbers(program: str, value: float, run: Callable[..., Any]) -> None:
+    """A term that goes to infinity but for its coefficient, which is 0, was the limit: inf in place of 1."""
+    words = (f"limit({program}, x, 0, '+')", "p=0")
+    assert run("eval", *words, "--no-grad", "--json").json["value"] == value
+    done = run("eval", *words)
+    assert done.out.startswith("value  0.0") if program.startswith("sin") else "no derivative here" in done.err

@@ -8,12 +8,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli import arrays
+from gradcli.autograd.tensor import Tensor
 from gradcli.errors import EvaluationError
 from gradcli.functionals.body import Body
 from gradcli.functionals.switches import between, number_of
 from gradcli.functionals.tracing import traced
-from gradcli.kinds.asymptotic import Asymptotic, NoLimitError, samples
-from gradcli.primitives.bind import constant
+from gradcli.kinds.asymptotic import Asymptotic, AsymptoticTerm, NoLimitError, samples
+from gradcli.primitives.bind import Kind, constant
 from gradcli.primitives.entries.complex_parts import check_real
 
 # The numbers of terms beyond the leading one that are tried, in this order.
@@ -103,12 +104,28 @@ def _require_agreement(body: Body, series: Asymptotic, place: float, side: float
 
 def _leading(series: Asymptotic) -> Any:
     """The limit of a series: its leading coefficient, 0, or an infinity."""
-    if not series.terms:
+    lead = next((term for term in series.terms if not _vanishes_here(term)), None)
+    if lead is None:
         if series.end > 0.0:
             return 0.0
         raise NoLimitError("too few terms are known")
-    lead = series.terms[0]
     if lead.exponent < 0.0 or (lead.exponent == 0.0 and lead.logs):
         sign = math.copysign(1.0, lead.c.sample) * (-1.0) ** lead.logs
         return sign * math.inf
     return lead.c.value if lead.exponent == 0.0 else 0.0
+
+
+def _vanishes_here(term: AsymptoticTerm) -> bool:
+    """Whether a term goes to infinity but for its coefficient, which is 0 for the numbers that the function reads. Raises
+    EvaluationError where that is differentiated."""
+    if term.c.sample != 0.0 or not (term.exponent < 0.0 or (term.exponent == 0.0 and term.logs)):
+        return False
+    value = term.c.value
+    while isinstance(value, Tensor) and not value.requires_grad:
+        value = value.inner
+    if isinstance(value, Kind) and value.differential:
+        raise EvaluationError(
+            "the limit has no derivative here: it is infinite where a coefficient is not 0 as it is here",
+            hint="--no-grad has its value",
+        )
+    return True
