@@ -658,3 +658,29 @@ def test_quotients_of_numbers_that_are_made_of_parts(run, program, value):
     """Such a quotient was examined for removable singularities as a real function, which was an internal error."""
     given = ["a=3", "b=2"] if "b" in program else ["a=3"]
     assert run("eval", f"real({program})", *given, "--json").json["value"] == pytest.approx(value.real)
+
+
+class TestRounding:
+    """Lost digits of complex numbers are told, as those of real ones are."""
+
+    @pytest.mark.parametrize(
+        ("program", "words", "told"),
+        [
+            ("exp(1j*x) - exp(1j*x*(1 + d))", "x=0.3 d=1e-12", "the value about 3 are right"),
+            ("tan(z) - sin(z)", "z=1e-9+1e-9j", "the value is 0 as far as its digits tell"),
+            ("abs(z + 1) - 1", "z=1e-9+1e-9j", "the value about 6 are right"),
+            ("sqrt(z**4)/z**2", "z=1e-9+1e-9j", "the derivative by z none is right"),
+        ],
+    )
+    def test_they_are_told(self, run, program, words, told):
+        assert told in run("eval", program, *words.split()).err
+
+    @pytest.mark.parametrize(
+        ("program", "words"),
+        [
+            ("z**2 + 1", "z=1j"), ("exp(z) - 1", "z=1e-12+1e-12j"), ("1/(1 + 1j*w*R*C)", "w=1000 R=2000 C=1e-6"),
+            ("z/z", "z=0.3-0.7j"), ("real(x/2j)", "x=0.3"), ("real(conj(z)*z) - 5", "z=1+2j"), ("z**2 - 2j*x", "z=1.1+1.1j x=1.21"),
+        ],
+    )  # fmt: skip
+    def test_there_is_no_word_where_they_are_right(self, run, program, words):
+        assert run("eval", program, *words.split(), "--wrt", words[0]).err == ""

@@ -26,6 +26,8 @@ from gradcli.kinds import jets
 from gradcli.kinds.perturbed_roundings import is_exact_result, is_first_power, is_short, rounding_key
 from gradcli.primitives.bind import bind, constant
 from gradcli.primitives.entries.arithmetic import absolute, add, divide, identity, multiply, negative, subtract
+from gradcli.primitives.entries.complex_numbers import from_parts
+from gradcli.primitives.entries.complex_parts import conjugate, imaginary_part, real_part
 from gradcli.primitives.entries.powers import sqrt, whole_power
 from gradcli.primitives.primitive import Primitive
 
@@ -53,12 +55,14 @@ class _RoundingError(NamedTuple):
 class ErrorBounds(NamedTuple):
     """Bounds of the error of a number, and the gradients of that number.
 
-    `without_cancellation` assumes that no errors cancel; in `with_cancellation` errors of known sign cancel.
+    `without_cancellation` assumes that no errors cancel; in `with_cancellation` errors of known sign cancel. `unknown` is
+    the share of errors of which only bounds are known.
     """
 
     without_cancellation: float
     with_cancellation: float
     gradients: Sequence[Any]
+    unknown: float
 
 
 class ErrorTerms:
@@ -125,7 +129,7 @@ class ErrorTerms:
             without_cancellation = math.fsum(_size(term) for term in terms.values())
             unknown = math.fsum(_size(term) for key, term in terms.items() if key not in known)
             joint = math.fsum(_total(term) for key, term in terms.items() if key in known)
-        return ErrorBounds(without_cancellation, abs(joint) + unknown, found)
+        return ErrorBounds(without_cancellation, abs(joint) + unknown, found, unknown)
 
 
 def _terms(node: Any, step: _RoundingError, cotangent: Any) -> Iterator[tuple[Any, Any]]:
@@ -156,16 +160,27 @@ def _rounded_off(
     primitive: Primitive, result: Any, operands: Sequence[Any], params: Mapping[str, Any]
 ) -> tuple[Any, bool]:
     """Return the rounding error of each element (None: exact), and whether it is known or only a bound."""
-    if primitive in (negative, identity, absolute) or primitive.moves or primitive.selects or primitive.truths:
+    if (
+        primitive in (negative, identity)
+        or primitive in _EXACT_OF_PARTS
+        or primitive.moves
+        or primitive.selects
+        or primitive.truths
+    ):
         return None, True
-    unit = arrays.epsilon(arrays.dtype_name(result)) / 2
+    if primitive is absolute and not any(map(arrays.is_complex, operands)):
+        return None, True
+    unit = arrays.epsilon(arrays.real_dtype(arrays.dtype_name(result))) / 2
     if unit == 0.0:
         return None, True
     if is_first_power(primitive, params):
         return None, True
     exactly = _square_error if primitive is whole_power and params["n"] == 2.0 else _EXACT_ERRORS.get(primitive)
+    in_complex = any(map(arrays.is_complex, (result, *operands)))
+    if in_complex and all(map(_is_short, (result, *operands))):
+        return None, True
     # The parts of complex products and quotients are sums of several roundings: they have the bound of a function.
-    if exactly is not None and not any(map(arrays.is_complex, (result, *operands))):
+    if exactly is not None and (primitive in (add, subtract) or not in_complex):
         found = exactly(*map(_wide, (result, *operands)))
         # Splitting may overflow for large numbers; the bound of half an ulp remains.
         return (found, True) if _is_finite(found) else (unit * abs(result), False)
@@ -187,8 +202,10 @@ def _rounded_off(
 
 
 def _wide(number: Any) -> Any:
-    """Convert to float64, in which the rounding errors of float32 operations are exact."""
-    return number if type(number) is float else arrays.numpy_namespace().asarray(number, "float64")
+    """Convert to double precision, in which the rounding errors of float32 operations are exact."""
+    if type(number) in (float, complex):
+        return number
+    return arrays.numpy_namespace().asarray(number, "complex128" if arrays.is_complex(number) else "float64")
 
 
 def _is_finite(number: Any) -> bool:
@@ -246,6 +263,7 @@ def _split(a: Any) -> tuple[Any, Any]:
     return high, a - high
 
 
+_EXACT_OF_PARTS = frozenset({conjugate, from_parts, imaginary_part, real_part})
 _EXACT_ERRORS: Mapping[Primitive, Callable[..., Any]] = {
     add: _sum_error,
     subtract: lambda total, a, b: _sum_error(total, a, -b),

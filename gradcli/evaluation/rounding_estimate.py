@@ -53,7 +53,8 @@ class RoundingErrorEstimate:
     def _keep(self, node: Node, result: Any) -> None:
         if type(result) is not float:
             self._scalar = False
-            if arrays.backend_of(type(result)) != "numpy" or arrays.size(result) > _MOST_ELEMENTS:
+            others = type(result) is not complex and arrays.backend_of(type(result)) != "numpy"
+            if others or arrays.size(result) > _MOST_ELEMENTS:
                 self._whole = False
                 return
         elif result == 0.0 and isinstance(node, PrimitiveNode) and node.primitive in (add, subtract):
@@ -76,9 +77,14 @@ class RoundingErrorEstimate:
             if size > self._largest:
                 self._largest, self.place = size, node.span
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether all operations were noted, and there are some."""
+        return self._whole and bool(self._results)
+
     def is_suspect(self, value: Any, gradients: Mapping[str, Any], leaves: Mapping[str, Any]) -> bool:
         """Whether the scalar value or a gradient may have lost half of its digits."""
-        if not self._whole or not self._results:
+        if not self.is_whole:
             return False
         shares: list[float] = []
         for name, g in gradients.items():

@@ -29,8 +29,6 @@ _OF_INPUTS = 2.0**-49
 _EXAGGERATED = 32.0
 # Relative accuracy of the first-order sum of rounding errors with known signs.
 _OF_TERMS = 2.0**-44
-# Bound on the operations that all backward passes visit, with one pass for each element of a gradient.
-_MOST_VISITS = 5_000
 # Advice that ends each warning.
 _MORE = "; --digits gives more, --certify proves which are"
 
@@ -54,36 +52,39 @@ def first_losses(
         value = run(leaves)
         wrt = [name for name in wrt if name in leaves]
         found = dict(zip(wrt, gradients(value, [leaves[name] for name in wrt], create_graph=True)))
-    judge = _LossEstimator(terms, [*leaves.values()])
+    judge = LossEstimator(terms, [*leaves.values()])
     warnings = []
     loss = judge.loss(value)
     if loss is not None:
         digits = digits_of(loss.relative)
         text = loss_of_value(digits if loss.told else None)
-        warnings.append(_rounding_warning(program, rounding_estimate, "forward", text, {"value": digits}))
+        warnings.append(rounding_warning(program, rounding_estimate, "forward", text, {"value": digits}))
     judged = {name: judge.digits(gradient) for name, gradient in found.items() if gradient is not None}
     left = {name: digits for name, digits in judged.items() if digits is not None}
     if left:
-        warnings.append(_rounding_warning(program, rounding_estimate, "backward", loss_text(left), left))
+        warnings.append(rounding_warning(program, rounding_estimate, "backward", loss_text(left), left))
     return warnings
 
 
-def _rounding_warning(
+def rounding_warning(
     program: tree.Module, rounding_estimate: RoundingErrorEstimate, phase: str, text: str, left: Mapping[str, int]
 ) -> Warning:
     found = inaccurate(program, rounding_estimate.place, "what '{}' rounds off here is felt: " + text + _MORE, left)
     return found._replace(phase=phase)
 
 
-class _RoundingLoss(NamedTuple):
+class RoundingLoss(NamedTuple):
     """The relative error of a number, and whether the number is distinguished from 0."""
 
     relative: float
     told: bool
 
 
-class _LossEstimator:
+class LossEstimator:
     """Judges the value of a run and its gradient by its rounding errors."""
+
+    # Bound on the operations that all backward passes visit, with one pass for each element of a gradient.
+    MOST_VISITS = 5_000
 
     def __init__(self, terms: ErrorTerms, leaves: Sequence[Tensor]) -> None:
         self.terms = terms
@@ -94,25 +95,29 @@ class _LossEstimator:
 
     def digits(self, gradient: Tensor) -> int | None:
         """Return how many digits of the worst element of a gradient are right; None where at least half are."""
-        if arrays.size(gradient) * len(self.terms) > _MOST_VISITS:
+        if arrays.size(gradient) * len(self.terms) > self.MOST_VISITS:
             distance = shadow_distance(gradient)
             return None if distance is None else first_digits_left(number_of(gradient), distance)
-        losses = [loss for unit in _units(gradient) for loss in [self.loss(gradient, unit)] if loss is not None]
+        losses = [loss for unit in units(gradient) for loss in [self.loss(gradient, unit)] if loss is not None]
         return min((digits_of(loss.relative) for loss in losses), default=None)
 
-    def loss(self, result: Any, unit: Any = None) -> _RoundingLoss | None:
-        """Return the loss of a number, or of the gradient element that `unit` selects.
+    def loss(self, result: Any, unit: Any = None, modulus: float | None = None) -> RoundingLoss | None:
+        """Return the loss of a number, or of the gradient element that `unit` selects; with `modulus`, of a number with
+        this modulus that it is a part of.
 
         None where less than half of the digits are lost, where the number is as close to 0 as the uncertainty of the
         inputs explains, or where no operation rounded.
         """
         if not isinstance(result, Tensor) or not result.requires_grad or not len(self.terms):
             return None
-        number, distance = (_element(numbers, unit) for numbers in (number_of(result), shadow_distance(result)))
-        bound, cancelled, gradient = self.terms.bounds(result, unit, self.leaves)
-        size = abs(number)
+        number, distance = (element(numbers, unit) for numbers in (number_of(result), shadow_distance(result)))
+        bound, cancelled, gradient, unknown = self.terms.bounds(result, unit, self.leaves)
+        size = abs(number) if modulus is None else modulus
         if size == 0.0 < bound and cancelled <= _OF_TERMS * bound:
             # After correction by the known rounding errors, the number is 0 again.
+            return None
+        if modulus == distance == 0.0 and unknown > 0.5 * bound:
+            # Complex numbers have bounds where their parts are exact, as the real part of x/2j is.
             return None
         # Errors cancel to first order only.
         error = min(bound, cancelled + bound * (bound / size)) if size > bound else bound
@@ -121,7 +126,7 @@ class _LossEstimator:
             return None
         if not (self.short and size > 0.0) and max(size, error) <= self._by_inputs(gradient):
             return None
-        return _RoundingLoss(error / (size - error), True) if size > error else _RoundingLoss(1.0, False)
+        return RoundingLoss(error / (size - error), True) if size > error else RoundingLoss(1.0, False)
 
     def _by_inputs(self, gradient: Sequence[Any]) -> float:
         """Bound the error of a number that is due to the rounding of the inputs."""
@@ -129,7 +134,7 @@ class _LossEstimator:
         return _OF_INPUTS * math.fsum(shares)
 
 
-def _units(gradient: Tensor) -> Iterator[Any]:
+def units(gradient: Tensor) -> Iterator[Any]:
     """Yield one unit cotangent for each element of a gradient; None for a scalar."""
     if not gradient.shape:
         yield None
@@ -138,7 +143,7 @@ def _units(gradient: Tensor) -> Iterator[Any]:
         yield row.reshape(gradient.shape)
 
 
-def _element(numbers: Any, unit: Any) -> float:
+def element(numbers: Any, unit: Any) -> float:
     """The number, or the array element that `unit` selects; 0 where there are no numbers or it is not finite."""
     if numbers is None:
         return 0.0

@@ -188,10 +188,9 @@ def _result(request: EvaluationRequest) -> Result:
             result.warnings.append(watch.inaccurate(result.digits_left))
         elif seen is not None and seen.taken and result.finite:
             result.warnings += _losses_inside(request, seen)
-        if _has_complex(request, result):
-            return result
         if (seen is None or not seen.taken) and result.finite and watch.rounding_estimate is not None:
-            result.warnings += _first_losses(request, watch.rounding_estimate, result)
+            losses = _complex_losses if _may_be_complex(request) else _first_losses
+            result.warnings += losses(request, watch.rounding_estimate, result)
         return result
 
 
@@ -200,7 +199,7 @@ def _may_be_complex(request: EvaluationRequest) -> bool:
 
 
 def _has_complex(request: EvaluationRequest, result: Result) -> bool:
-    """Whether the value or an input is complex. Kinks and rounding errors are examined along real lines alone."""
+    """Whether the value or an input is complex. Kinks are examined along real lines alone."""
     return arrays.is_complex(result.value) or any(map(arrays.is_complex, request.bindings.values()))
 
 
@@ -246,6 +245,20 @@ def _first_losses(
     # Perturbed numbers may leave a domain. The result is available already, so that errors are ignored.
     with suppress(GradcliError, NotImplementedError), limits.optional_budget(), enable_grad():
         return first_losses(request.program, rounding_estimate, _again(request), request.bindings, request.wrt)
+    return []
+
+
+def _complex_losses(
+    request: EvaluationRequest, rounding_estimate: RoundingErrorEstimate, result: Result
+) -> Sequence[Warning]:
+    """As `_first_losses`, where the value or an input is complex."""
+    if arrays.shape(result.value) or not rounding_estimate.is_whole or request.grad_output is not None:
+        return []
+    # Loaded on demand: few programs have complex numbers.
+    from gradcli.evaluation.complex_rounding_loss import complex_losses
+
+    with suppress(GradcliError, NotImplementedError), limits.optional_budget(), enable_grad():
+        return complex_losses(request.program, rounding_estimate, _again(request), request.bindings, request.wrt)
     return []
 
 
