@@ -684,3 +684,22 @@ class TestRounding:
     )  # fmt: skip
     def test_there_is_no_word_where_they_are_right(self, run, program, words):
         assert run("eval", program, *words.split(), "--wrt", words[0]).err == ""
+
+
+class TestWhereRealNumbersAreNeeded:
+    """Each error says what to write."""
+
+    @pytest.mark.parametrize(
+        ("words", "message", "hint"),
+        [
+            (["eval", "z", "z=1+i"], "unknown name 'i'", "write 1j for the imaginary unit"),
+            (["solve", "z**2 + 1 = 0", "z=1j"], "there is no unknown", "write z~0.0+1.0j to start there"),
+            (["sample", "-abs(z)**2", "z=1j"], "'z' is complex", "write complex(a, b) in place of z"),
+            (["graph", "z**2", "z=1j", "--values"], "this one is complex", "--no-grad shows values alone"),
+        ],
+    )
+    def test_an_error_says_what_to_write(self, run, words, message, hint):
+        done = run(*words)
+        assert done.status in (1, 2)
+        assert message in done.err
+        assert hint in done.err

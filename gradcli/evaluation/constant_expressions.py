@@ -13,6 +13,7 @@ from gradcli.language.syntax import parse_expression
 from gradcli.language.syntax.tree import Evaluate, Module
 
 _OTHER_NAMES = "a value is made of numbers alone: what is made of other names is computed in the program"
+_IMAGINARY_UNITS = ("i", "j", "I", "J")
 # For errors alone: they are compiled where they are used.
 _FILE = r"[\w./\\~-]+\.(?:csv|tsv|txt|npy|npz|json|jsonl|parquet|arrow)(?::[^:]+)?"
 _WITH_UNIT = r"([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*([^\W\d][\w/^*²³]*)"
@@ -65,7 +66,8 @@ def constant(text: str, dtype: str, whole: str, offset: int = 0, *, truths: bool
         if isinstance(error, UnknownNameError) and (unit := re.fullmatch(_WITH_UNIT, text)):
             error.hint = _without_unit(unit[1], unit[2], Span(offset, offset + len(text)))
         elif isinstance(error, UnknownNameError) and error.span is not None and "give it a value" in (error.hint or ""):
-            error.hint = _OTHER_NAMES
+            is_unit = whole[error.span.start : error.span.end] in _IMAGINARY_UNITS
+            error.hint = Proposal("write 1j for the imaginary unit", "1j", span=error.span) if is_unit else _OTHER_NAMES
         if text.endswith(",") and isinstance(error, ProgramSyntaxError):
             error.hint = Proposal(
                 f"write {text[:-1]}, without the comma", text[:-1], span=Span(offset, offset + len(text))

@@ -109,6 +109,12 @@ def _gradients(request: GraphRequest, value: Any) -> dict[Any, Any]:
                 "--no-grad shows values alone",
             )
 
+        if arrays.is_complex(value) and request.grad_output is None:
+            raise DifferentiationError(
+                "the gradient in a graph is that of a real value, and this one is complex",
+                hint="--grad-output EXPR weights it, --no-grad shows values alone, and abs(…) is real",
+            )
+
         def see(node: Node, cotangents: Sequence[Any], _pulled: Sequence[Any]) -> None:
             found[node] = cotangents[0]
 

@@ -13,7 +13,7 @@ from gradcli.calculus.implicit import implicit_derivatives
 from gradcli.compiled.evaluated import check_digits, in_namespace
 from gradcli.errors import BindingError, UsageError, as_bool, did_you_mean, expect
 from gradcli.evaluation import python_values
-from gradcli.io.text_tables import Table
+from gradcli.io.text_tables import Table, number_text
 from gradcli.language.equations import Equations, read_equations
 from gradcli.language.names import scope
 from gradcli.language.syntax import parse_equations, tree
@@ -316,7 +316,7 @@ def _check(question: RootProblem) -> None:
         hint = f"give one a start, as in {name}~1"
         if not free and len(question.constants) == 1:
             (given, value), *_ = question.constants.items()
-            start = f"{given}~{float(value):.12g}" if not arrays.shape(value) else f"{given}~…"
+            start = f"{given}~{number_text(value)}" if not arrays.shape(value) else f"{given}~…"
             hint = f"{given}=… is a value that stays: write {start} to start there, or {given}=0..10 for a range"
         if len(free) > 1:
             hint += f", and the others too, or values, as in {free[1]}=1"

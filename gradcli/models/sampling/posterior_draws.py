@@ -12,7 +12,7 @@ import numpy as np
 
 from gradcli import arrays, limits
 from gradcli.compiled.compiling import compile
-from gradcli.errors import EvaluationError, LimitError, UsageError, expect, expect_callable
+from gradcli.errors import BindingError, EvaluationError, LimitError, UsageError, expect, expect_callable
 from gradcli.io.text_tables import Table
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models import checked_arguments
@@ -167,11 +167,14 @@ def sample(
     if settings.max_depth > _DEEPEST:
         raise UsageError(f"the largest depth is {settings.max_depth}, and at most {_DEEPEST}")
     check_output(output)
+    given = {**checked_arguments.mapping_by_name(values, "'values'"), **named}
+    constants = checked_arguments.names(const, "'const'")
+    _check_real({name: value for name, value in given.items() if name not in constants})
     asked = MinimizeRequest(
         program,
-        {**checked_arguments.mapping_by_name(values, "'values'"), **named},
+        given,
         None if wrt is None else checked_arguments.names(wrt, "'wrt'"),
-        checked_arguments.names(const, "'const'"),
+        constants,
         data if isinstance(data, DataTable) else table_of(data),
         bounds,
         (),
@@ -186,6 +189,16 @@ def sample(
     if output is not None:
         save_draws(found, output)
     return found
+
+
+def _check_real(starts: Mapping[str, Any]) -> None:
+    """Raise BindingError for a start that is complex."""
+    for name, start in starts.items():
+        if arrays.is_array(start) and arrays.is_complex(start):
+            raise BindingError(
+                f"'{name}' is complex, and draws are of real numbers",
+                hint=f"write complex(a, b) in place of {name}, with a and b as inputs",
+            )
 
 
 def check_output(path: str | None) -> None:
