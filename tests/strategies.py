@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache, partial
 from typing import NamedTuple
 
@@ -243,6 +244,22 @@ def programs(draw: st.DrawFn, names: tuple[str, ...] = NAMES, *, scalar: bool = 
         statements.append(text)
     statements.append(draw(_expressions(scope)))
     return _joined(draw, statements)
+
+
+# Functions that complex numbers lack, and others in their place.
+_OF_COMPLEX = {"floor": "real", "ceil": "imag", "round": "conj", "trunc": "angle", "frac": "abs", "copysign": "complex"}
+# A number that is no bound, index or axis.
+_NUMBER = re.compile(r"(?<![\w.\[:=-])(\d+\.\d*|\.\d+|\d+e-?\d+|[1-9]\d*)(?![\w.:\]])")
+
+
+@st.composite
+def complex_programs(draw: st.DrawFn, names: tuple[str, ...] = NAMES) -> str:
+    """A program of `programs`, with imaginary numbers in place of some of its numbers."""
+    text = draw(programs(names))
+    for name, other in _OF_COMPLEX.items():
+        text = re.sub(rf"\b{name}\b", other, text)
+    imaginary = iter(draw(st.lists(st.booleans(), min_size=20, max_size=20)))
+    return _NUMBER.sub(lambda number: number[0] + "j" * next(imaginary, False), text)
 
 
 class _Scope(NamedTuple):

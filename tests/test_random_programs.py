@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from strategies import NAMES, programs
+from strategies import NAMES, complex_programs, programs
 
 import gradcli
 from gradcli import limits
@@ -49,6 +50,28 @@ def check(error: GradcliError) -> None:
 )
 @given(text=programs(), values=st.tuples(*[VALUES] * len(NAMES)), order=st.sampled_from([None, None, 2]))
 def test_every_outcome_is_a_value_or_an_error_of_ours(text, values, order):
+    result = outcome(text, dict(zip(NAMES, values)), order)
+    if result is not None:
+        for name, gradient in (result.grad or {}).items():
+            assert gradient is None or np.shape(gradient) == np.shape(dict(zip(NAMES, values))[name])
+
+
+COMPLEX_VALUES = st.one_of(
+    VALUES, FLOATS.map(lambda x: x * 1j), st.lists(FLOATS, max_size=3).map(lambda v: np.array(v) - 2j)
+)
+
+
+@pytest.mark.filterwarnings("ignore")
+@settings(
+    max_examples=250,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(
+    text=complex_programs(), values=st.tuples(*[COMPLEX_VALUES] * len(NAMES)), order=st.sampled_from([None, None, 2])
+)
+def test_every_outcome_of_complex_numbers_is_a_value_or_an_error_of_ours(text, values, order):
     result = outcome(text, dict(zip(NAMES, values)), order)
     if result is not None:
         for name, gradient in (result.grad or {}).items():

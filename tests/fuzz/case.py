@@ -29,8 +29,13 @@ class Case(NamedTuple):
         return cls(record["program"], bindings, record.get("draw", 0))
 
     def arrays(self) -> dict[str, Any]:
-        """The values as gradcli has them: floats and arrays."""
-        return {n: np.array(v, np.float64) if isinstance(v, list) else float(v) for n, v in self.bindings.items()}
+        """The values as gradcli has them: numbers and arrays."""
+        return {n: _array(v) if isinstance(v, list) else v * 1.0 for n, v in self.bindings.items()}
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether a value is complex."""
+        return any(map(np.iscomplexobj, self.bindings.values()))
 
     def words(self) -> list[str]:
         """The values as words of a command line."""
@@ -44,16 +49,24 @@ class Finding(NamedTuple):
     detail: str
 
 
+def _array(value: Any) -> Any:
+    return np.array(value, complex if np.iscomplexobj(value) else np.float64)
+
+
 def _written(value: Any) -> Any:
     """Without the numbers that strict JSON lacks."""
     if isinstance(value, list):
         return [_written(v) for v in value]
+    if isinstance(value, complex):
+        return str(value)
     return value if math.isfinite(value) else str(value)
 
 
 def _read(value: Any) -> Any:
-    return [_read(v) for v in value] if isinstance(value, list) else float(value)
+    if isinstance(value, list):
+        return [_read(v) for v in value]
+    return complex(value) if isinstance(value, str) and "j" in value else float(value)
 
 
 def _text(value: Any) -> str:
-    return f"[{','.join(map(_text, value))}]" if isinstance(value, list) else repr(value)
+    return f"[{','.join(map(_text, value))}]" if isinstance(value, list) else repr(value).strip("()")
