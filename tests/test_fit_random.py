@@ -332,6 +332,33 @@ class TestFamilies:
         assert one.loglik == pytest.approx(other.loglik, abs=1e-8)
         assert one.estimates["theta"][:2] == pytest.approx(other.estimates["theta"][:2], rel=1e-5)
 
+    def test_separable_events_have_no_maximum(self):
+        data = {"y": [1, 1, 1, 0, 0, 0, 1, 0], "g": [1, 1, 1, 2, 2, 2, 3, 3], "x": [1, 2, 3, -1, -2, -3, 1, -1]}
+        fit = gradcli.fit("y ~ 1/(1 + exp(-(a + b*x + (1|g))))", data, family="binomial")
+        assert not fit.converged
+        assert "rises without end" in fit.message
+
+    def test_means_outside_their_range_are_impossible(self):
+        # As a probability a + b*x is none below 0, where the likelihood of no events would rise.
+        data = {
+            "y": [2, 0, 3, 5, 5, 9, 0, 4],
+            "n": [10] * 8,
+            "g": [1, 1, 2, 2, 3, 3, 4, 4],
+            "x": [0, 1, 2, 3, 4, 5, 1, 4],
+        }
+        fit = gradcli.fit("y/n ~ a + b*x + (1|g)", data, {"a": 0.1, "b": 0.1}, family="binomial")
+        assert fit.converged
+        assert 0 < fit.estimates["a"].value < 0.2
+        assert fit.loglik < 0
+
+    def test_no_convergence_has_status_1(self, run):
+        done = run(
+            "fit", "y ~ 1/(1 + exp(-(a + b*x + (1|g))))", "y=[1,1,0,0,1,0]", "x=[1,2,-1,-2,1,-1]", "g=[1,1,2,2,3,3]",
+            "--family", "binomial",
+        )  # fmt: skip
+        assert done.status == 1
+        assert "error: not converged" in done.err
+
 
 class TestWords:
     def test_the_tables(self, run, tmp_path):
@@ -362,6 +389,7 @@ class TestWords:
             ("Reaction ~ a + (1|Subjct)", {}, "'Subjct', by which a random effect varies, is no column"),
             ("Reaction ~ a + (x|Subject)", {}, "'x' in a random effect of 'Subject' is no column"),
             ("Reaction ~ a + (Days - 1|Subject)", {}, "a random effect is a sum of columns"),
+            ("Reaction ~ a + (Days||Subject)", {}, "random effects without correlations are terms of their own"),
             ("Reaction ~ a + (0|Subject)", {}, "a random effect of 0 is none"),
             ("Reaction ~ a + (1|Subject) + (1|Subject)", {}, "two random effects of 'Subject' are called '1'"),
             ("Reaction ~ a + b*Days", {"random": "c|Subject"}, "'c' varies by 'Subject', and is no parameter"),

@@ -15,6 +15,10 @@ ROUNDING = 4 * 2.0**-52
 # Two costs belong to one minimum where their square roots differ by at most _SAME, relatively, plus _NO_RESIDUALS times
 # the length of the weighted responses, which is the size of residuals that are rounding errors.
 _SAME, _NO_RESIDUALS = 1e-6, 64 * 2.0**-52
+# Limit of the change of a fitted mean by a further step, relative to its distance from the end of its range: a larger
+# change shows that there is no minimum; see `is_at_end`.
+_MAX_MEAN_CHANGE = 1e-5
+NO_MAXIMUM = "the likelihood rises without end as some of the fitted means go to the ends of their range"
 
 
 def relative_offset(gradient_part: Any, rest: Any, parameters: int, dof: Any) -> Any:
@@ -59,6 +63,19 @@ def without_effect(value: Any, derivatives: Sequence[Any], sigma: Any, points: A
         size = root_mean_squares(value, sigma, count)
         slopes = np.stack([root_mean_squares(column, sigma, count) for column in derivatives], axis=-1)
         return ~(slopes * np.maximum(np.abs(points), 1) > ROUNDING * size[:, None])
+
+
+def is_at_end(value: Any, change: Any, family: str) -> bool:
+    """Whether a further step changes a fitted mean, `[n]` each, by more than `_MAX_MEAN_CHANGE` of its distance from the
+    end of its range.
+
+    This is so where the likelihood has no maximum, as when events are perfectly separable: the means go to 0 or 1 with
+    every step, while the relative offset goes to 0.
+    """
+    np = arrays.numpy_namespace()
+    room = value if family == "poisson" else np.minimum(value, np.maximum(1 - value, np.finfo(float).eps))
+    with np.errstate(all="ignore"):
+        return bool((np.abs(change) > _MAX_MEAN_CHANGE * np.abs(room)).any())
 
 
 def terms(value: Any, first: Any, point: Any) -> Any:

@@ -10,6 +10,8 @@ from gradcli import arrays
 from gradcli.errors import EvaluationError, ExitStatus, GradcliError, LimitError
 from gradcli.models.fitting.convergence import (
     CONVERGED,
+    NO_MAXIMUM,
+    is_at_end,
     largest_offset,
     message_of,
     of_one_minimum,
@@ -40,9 +42,6 @@ INITIAL_STEP = 1.0
 # A minimum from a given start that leaves more than this fraction of the squares about the mean is poor. It is replaced
 # by one from generated points that has less than this fraction of its cost.
 POOR_FRACTION = 0.5
-# Limit of the change of a fitted mean by a further step, relative to its distance from the end of its range: a larger
-# change shows that there is no minimum; see `_has_no_maximum`.
-_MAX_MEAN_CHANGE = 1e-5
 # Number of steps, each twice as long as the one before, after which a log density that still rises has no maximum; and
 # the share of the longest relative step from which on a parameter takes part in that.
 _FURTHER, _MIN_SHARE = 8, 0.01
@@ -310,8 +309,11 @@ def _convergence_failure(problem: Problem, found: Refined) -> str | None:
     if not found.least_eigenvalue > 0:
         return "the Hessian is not positive definite there"
     known = problem.known
-    if known.family in ("poisson", "binomial") and _has_no_maximum(value[0], derivatives, found.step, known.family):
-        return "the likelihood rises without end as some of the fitted means go to the ends of their range"
+    if known.family in ("poisson", "binomial"):
+        with np.errstate(all="ignore"):
+            change = sum(derivative[0] * part for derivative, part in zip(derivatives, found.step))
+        if is_at_end(value[0], change, known.family):
+            return NO_MAXIMUM
     if found.offset <= CONVERGED:
         return None
     first = np.stack(derivatives, axis=-1)[0]
@@ -334,19 +336,6 @@ def _rising_parameters(problem: Problem, found: Refined) -> list[str]:
         return []
     share = np.abs(found.step) / np.maximum(np.abs(found.point), 1)
     return [name for name, part in zip(problem.parameters, share) if part > _MIN_SHARE * share.max()]
-
-
-def _has_no_maximum(value: Any, derivatives: Sequence[Any], step: Any, family: str) -> bool:
-    """Whether a further step changes a fitted mean by more than `_MAX_MEAN_CHANGE` of its distance from the end of its range.
-
-    This is so where the likelihood has no maximum, as when events are perfectly separable: the means go to 0 or 1 with
-    every step, while the relative offset goes to 0.
-    """
-    np = arrays.numpy_namespace()
-    room = value if family == "poisson" else np.minimum(value, np.maximum(1 - value, np.finfo(float).eps))
-    with np.errstate(all="ignore"):
-        change = sum(derivative[0] * part for derivative, part in zip(derivatives, step))
-        return bool((np.abs(change) > _MAX_MEAN_CHANGE * np.abs(room)).any())
 
 
 # --- refinement of a minimum by Newton's method

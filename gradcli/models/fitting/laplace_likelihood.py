@@ -10,17 +10,21 @@ Anal. 51 (2006) 699.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from gradcli.models.fitting.convergence import NO_MAXIMUM, is_at_end, without_effect
 from gradcli.models.fitting.effect_structure import Covariances
+from gradcli.models.fitting.marginal_search import Minimum
+from gradcli.models.fitting.problems import Problem
 from gradcli.models.fitting.row_costs import RowCosts
 from gradcli.models.fitting.row_designs import RowDesign
 
 # The most steps to the inner minimum, and the most halvings of one; the squared length of Newton's step, in standard
-# errors, up to which the minimum is reached.
-_MOST_STEPS, _HALVINGS, _REACHED = 100, 40, 1e-18
+# errors, up to which the minimum is reached, and up to which it is where rounding errors keep the step from shrinking.
+_MOST_STEPS, _HALVINGS, _REACHED, _NEAR = 50, 20, 1e-18, 1e-9
 # Share of a cost that may be rounding errors.
 _HIDDEN = 1e-12
 
@@ -58,6 +62,8 @@ class LaplaceLikelihood:
         # Where the inner search begins: at effects, those at a point, and along their derivatives from there.
         self._begin = np.zeros(self._structure.count)
         self._slopes: tuple[Any, Any] | None = None
+        # The derivatives of the row variables by the point, where they were computed last.
+        self._rows: Sequence[Any] = ()
         self._last: tuple[Any, _Inner] | None = None
         self.evaluations = 0
 
@@ -118,6 +124,7 @@ class LaplaceLikelihood:
         values, found, cost = at(u)
         if not np.isfinite(cost).all():
             return None
+        before = math.inf
         for _ in range(_MOST_STEPS):
             gradient = structure.times(turned, self._design.gathered(found.first)) + u
             matrix = self._design.gathered_matrix(found.second)
@@ -126,10 +133,12 @@ class LaplaceLikelihood:
                 return None
             inverse, log_det = _inverses(structure, hessian)
             move = -structure.times(inverse, gradient)
-            if -structure.group_sums(gradient * move).min() <= _REACHED:
+            left = -float(structure.group_sums(gradient * move).min())
+            if left <= _REACHED or before / 4 <= left <= _NEAR:
                 if log_det is None:
                     return None
                 return _Inner(u, values, matrix, factor, inverse, log_det, float(cost.sum()))
+            before = left
             fraction = np.ones(len(cost))
             noise = _HIDDEN * (np.abs(cost) + 1)
             for _ in range(_HALVINGS):
@@ -142,6 +151,27 @@ class LaplaceLikelihood:
             else:
                 return None
             u, cost = moved, there
+        return None
+
+    def failure(self, minimum: Minimum, problem: Problem) -> str | None:
+        """Why a point is no maximum of the likelihood, although its derivatives are 0: the model does not depend on a
+        parameter there, or as with events that are perfectly separable the means go to the end of their range. None
+        otherwise."""
+        found, design = self._at(minimum.point), self._design
+        assert found is not None
+        mean = self._costs.means(found.values)
+        p = design.count
+        by_parameters = [(mean.first * design.direct(i)).sum(axis=0)[None] for i in range(p)]
+        point = minimum.point[None, :p]
+        sigma = 1.0 if problem.known.family != "gaussian" else problem.sigma
+        lost = without_effect(mean.value[None], by_parameters, sigma, point, design.rows)[0]
+        if lost.any():
+            names = [name for name, is_lost in zip(problem.parameters, lost) if is_lost]
+            return f"the model does not depend on {' and '.join(names)} any more there"
+        change = sum(part * rows for part, rows in zip(minimum.step, self._rows))
+        family = problem.known.family
+        if family in ("poisson", "binomial") and is_at_end(mean.value, (mean.first * change).sum(axis=0), family):
+            return NO_MAXIMUM
         return None
 
     def slopes(self, point: Any) -> tuple[Any, Any]:
@@ -189,6 +219,7 @@ class LaplaceLikelihood:
                 change = change + half + structure.transposed(half)
             changes.append(structure.product(inverse, change))
         self._begin, self._slopes = u, (point.copy(), np.array(moved))
+        self._rows = rows
         hessian = np.empty((size, size))
         for i in range(size):
             bent = _times(bends, rows[i])

@@ -3,10 +3,12 @@ regions."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from gradcli.errors import EvaluationError
 from gradcli.models.optima.trust_region_steps import step
 from gradcli.models.results import Iteration, ProgressCallback
 
@@ -29,31 +31,39 @@ class Objective(Protocol):
 
 
 class Minimum(NamedTuple):
-    """Where a search ended: the `point` `[p]`, its value and Hessian, the step that is left in standard errors, and the
-    numbers of steps and evaluations."""
+    """Where a search ended: the `point` `[p]`, its value, gradient and Hessian, the step that is left in standard errors,
+    and the numbers of steps and evaluations."""
 
     point: Any
     value: float
+    gradient: Any
     hessian: Any
     left: float
     iterations: int
     evaluations: int
 
-    @property
-    def is_flat(self) -> bool:
-        """Whether the Hessian has an eigenvalue of 0, and none below."""
-        least, most = self._bends
-        return abs(least) <= _FLAT * most
+    def least_bend(self, places: Sequence[int]) -> float:
+        """The least eigenvalue of the Hessian of the parameters at these places, over the largest; 0 where it may be a
+        rounding error."""
+        values = np.linalg.eigvalsh(scaled(self.hessian[np.ix_(places, places)])[0])
+        least = float(values[0] / np.abs(values).max())
+        return least if abs(least) > _FLAT else 0.0
 
     @property
-    def is_definite(self) -> bool:
-        least, most = self._bends
-        return least > _FLAT * most
+    def step(self) -> Any:
+        """Newton's step `[p]`, without directions in which the Hessian is 0."""
+        return -inverse(self.hessian) @ self.gradient
 
-    @property
-    def _bends(self) -> tuple[float, float]:
-        values = np.linalg.eigvalsh(scaled(self.hessian)[0])
-        return float(values[0]), float(abs(values).max())
+
+def inverse(hessian: Any) -> Any:
+    """The inverse of a Hessian `[p, p]`, leaving out directions in which it is 0; nan where it is indefinite."""
+    own, scales = scaled(hessian)
+    values, vectors = np.linalg.eigh(own)
+    flat = np.abs(values) <= _FLAT * np.abs(values).max()
+    if (values[~flat] < 0).any():
+        return np.full(hessian.shape, np.nan)
+    inverses = np.where(flat, 0.0, 1 / np.where(flat, 1.0, values))
+    return (vectors * inverses) @ vectors.T * scales[:, None] * scales
 
 
 def scaled(hessian: Any) -> tuple[Any, Any]:
@@ -66,7 +76,7 @@ def scaled(hessian: Any) -> tuple[Any, Any]:
 def minimised(objective: Objective, start: Any, watch: ProgressCallback | None) -> Minimum:
     """Minimise from a point `[p]` at which the value is finite."""
     point, value = start, objective.value(start)
-    gradient, hessian = objective.slopes(point)
+    gradient, hessian = _finite(objective.slopes(point))
     _, scales = scaled(hessian)
     radius, evaluations = _FIRST_RADIUS * len(start) ** 0.5, 1
     left, iterations = _left(gradient, hessian), 0
@@ -90,7 +100,7 @@ def minimised(objective: Objective, start: Any, watch: ProgressCallback | None) 
             continue
         if gained > 0.75 * expected and length > 0.9 * radius:
             radius *= 2
-        further = objective.slopes(moved)
+        further = _finite(objective.slopes(moved))
         remaining = _left(*further)
         if expected <= noise and not remaining < left / 2:
             break
@@ -98,7 +108,16 @@ def minimised(objective: Objective, start: Any, watch: ProgressCallback | None) 
         gradient, hessian = further
         if watch is not None:
             watch(Iteration(iterations, value, float(np.linalg.norm(gradient)), point))
-    return Minimum(point, value, hessian, left, iterations, evaluations)
+    return Minimum(point, value, gradient, hessian, left, iterations, evaluations)
+
+
+def _finite(slopes: tuple[Any, Any]) -> tuple[Any, Any]:
+    if not all(np.isfinite(each).all() for each in slopes):
+        raise EvaluationError(
+            "the likelihood has no finite derivatives where the search came to",
+            hint="give start values near the estimates, or write the model without kinks",
+        )
+    return slopes
 
 
 def _left(gradient: Any, hessian: Any) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +25,7 @@ from gradcli.models.fitting.fit_texts import FitTexts
 from gradcli.models.fitting.information import correlation
 from gradcli.models.fitting.laplace_likelihood import LaplaceLikelihood
 from gradcli.models.fitting.linear_parameters import linear_parameters
-from gradcli.models.fitting.marginal_search import CONVERGED, Minimum, minimised, scaled
+from gradcli.models.fitting.marginal_search import CONVERGED, Minimum, inverse, minimised
 from gradcli.models.fitting.mixed_linear_likelihood import LinearLikelihood
 from gradcli.models.fitting.problems import Problem
 from gradcli.models.fitting.random_terms import RandomTerm, check_varied
@@ -194,7 +194,8 @@ class _Posed(NamedTuple):
 class _Marginal(NamedTuple):
     """The maximum of the likelihood: the parameters `[p]` and their covariances, the residual standard deviation, nan
     where there is none, the effects `[Q]`; and the `factors` of the covariances, with the `uncertainty` of these and,
-    where `is_relative`, of the logarithm of the residual standard deviation, to which they are relative."""
+    where `is_relative`, of the logarithm of the residual standard deviation, to which they are relative. `failure` says why
+    the search is not at a maximum, where that is plain from the rows."""
 
     estimates: Any
     covariance: Any
@@ -206,6 +207,7 @@ class _Marginal(NamedTuple):
     sizes: Any
     minimum: Minimum
     method: str
+    failure: str | None = None
 
 
 def mixed_fit(job: MixedFit, level: float) -> Fit:
@@ -305,7 +307,7 @@ def _linear_maximum(job: MixedFit, posed: _Posed, rows: Problem) -> _Marginal:
     estimates, covariance, s, effects = likelihood.estimates(minimum.point)
     _, joint = likelihood.joint_slopes(minimum.point)
     method = RESTRICTED if job.restricted else MAXIMUM
-    return _Marginal(estimates, covariance, s, effects, minimum.point, _inverse(joint), True, sizes, minimum, method)
+    return _Marginal(estimates, covariance, s, effects, minimum.point, inverse(joint), True, sizes, minimum, method)
 
 
 def _inverse_root(square: float) -> float:
@@ -362,7 +364,7 @@ def _laplace_maximum(job: MixedFit, posed: _Posed) -> _Marginal:
         )
     minimum = minimised(likelihood, points[int(np.argmin(values))], job.search.watch)
     minimum = minimum._replace(evaluations=likelihood.evaluations)
-    uncertainty = _inverse(minimum.hessian)
+    uncertainty = inverse(minimum.hessian)
     s = math.nan if posed.spread is None else math.exp(minimum.point[p])
     count = len(free)
     kept = [*range(count, len(minimum.point)), *([p] if posed.spread is not None else [])]
@@ -377,20 +379,8 @@ def _laplace_maximum(job: MixedFit, posed: _Posed) -> _Marginal:
         sizes,
         minimum,
         LAPLACE,
+        likelihood.failure(minimum, problem),
     )
-
-
-def _inverse(hessian: Any) -> Any:
-    """The inverse of a Hessian `[p, p]`, leaving out directions in which it is 0; nan where it is indefinite."""
-    own, scales = scaled(hessian)
-    if not np.isfinite(own).all():
-        return np.full(hessian.shape, math.nan)
-    values, vectors = np.linalg.eigh(own)
-    flat = np.abs(values) <= 1e-10 * np.abs(values).max()
-    if (values[~flat] < 0).any():
-        return np.full(hessian.shape, math.nan)
-    inverse = np.where(flat, 0.0, 1 / np.where(flat, 1.0, values))
-    return (vectors * inverse) @ vectors.T * scales[:, None] * scales
 
 
 # --- the result
@@ -404,7 +394,7 @@ def _fit(job: MixedFit, posed: _Posed, found: _Marginal, level: float) -> Fit:
     warnings = [*question.warnings, *_few_levels(job.levels)]
     singular = _singular(posed, found)
     warnings += singular.warnings
-    reason = _reason(found.minimum, is_singular=bool(singular.warnings))
+    reason = found.failure or _reason(posed, found, {t for t, _ in singular.effects})
     n = problem.count
     count = len(problem.parameters) + len(posed.covariances.entries) + (posed.spread is not None)
     loglik = -found.minimum.value
@@ -445,13 +435,17 @@ def _fit(job: MixedFit, posed: _Posed, found: _Marginal, level: float) -> Fit:
 _CONVERGED = f"converged: the step left is below {CONVERGED:.0e} standard errors, positive-definite Hessian"
 
 
-def _reason(minimum: Minimum, *, is_singular: bool) -> str | None:
-    """Why the search is not known to have come to a maximum of the likelihood; None where it has."""
-    if not (minimum.is_definite or (is_singular and minimum.is_flat)):
-        if minimum.is_flat:
-            return "the data do not determine all parameters there"
+def _reason(posed: _Posed, found: _Marginal, singular: Collection[int]) -> str | None:
+    """Why the search is not known to have come to a maximum of the likelihood; None where it has. Of the terms that are
+    `singular` the covariances are at the end of their range, where the likelihood may be flat."""
+    size, entries = len(found.minimum.point), posed.covariances.entries
+    at_end = [size - len(entries) + i for i, (t, _, _) in enumerate(entries) if t in singular]
+    inside = [i for i in range(size) if i not in at_end]
+    if found.minimum.least_bend(range(size)) < 0 or (inside and found.minimum.least_bend(inside) < 0):
         return "the Hessian is not positive definite there"
-    if not minimum.left <= CONVERGED:
+    if inside and found.minimum.least_bend(inside) == 0:
+        return "the data do not determine all parameters there"
+    if not found.minimum.left <= CONVERGED:
         return "the likelihood still rises there, and no step leads higher"
     return None
 

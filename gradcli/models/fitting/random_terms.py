@@ -66,6 +66,13 @@ def random_texts(source: str, options: Sequence[str], columns: Collection[str]) 
         if start is None:
             continue
         inside, groups = source[start + 1 : found.start()], re.split(r"\s*([:/])\s*", found[1])
+        if inside.endswith("|") and all(name in columns for name in groups[::2]):
+            raise UsageError(
+                "random effects without correlations are terms of their own",
+                hint="write (1|g) + (0 + x|g) for (x||g)",
+                span=Span(start, found.end()),
+                source=source,
+            )
         if not inside.strip() or not _is_random(inside, groups, columns):
             continue
         span = Span(start, found.end())

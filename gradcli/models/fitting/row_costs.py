@@ -14,15 +14,19 @@ from gradcli.models.fitting.model_texts import rewritten
 from gradcli.models.fitting.packed_hessians import pairs
 from gradcli.rows.new_tables import unused_name
 from gradcli.rows.row_programs import RowProgram
+from gradcli.rows.row_results import RowResults
 
 _HALF_LOG_TWO_PI = 0.9189385332046727
 # Costs of a row by family, of the response {y}, the model's value {m}, and the weight {w}: for a gaussian family, whose
-# logarithm of the residual standard deviation is {s}, the standard deviation of the row relative to that.
+# logarithm of the residual standard deviation is {s}, the standard deviation of the row relative to that. A logarithm
+# that counts for nothing is not computed, as it may have no derivatives at the end of its domain.
 _COSTS = {
     "gaussian": f"0.5*(({{y}} - {{m}})*exp(-{{s}})/{{w}})**2 + {{s}} + log({{w}}) + {_HALF_LOG_TWO_PI}",
-    "poisson": "{w}*({m} - xlogy({y}, {m}))",
-    "binomial": "-{w}*(xlogy({y}, {m}) + xlogy(1 - {y}, 1 - {m}))",
+    "poisson": "{w}*({m} - where({y} > 0, {y}*log({m}), 0))",
+    "binomial": "-{w}*(where({y} > 0, {y}*log({m}), 0) + where({y} < 1, (1 - {y})*log(1 - {m}), 0))",
 }
+# The ends of the range of the model's value by family.
+_RANGES = {"poisson": (0.0, np.inf), "binomial": (0.0, 1.0)}
 
 
 def constant_cost(family: str, response: Any, weight: Any) -> float:
@@ -66,7 +70,7 @@ class RowCosts:
         limits: tuple[int, int],
         spread: str | None = None,
     ) -> None:
-        n = len(response)
+        n = self._count = len(response)
         reads = scope.free_names(model)
         self._names, self._varied, self._limits = tuple(names), [*varied], limits
         self._programs: dict[tuple[str, int, bool], RowProgram] = {}
@@ -78,6 +82,7 @@ class RowCosts:
         cost = _COSTS.get(family, "-{w}*{m}").replace("{y}", y).replace("{w}", w).replace("{m}", self._value)
         self._cost = self._unused("cost")
         self._model = model
+        self._range = _RANGES.get(family)
         self._begin = [f"{self._value} = {{value}}", f"{self._cost} = {cost.replace('{s}', spread or '')}"]
         self._of_cost = self._cost
         self._directions = [self._unused(f"d_{name}") for name in names]
@@ -99,13 +104,22 @@ class RowCosts:
             names = [self._names[j] for j in self._varied] if of_effects else self._names
             steps, elements = self._limits
             program = rewritten(self._model, [*self._begin, end])
-            found = RowProgram(program, names, order, max_steps=steps, max_elements=elements)
+            found = RowProgram(program, names if order else (), order, max_steps=steps, max_elements=elements)
             self._programs[end, order, of_effects] = found
         return found
 
     def costs(self, values: Mapping[str, Any], *, of_effects: bool = False) -> Slopes:
         """The costs at values of the row variables, by all of them or by those alone to which effects are added."""
-        return self._slopes(self._of_cost, values, {}, 2, of_effects)
+        found = self._slopes(self._of_cost, values, {}, 2, of_effects)
+        if self._range is not None:
+            low, high = self._range
+            mean = self._values_of(self._value, values, {}, 0, of_effects).value
+            found.value[~((mean >= low) & (mean <= high))] = np.inf
+        return found
+
+    def means(self, values: Mapping[str, Any]) -> Slopes:
+        """The model's values, and their first derivatives."""
+        return self._slopes(self._value, values, {}, 1, of_effects=False)
 
     def third(self, values: Mapping[str, Any], direction: Any, *, of_effects: bool = False) -> Any:
         """The derivative `[m, m, n]` of the second derivatives of the costs along a direction `[m, n]`."""
@@ -121,15 +135,9 @@ class RowCosts:
         self, end: str, values: Mapping[str, Any], given: Mapping[str, Any], order: int, of_effects: bool
     ) -> Slopes:
         places = self._varied if of_effects else [*range(len(self._names))]
-        run = self._program(end, order, of_effects)
-        columns = {**self._columns, **given, **{name: v for name, v in values.items() if np.ndim(v)}}
-        shared = {**self._constants, **{name: v for name, v in values.items() if not np.ndim(v)}}
-        m, n = len(self._names), len(next(iter(self._columns.values())))
-        with np.errstate(all="ignore"):
-            found = run.run(columns, shared, rows=n)
+        m, n = len(self._names), self._count
+        found = self._values_of(end, values, given, order, of_effects)
         value = np.array(np.broadcast_to(np.asarray(found.value, "float64"), n))
-        for failed in found.failures:
-            value[failed.index] = np.nan
         first, second = np.zeros((m, n)), np.zeros((m, m, n)) if order > 1 else None
         for j in places:
             first[j] = _derivative(found, self._names[j])
@@ -138,6 +146,14 @@ class RowCosts:
                 i, j = places[a], places[b]
                 second[i, j] = second[j, i] = _derivative(found, f"{self._names[i]},{self._names[j]}")
         return Slopes(value, first, second)
+
+    def _values_of(
+        self, end: str, values: Mapping[str, Any], given: Mapping[str, Any], order: int, of_effects: bool
+    ) -> RowResults:
+        columns = {**self._columns, **given, **{name: v for name, v in values.items() if np.ndim(v)}}
+        shared = {**self._constants, **{name: v for name, v in values.items() if not np.ndim(v)}}
+        with np.errstate(all="ignore"):
+            return self._program(end, order, of_effects).run(columns, shared, rows=self._count)
 
 
 def _derivative(found: Any, key: str) -> Any:
