@@ -125,9 +125,12 @@ class TestValues:
             (("x", "x=3±1", "--samples", "10"), "10 samples are too few"),
             (("x", "x=3±1", "--shortest"), "--shortest is for draws"),
             (
-                ("x+y", "x=~uniform(0,1)", "y=1±1", "--correlation", "x,y=0.5", "--samples", "1e3"),
-                "'x' is uniform and correlated with others",
+                ("x+y", "x=~uniform(0,1)", "y=~exponential(1)", "--correlation", "x,y=-0.9", "--samples", "1e3"),
+                "'x' and 'y' cannot have the correlation -0.9 with their distributions",
             ),
+            (("x", "x=3±1", "--samples", "1e4", "--adaptive", "2"), "--samples and --adaptive contradict each other"),
+            (("x", "x=3±1", "--adaptive", "5"), "5 digits are too many for samples"),
+            (("x", "x=3±1", "--adaptive", "2", "--digits", "9"), "--digits and --adaptive contradict each other"),
         ],
     )
     def test_errors(self, run, words, message):

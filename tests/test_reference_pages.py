@@ -157,6 +157,7 @@ FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
     "gradcli design": (("design", "y ~ a*log(x)", "x=-1..1", "--derive", "a", "--rows", "1", "--json"),),
     "gradcli propagate": (
         ("propagate", "a*b", "a=1±0.1", "b=1±0.1", "--sobol", "--morris", "--samples", "1e3", "--json"),
+        ("propagate", "a", "a=1±0.1", "--adaptive", "1", "--json"),
     ),
     "gradcli explain": (
         ("explain", "y = x; for i in range(2) { y = y*x + i }; sum([y, x])*log(q)", "x=-2", "q=0", "--json"),

@@ -84,6 +84,16 @@ class PropagateOptions(opt.ProgramRun):
     shortest: Annotated[
         bool, opt.Option("--shortest", help="The shortest interval of the draws, not the one with equal tails.")
     ] = False
+    adaptive: Annotated[
+        int | None,
+        opt.Option(
+            "--adaptive",
+            brief="Draw until N digits are stable.",
+            metavar="N",
+            min=1,
+            help="Instead of --samples, draw until N digits of the uncertainty are stable, and mean and interval with them.",
+        ),
+    ] = None
     sobol: Annotated[
         bool,
         opt.Option(
@@ -108,9 +118,16 @@ class PropagateOptions(opt.ProgramRun):
 
 def run(options: PropagateOptions, environment: Environment) -> ExitStatus:
     """Propagate and print; see `gradcli propagate --help`."""
-    if options.shortest and options.samples is None:
+    if options.shortest and options.samples is None and options.adaptive is None:
         raise UsageError("--shortest is for draws", hint="add --samples 1e6")
-    drawn = {"--samples": options.samples is not None, "--sobol": options.sobol, "--morris": options.morris}
+    if options.samples is not None and options.adaptive is not None:
+        raise UsageError("--samples and --adaptive contradict each other", hint="leave out one of them")
+    drawn = {
+        "--samples": options.samples is not None,
+        "--adaptive": options.adaptive is not None,
+        "--sobol": options.sobol,
+        "--morris": options.morris,
+    }
     inputs.check_digits(options, [name for name, given in drawn.items() if given])
     given = propagate_arguments.read_words(options, environment)
     text = given.program.source
@@ -127,6 +144,7 @@ def run(options: PropagateOptions, environment: Environment) -> ExitStatus:
             watch,
             options.sobol,
             options.morris,
+            options.adaptive,
         )
         found, complete = propagated(text, given.values, asked, (options.max_steps, options.max_elements))
     warnings = found.warnings or ()

@@ -292,10 +292,10 @@ class _Correlations:
                 f"{smallest:.3g}",
                 hint="no quantities have a correlation matrix with an eigenvalue below 0",
             )
-        return Block(np.asarray(places), _factor(matrix))
+        return Block(np.asarray(places), triangular_factor(matrix))
 
 
-def _factor(matrix: Any) -> Any:
+def triangular_factor(matrix: Any) -> Any:
     """A lower triangular L with L Lᵀ the positive semidefinite matrix. Columns are 0 where it is singular, so that
     fully correlated quantities cancel without rounding errors."""
     np = arrays.numpy_namespace()

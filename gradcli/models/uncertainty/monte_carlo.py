@@ -3,31 +3,51 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
-from gradcli.errors import BindingError, EvaluationError, GradcliError, ShapeError
+from gradcli.errors import EvaluationError, GradcliError, ShapeError
 from gradcli.language.syntax.tree import Module
 from gradcli.models.results import Sampling
+from gradcli.models.uncertainty.gaussian_copulas import GaussianCopula, copulas
 from gradcli.models.uncertainty.input_quantities import Quantities
+from gradcli.models.uncertainty.significant_digits import tolerance
 from gradcli.rows.row_programs import RowProgram
 
 # Largest number of input values drawn at once.
 _AT_ONCE = 2**20
+# The fewest draws of a block of adaptive sampling (JCGM 101, 7.9.4), and the most of all blocks.
+_BLOCK, _MOST_SAMPLES = 10_000, 5 * 10**7
+# With fewer blocks, such as the 2 of the guide, statistics often agree by chance (G. Wübbeler and others, Measurement
+# Science and Technology 21 (2010) 075103).
+_FEWEST_BLOCKS = 10
 # Estimated work to sort and sum values, in array elements each.
 _SUMMARY = 3
 
 
 @dataclass(frozen=True)
 class MonteCarlo:
-    """The mean of a result over the samples, their standard deviation, and a coverage interval."""
+    """The mean of a result over the samples, their standard deviation, and a coverage interval; with adaptive sampling
+    the stable `digits` of u, and the numerical `tolerance` that all of these meet."""
 
     mean: float
     u: float
     interval: tuple[float, float]
     samples: int
+    seed: int
+    digits: int | None = None
+    tolerance: float | None = None
+
+
+class AdaptiveSampling(NamedTuple):
+    """How many significant digits of the uncertainty are to be stable, at which level the interval is, whether it is the
+    shortest one, and the seed."""
+
+    digits: int
+    level: float
+    shortest: bool
     seed: int
 
 
@@ -40,63 +60,85 @@ class Drawn(NamedTuple):
     error: GradcliError | None
 
 
-def check_distributions(quantities: Quantities) -> None:
-    """Raise BindingError for correlated inputs whose assigned distributions have no joint distribution to draw from."""
-    labels = quantities.packing.labels()
-    for block in quantities.blocks:
-        for place in block.places.tolist():
-            assigned = quantities.distributions.get(place)
-            if assigned is not None and assigned.name != "normal":
-                raise BindingError(
-                    f"'{labels[place]}' is {assigned.name} and correlated with others, which Monte Carlo draws from a "
-                    "normal distribution",
-                    hint=f"leave out its correlation, or write its value and uncertainty: {labels[place]}=5.0±0.1",
-                )
-
-
-def draw(
-    program: Module,
-    quantities: Quantities,
-    samples: int,
-    seed: int,
-    most: tuple[int, int],
-    watch: Callable[[Sampling], object],
-) -> Drawn:
-    """Draw the inputs `samples` times, and evaluate the program for each draw; `most` are the limits of steps and
-    elements, and `watch` is called with the number of draws so far.
+class Sampler:
+    """Draws inputs, and evaluates a program for each draw; `most` are the limits of steps and elements.
 
     Correlated inputs are drawn from a normal distribution with their covariance, or from Student's where all of them
-    have the same finite degrees of freedom. Other inputs are drawn from the distribution assigned to them, else from
-    Student's where their degrees of freedom are finite (JCGM 101, 6.4.9), else from a normal one. Raises the error of
-    the first draw where all of them fail, and ShapeError where the values have different shapes.
+    have the same finite degrees of freedom; where a distribution is assigned to one of them that is not normal, from a
+    Gaussian copula. Other inputs are drawn from the distribution assigned to them, else from Student's where their
+    degrees of freedom are finite (JCGM 101, 6.4.9), else from a normal one.
+
+    Raises BindingError for correlations that the distributions cannot have.
     """
-    np = arrays.numpy_namespace()
-    limits.charge(samples * (quantities.packing.size + 1))
-    generator = np.random.default_rng(seed)
-    run = RowProgram(program, (), 0, max_steps=most[0], max_elements=most[1])
-    at_once = max(1, _AT_ONCE // quantities.packing.size)
-    parts, error = [], None
-    for start in range(0, samples, at_once):
-        rows = min(at_once, samples - start)
-        columns = columns_of(quantities, quantities.mean + _deviations(quantities, generator, rows))
-        results = run.run(columns, quantities.exact, rows=rows)
-        if results.failures and error is None:
-            error = results.failures[0].error
-        if len(results.failures) < rows:
-            parts.append(_flat(results.value))
-        watch(Sampling(start + rows, samples))
-    if not parts and error is not None:
-        raise error
-    if len({part.shape[1] for part in parts}) > 1:
-        raise ShapeError("the value has other shapes for other draws of the inputs")
-    values = np.concatenate(parts)
-    finite = np.isfinite(values).all(1)
-    kept = values if finite.all() else values[finite]
-    if len(kept) < 2:
-        raise error or EvaluationError(
-            f"{len(kept)} of {samples:,} samples have a finite value", hint="gradcli eval shows where it comes from"
+
+    def __init__(self, program: Module, quantities: Quantities, most: tuple[int, int]) -> None:
+        self._quantities, self._joint = quantities, copulas(quantities)
+        self._run = RowProgram(program, (), 0, max_steps=most[0], max_elements=most[1])
+
+    def draw(self, samples: int, generator: Any, watch: Callable[[Sampling], object]) -> Drawn:
+        """Draw so many samples by a generator of NumPy; `watch` is called with the number of draws so far.
+
+        Raises the error of the first draw where all of them fail, and ShapeError where the values have different shapes.
+        """
+        np, quantities = arrays.numpy_namespace(), self._quantities
+        limits.charge(samples * (quantities.packing.size + 1))
+        at_once = max(1, _AT_ONCE // quantities.packing.size)
+        parts, error = [], None
+        for start in range(0, samples, at_once):
+            rows = min(at_once, samples - start)
+            columns = columns_of(quantities, quantities.mean + _deviations(quantities, self._joint, generator, rows))
+            results = self._run.run(columns, quantities.exact, rows=rows)
+            if results.failures and error is None:
+                error = results.failures[0].error
+            if len(results.failures) < rows:
+                parts.append(_flat(results.value))
+            watch(Sampling(start + rows, samples))
+        if not parts and error is not None:
+            raise error
+        if len({part.shape[1] for part in parts}) > 1:
+            raise ShapeError("the value has other shapes for other draws of the inputs")
+        values = np.concatenate(parts)
+        finite = np.isfinite(values).all(1)
+        kept = values if finite.all() else values[finite]
+        if len(kept) < 2:
+            raise error or EvaluationError(
+                f"{len(kept)} of {samples:,} samples have a finite value", hint="gradcli eval shows where it comes from"
+            )
+        return Drawn(kept, samples - len(kept), error)
+
+    def draw_adaptively(
+        self, asked: AdaptiveSampling, watch: Callable[[Sampling], object]
+    ) -> tuple[Drawn, list[float]]:
+        """Draw blocks of samples until so many significant digits of the uncertainty of each result are stable, and with
+        them the mean and the ends of the interval (JCGM 101, 7.9.4). Returns also the numerical tolerances of the
+        results.
+
+        Raises EvaluationError where that takes too many samples, and what `draw` raises.
+        """
+        np = arrays.numpy_namespace()
+        count = max(math.ceil(100 / (1 - asked.level)), _BLOCK)
+        generator = np.random.default_rng(asked.seed)
+        blocks: list[Drawn] = []
+        statistics: list[Any] = []
+        while len(blocks) * count < _MOST_SAMPLES:
+            blocks.append(self.draw(count, generator, lambda _: None))
+            each = [summary(column, asked.level, asked.shortest, count, 0)[0] for column in blocks[-1].values.T]
+            statistics.append([(one.mean, one.u, *one.interval) for one in each])
+            watch(Sampling(len(blocks) * count, _MOST_SAMPLES))
+            if len(blocks) < _FEWEST_BLOCKS:
+                continue
+            known = np.asarray(statistics)
+            deviations = np.sqrt((known[:, :, 1] ** 2).mean(axis=0) + known[:, :, 0].var(axis=0))
+            tolerances = [tolerance(u, asked.digits) for u in deviations.tolist()]
+            errors = known.std(axis=0, ddof=1) / math.sqrt(len(blocks))
+            if (2 * errors <= np.asarray(tolerances)[:, None]).all():
+                values = np.concatenate([block.values for block in blocks])
+                first = next((block.error for block in blocks if block.error is not None), None)
+                return Drawn(values, sum(block.left_out for block in blocks), first), tolerances
+        raise EvaluationError(
+            f"{_MOST_SAMPLES:,} samples do not make {asked.digits} digits of the uncertainty stable",
+            hint="ask for fewer, or for a number of --samples",
         )
-    return Drawn(kept, samples - len(kept), error)
 
 
 def _flat(values: Any) -> Any:
@@ -125,8 +167,8 @@ def student_dofs(quantities: Quantities) -> Any:
     return found
 
 
-def _deviations(quantities: Quantities, generator: Any, rows: int) -> Any:
-    """Draws `[rows, n]` of the inputs, less their means."""
+def _deviations(quantities: Quantities, joint: Sequence[GaussianCopula], generator: Any, rows: int) -> Any:
+    """Draws `[rows, n]` of the inputs, less their means; `joint` are the copulas of correlated ones."""
     np = arrays.numpy_namespace()
     independent = generator.standard_normal((rows, quantities.packing.size))
     dofs = student_dofs(quantities)
@@ -143,6 +185,9 @@ def _deviations(quantities: Quantities, generator: Any, rows: int) -> Any:
     for place, assigned in quantities.distributions.items():
         if place not in blocked:
             found[:, place] = assigned.draw(generator, rows) - quantities.mean[place]
+    for copula in joint:
+        normal = generator.standard_normal((rows, len(copula.places)))
+        found[:, copula.places] = copula.draw(quantities, normal) - quantities.mean[copula.places]
     return found
 
 

@@ -6,6 +6,7 @@ The sensitivity coefficients are exact derivatives.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,7 +35,7 @@ from gradcli.models.uncertainty.complex_results import (
 from gradcli.models.uncertainty.coverage import coverage_factor, effective_dofs, norm, scale_of
 from gradcli.models.uncertainty.global_sensitivity import SensitivityRun, morris_effects, sobol_indices
 from gradcli.models.uncertainty.input_quantities import Quantities, input_of_value, quantities
-from gradcli.models.uncertainty.monte_carlo import check_distributions, draw, summary
+from gradcli.models.uncertainty.monte_carlo import AdaptiveSampling, Sampler, summary
 from gradcli.models.uncertainty.propagation_warnings import (
     left_out,
     nonlinear,
@@ -51,6 +52,8 @@ from gradcli.rows.plan import unread
 
 # A coverage interval of fewer draws is meaningless.
 FEWEST_SAMPLES = 100
+# The most digits of an uncertainty by adaptive sampling.
+_MOST_DIGITS = 3
 # Estimated work of an entry of a budget, in array elements.
 _ENTRY = 32
 
@@ -114,6 +117,7 @@ def propagate(
     samples: float | None = None,
     seed: int = 0,
     shortest: bool = False,
+    adaptive: int | None = None,
     sobol: bool = False,
     morris: bool = False,
     digits: int | None = None,
@@ -129,7 +133,8 @@ def propagate(
     `z=(1+2j, 0.1+0.3j)` has the uncertainties 0.1 of `real(z)` and 0.3 of `imag(z)`. `correlation` has pairs as keys,
     `{"a,b": 0.3}` or `{("a", "b[0]"): 0.3}`; `dof` are the degrees of freedom by name. `level` is that of the coverage
     intervals. With `samples` the distributions are also propagated, by that many draws from the generator of `seed`;
-    `shortest` requests the shortest interval of these. `sobol` requests the first-order and total Sobol' indices of
+    `shortest` requests the shortest interval of these; `adaptive` draws until that many digits of the uncertainty are
+    stable, instead of a number of samples. `sobol` requests the first-order and total Sobol' indices of
     independent inputs, and `morris` their elementary effects, with at most `samples` evaluations each.
 
     With `digits` numbers are texts of that many proved digits, and the decimals in texts of inputs are exact; then there
@@ -156,6 +161,7 @@ def propagate(
         max_precision,
         sobol=as_bool(sobol, "sobol"),
         morris=as_bool(morris, "morris"),
+        adaptive=None if adaptive is None else checked_arguments.integer(adaptive, "'adaptive'", 1),
     )
     return propagated(
         program, {**checked_arguments.mapping_by_name(values, "'values'"), **named}, asked, (max_steps, max_elements)
@@ -176,6 +182,7 @@ class PropagateRequest(NamedTuple):
     watch: Callable[[Sampling], object] = lambda _: None
     sobol: bool = False
     morris: bool = False
+    adaptive: int | None = None
 
 
 class PropagationAnswer(NamedTuple):
@@ -194,8 +201,6 @@ def propagated(
     with limits.within(*most), arrays.using_dtype("float64"):
         module = parse_charged(program)
         inputs = _inputs(module, values, asked)
-        if asked.samples is not None:
-            check_distributions(inputs)
         with arrays.quiet(), real_inputs(module, inputs.complex_names) as of_parts:
             linear = _Linear.of(of_parts, inputs, in_digits=asked.digits is not None)
             module = linear.module
@@ -221,17 +226,27 @@ def _check(asked: PropagateRequest) -> None:
         raise UsageError(f"there is no level {asked.level!r}", hint="it lies between 0 and 1: 0.95")
     if asked.samples is not None:
         whole_samples(asked.samples)
+    if asked.adaptive is not None and asked.samples is not None:
+        raise UsageError(
+            "a number of samples and adaptive sampling contradict each other", hint="leave out one of them"
+        )
+    if asked.adaptive is not None and asked.adaptive > _MOST_DIGITS:
+        raise UsageError(
+            f"{asked.adaptive} digits are too many for samples",
+            hint=f"at most {_MOST_DIGITS}: each takes 100 times as many",
+        )
     if asked.digits is None:
         return
     if type(asked.digits) is not int or not 1 <= asked.digits <= min(MAX_DIGITS, asked.max_precision):
         raise UsageError(f"'digits' is a whole number from 1 to {MAX_DIGITS:,}, and at most 'max_precision'")
-    if asked.samples is not None or asked.sobol or asked.morris:
+    if asked.samples is not None or asked.adaptive is not None or asked.sobol or asked.morris:
         raise UsageError("digits are not proved of samples", hint="leave out one of them")
 
 
 def _in_floats(
     module: tree.Module, inputs: Quantities, linear: _Linear, asked: PropagateRequest, most: tuple[int, int]
 ) -> Propagation:
+    np = arrays.numpy_namespace()
     met = singularities(module, inputs, linear.scaled, most) if linear.is_finite else []
     # Moments that do not exist have no expansion.
     is_expandable = linear.is_expandable and all(each.kind == "jump" for each in met)
@@ -245,8 +260,20 @@ def _in_floats(
     sampled = None
     if asked.samples is not None:
         count = whole_samples(asked.samples)
-        draws = draw(module, inputs, count, asked.seed, most, asked.watch)
+        draws = Sampler(module, inputs, most).draw(count, np.random.default_rng(asked.seed), asked.watch)
         sampled = [summary(column, asked.level, asked.shortest, count, asked.seed) for column in draws.values.T]
+    elif asked.adaptive is not None:
+        adaptive = AdaptiveSampling(asked.adaptive, asked.level, asked.shortest, asked.seed)
+        draws, tolerances = Sampler(module, inputs, most).draw_adaptively(adaptive, asked.watch)
+        count = len(draws.values) + draws.left_out
+        sampled = [
+            (dataclasses.replace(found, digits=asked.adaptive, tolerance=tolerance), errors)
+            for (found, errors), tolerance in zip(
+                (summary(column, asked.level, asked.shortest, count, asked.seed) for column in draws.values.T),
+                tolerances,
+            )
+        ]
+    if sampled is not None:
         messages += [*without_deviation(inputs), *left_out(draws, count)]
         messages += not_validated(linear.labels, numbers, intervals, sampled)
     run = SensitivityRun(
@@ -257,14 +284,14 @@ def _in_floats(
     span = module.body[-1].span
     # Draws show steps themselves, and an estimate at a jump already has a warning.
     known = {warning.span for warning in linear.warnings}
-    unseen = [] if asked.samples is not None else [w for w in steps(module, inputs) if w.span not in known]
+    unseen = [] if sampled is not None else [w for w in steps(module, inputs) if w.span not in known]
     if unseen or any(warning.code == "nonsmooth" for warning in linear.warnings):
         # These warnings already report jumps.
         met = [each for each in met if each.kind != "jump"]
     warnings = [
         *linear.warnings,
         *unseen,
-        *singular(met, linear.labels[0] if len(linear.labels) == 1 else "", span, asked.samples is not None),
+        *singular(met, linear.labels[0] if len(linear.labels) == 1 else "", span, sampled is not None),
         *(Warning(code, "propagation", of, span, text) for code, of, text in messages),
     ]
 

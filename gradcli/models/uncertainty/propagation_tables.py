@@ -9,7 +9,7 @@ from typing import Any
 from gradcli.io.text_tables import Table
 from gradcli.models.results import as_json
 from gradcli.models.uncertainty.coverage import coverage_factor, whole_dof
-from gradcli.models.uncertainty.significant_digits import stated_text
+from gradcli.models.uncertainty.significant_digits import STATED_DIGITS, stated_text
 
 # If the standard deviation of samples exceeds that of their interval by this factor, it is due to a few outliers.
 _FAR_DRAWS = 3.0
@@ -53,8 +53,9 @@ def _tables_of(found: Any, label: str | None) -> list[Table]:
     if second is not None:
         rows.append(("to second order", stated_text(second.mean, second.u)))
     if sampled is not None:
-        rows.append((f"{sampled.samples:,} samples", stated_text(sampled.mean, sampled.u)))
-        ends = ", ".join(_to_place(end, _spread(sampled, found.level)) for end in sampled.interval)
+        digits = sampled.digits or STATED_DIGITS
+        rows.append((f"{sampled.samples:,} samples", stated_text(sampled.mean, sampled.u, digits)))
+        ends = ", ".join(_to_place(end, _spread(sampled, found.level), digits) for end in sampled.interval)
         rows.append((f"interval of {found.level:.15g}", f"[{ends}]"))
     made = [Table((), rows), _budget(of("budget"))]
     sobol, morris = of("sobol"), of("morris")
@@ -153,8 +154,8 @@ def _brief(number: Any) -> str:
     return number if isinstance(number, str) else f"{number:.4g}"
 
 
-def _to_place(number: float, u: float) -> str:
+def _to_place(number: float, u: float, digits: int) -> str:
     """A number rounded to the decimal place to which a value with uncertainty `u` is stated."""
-    shown, _, rest = stated_text(number, u).partition(" ± ")
+    shown, _, rest = stated_text(number, u, digits).partition(" ± ")
     # A value with a power of 10 is in parentheses, with the power after them.
     return shown[1:] + rest.partition(")")[2] if shown.startswith("(") else shown
