@@ -158,6 +158,7 @@ FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
     "gradcli propagate": (
         ("propagate", "a*b", "a=1±0.1", "b=1±0.1", "--sobol", "--morris", "--samples", "1e3", "--json"),
         ("propagate", "a", "a=1±0.1", "--adaptive", "1", "--json"),
+        ("propagate", "det([[a,b,c],[b,c,a],[c,a,b]])", "a=1±1", "b=2±1", "c=3±1", "--limits", "--quiet", "--json"),
     ),
     "gradcli explain": (
         ("explain", "y = x; for i in range(2) { y = y*x + i }; sum([y, x])*log(q)", "x=-2", "q=0", "--json"),

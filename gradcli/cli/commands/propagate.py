@@ -14,6 +14,7 @@ from gradcli.cli.rendering.warning_output import warning_json, warning_text
 from gradcli.errors import ExitStatus, UsageError
 from gradcli.limits import MAX_PRECISION
 from gradcli.models.uncertainty import propagation_tables
+from gradcli.models.uncertainty.budget_files import check_budget_path, save_budget
 from gradcli.models.uncertainty.propagation import PropagateRequest, propagated
 
 _HELP = """\
@@ -110,6 +111,23 @@ class PropagateOptions(opt.ProgramRun):
             help="The elementary effects of independent inputs (Morris), by at most --samples evaluations.",
         ),
     ] = False
+    limits: Annotated[
+        bool,
+        opt.Option(
+            "--limits",
+            brief="What is behind ± are limits.",
+            help="What stands behind ± are limits, between which all values are equally likely: the limits of the result in "
+            "the worst case, proved, and as root of the sum of squares.",
+        ),
+    ] = False
+    budget: Annotated[
+        str | None,
+        opt.Option(
+            "--budget",
+            metavar="PATH",
+            help="Write the budget to a table, as in budget.csv, or as a table of LaTeX, budget.tex.",
+        ),
+    ] = None
     digits: opt.Digits = None
     max_precision: opt.MaxPrecision = MAX_PRECISION
     json: opt.Json = False
@@ -125,10 +143,12 @@ def run(options: PropagateOptions, environment: Environment) -> ExitStatus:
     drawn = {
         "--samples": options.samples is not None,
         "--adaptive": options.adaptive is not None,
+        "--limits": options.limits,
         "--sobol": options.sobol,
         "--morris": options.morris,
     }
     inputs.check_digits(options, [name for name, given in drawn.items() if given])
+    check_budget_path(options.budget)
     given = propagate_arguments.read_words(options, environment)
     text = given.program.source
     with model_report.progress_line(environment, options.quiet) as watch:
@@ -145,8 +165,11 @@ def run(options: PropagateOptions, environment: Environment) -> ExitStatus:
             options.sobol,
             options.morris,
             options.adaptive,
+            options.limits,
         )
         found, complete = propagated(text, given.values, asked, (options.max_steps, options.max_elements))
+    if options.budget is not None:
+        save_budget(found, options.budget, environment.save)
     warnings = found.warnings or ()
     if options.json:
         notes = [warning_json(warning, text) for warning in warnings]

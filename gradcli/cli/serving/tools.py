@@ -27,7 +27,7 @@ _OPTIONS = {
     "schedule prove integer",
     "sample": "wrt const bounds chains draws warmup target seed",
     "design": "rows criterion derive fix sigma family",
-    "propagate": "correlation dof level samples seed shortest adaptive sobol morris digits",
+    "propagate": "correlation dof level samples seed shortest adaptive sobol morris limits digits",
     "series": "wrt const order to over digits",
     "check": "wrt const order tolerance certify",
     "graph": "wrt const expand grad_output no_grad no_rewrite",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -26,6 +27,7 @@ from gradcli.models import checked_arguments
 from gradcli.models.complex_inputs import real_inputs
 from gradcli.models.packing import Packing
 from gradcli.models.results import MAY_BE_NULL, Reported, Sampling
+from gradcli.models.uncertainty.budget_files import check_budget_path, save_budget
 from gradcli.models.uncertainty.complex_results import (
     count_of_parts,
     labels_of_parts,
@@ -47,6 +49,7 @@ from gradcli.models.uncertainty.propagation_warnings import (
 )
 from gradcli.models.uncertainty.second_order import second_order
 from gradcli.models.uncertainty.singularities import singularities
+from gradcli.models.uncertainty.tolerance_limits import between_limits, tolerance_limits
 from gradcli.proofs import digits as proved_digits
 from gradcli.rows.plan import unread
 
@@ -79,7 +82,7 @@ class Propagation(Reported):
 
     Those of a complex value are its `real` and `imag`, and `abs` and `angle`, whose uncertainties follow from these.
     `dof` are the effective degrees of freedom, and `interval` is the value ± k times its uncertainty. `second_order`
-    and `monte_carlo` are the results to the next order and by sampling; `sobol` and `morris` are the Sobol' indices and
+    and `monte_carlo` are the results to the next order and by sampling; `limits` are those of a tolerance analysis; `sobol` and `morris` are the Sobol' indices and
     the elementary effects of the inputs. `covariance` `[m, m]` is that of several
     results, in their order, and of a complex value that of both parts. `warnings` say where the linear propagation cannot be trusted.
     """
@@ -94,6 +97,7 @@ class Propagation(Reported):
     interval: Any
     second_order: Any = field(default=None, metadata=MAY_BE_NULL)
     monte_carlo: Any = field(default=None, metadata=MAY_BE_NULL)
+    limits: Any = None
     sobol: Any = None
     morris: Any = None
     covariance: Any = None
@@ -120,6 +124,8 @@ def propagate(
     adaptive: int | None = None,
     sobol: bool = False,
     morris: bool = False,
+    limits: bool = False,
+    budget: str | os.PathLike[str] | None = None,
     digits: int | None = None,
     max_precision: int = MAX_PRECISION,
     max_steps: int = MAX_STEPS,
@@ -136,6 +142,11 @@ def propagate(
     `shortest` requests the shortest interval of these; `adaptive` draws until that many digits of the uncertainty are
     stable, instead of a number of samples. `sobol` requests the first-order and total Sobol' indices of
     independent inputs, and `morris` their elementary effects, with at most `samples` evaluations each.
+
+    With `limits`, what stands behind ± are limits, between which all values are equally likely, and the result has its
+    limits in the worst case, proved by interval arithmetic, and as root of the sum of squares.
+
+    `budget` is the path of a table to write, as CSV, LaTeX (.tex), JSON lines, Parquet or Arrow by the ending.
 
     With `digits` numbers are texts of that many proved digits, and the decimals in texts of inputs are exact; then there
     is no second order.
@@ -161,11 +172,17 @@ def propagate(
         max_precision,
         sobol=as_bool(sobol, "sobol"),
         morris=as_bool(morris, "morris"),
+        limits=as_bool(limits, "limits"),
         adaptive=None if adaptive is None else checked_arguments.integer(adaptive, "'adaptive'", 1),
     )
-    return propagated(
+    path = checked_arguments.path(budget, "'budget'")
+    check_budget_path(path)
+    found = propagated(
         program, {**checked_arguments.mapping_by_name(values, "'values'"), **named}, asked, (max_steps, max_elements)
     ).propagation
+    if path is not None:
+        save_budget(found, path)
+    return found
 
 
 class PropagateRequest(NamedTuple):
@@ -183,6 +200,7 @@ class PropagateRequest(NamedTuple):
     sobol: bool = False
     morris: bool = False
     adaptive: int | None = None
+    limits: bool = False
 
 
 class PropagationAnswer(NamedTuple):
@@ -239,6 +257,8 @@ def _check(asked: PropagateRequest) -> None:
         return
     if type(asked.digits) is not int or not 1 <= asked.digits <= min(MAX_DIGITS, asked.max_precision):
         raise UsageError(f"'digits' is a whole number from 1 to {MAX_DIGITS:,}, and at most 'max_precision'")
+    if asked.limits:
+        raise UsageError("'digits' and 'limits' contradict each other", hint="leave out one of them")
     if asked.samples is not None or asked.adaptive is not None or asked.sobol or asked.morris:
         raise UsageError("digits are not proved of samples", hint="leave out one of them")
 
@@ -311,6 +331,7 @@ def _in_floats(
         interval=named(intervals),
         second_order=None if second is None else named(second),
         monte_carlo=None if sampled is None else named([found for found, _ in sampled]),
+        limits=named(tolerance_limits(module, inputs, linear.value, linear.sensitivities)) if asked.limits else None,
         sobol=named(sobol_indices(run, asked.level)) if asked.sobol else None,
         morris=named(morris_effects(run)) if asked.morris else None,
         covariance=scaled @ scaled.T if linear.several else None,
@@ -342,7 +363,7 @@ def _inputs(module: tree.Module, values: Mapping[str, Any], asked: PropagateRequ
         raise UsageError("there are no proved digits of complex inputs", hint="leave out --digits")
     if not found.packing.size:
         raise BindingError("no input has an uncertainty", hint="write x=5.0±0.1, x=5.0(1) or x=~uniform(4.9, 5.1)")
-    return found
+    return between_limits(found) if asked.limits else found
 
 
 def _pair(key: str | tuple[str, str]) -> tuple[str, str]:

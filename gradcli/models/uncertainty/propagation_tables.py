@@ -57,6 +57,9 @@ def _tables_of(found: Any, label: str | None) -> list[Table]:
         rows.append((f"{sampled.samples:,} samples", stated_text(sampled.mean, sampled.u, digits)))
         ends = ", ".join(_to_place(end, _spread(sampled, found.level), digits) for end in sampled.interval)
         rows.append((f"interval of {found.level:.15g}", f"[{ends}]"))
+    limits = of("limits")
+    if limits is not None:
+        rows += _limits(limits)
     made = [Table((), rows), _budget(of("budget"))]
     sobol, morris = of("sobol"), of("morris")
     if sobol is not None:
@@ -64,6 +67,16 @@ def _tables_of(found: Any, label: str | None) -> list[Table]:
     if morris is not None:
         made.append(_morris(morris))
     return made
+
+
+def _limits(found: Any) -> list[tuple[str, str]]:
+    rows = [("limits in the worst case", f"[{', '.join(found.worst_case)}]")]
+    if found.reached is not None:
+        rows.append(("of which are reached", f"[{', '.join(found.reached)}]"))
+    half = (found.rss[1] - found.rss[0]) / 2
+    for name, ends in (("worst case, linear", found.linear), ("root of the sum of squares", found.rss)):
+        rows.append((name, f"[{', '.join(_to_place(end, half, STATED_DIGITS) for end in ends)}]"))
+    return rows
 
 
 def _sobol(found: Any) -> Table:
