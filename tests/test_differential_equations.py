@@ -293,6 +293,49 @@ def test_digits_of_a_solution_inside_a_root(run):
     assert "'odeint' has no proved digits inside an integral" in inside.err
 
 
+_NETWORK = "sum(odeint(lambda y, t: tanh(W@y)*cos(t) - 0.5*y, y0, [s, 1, end]{})[1:]**2)"
+
+
+def test_adjoint_equations_give_the_derivatives_of_variational_ones():
+    values = {"W": np.sin(np.arange(4.0)).reshape(2, 2), "y0": np.array([1.0, -0.5]), "s": 0.1, "end": 2.0}
+    adjoint, variational = (gradcli.compile(_NETWORK.format(f", adjoint={a}")) for a in (True, False))
+    for name, expected in variational.jacobian(values).items():
+        assert np.asarray(adjoint.jacobian(values)[name]) == pytest.approx(np.asarray(expected), rel=1e-11, abs=1e-13)
+    for name, expected in variational.hessian(values).items():
+        assert np.asarray(adjoint.hessian(values)[name]) == pytest.approx(np.asarray(expected), rel=1e-9, abs=1e-12)
+
+
+def test_a_gradient_by_a_thousand_parameters():
+    program = gradcli.compile("odeint(lambda y, t: -sum(p*(1 + q*t))*y, 1, [0, 1])[1]")
+    p, q = np.full(500, 0.002), np.linspace(0.5, 3, 500)
+    value, grad = program.value_and_grad({"p": p, "q": q})
+    closed = math.exp(-np.sum(p * (1 + q / 2)))
+    assert float(value) == pytest.approx(closed, rel=1e-13)
+    assert np.asarray(grad["p"]) == pytest.approx(-closed * (1 + q / 2), rel=1e-9)
+    assert np.asarray(grad["q"]) == pytest.approx(-closed * p / 2, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("program", "slope"),
+    [
+        ("odeint(lambda y, t: -a*y, 1, [3, 1, 0, 0], adjoint=True)[2]", 3 * math.exp(6)),
+        ("odeint(lambda y, t: -a*y, 1, [0, 0], adjoint=True)[1]", 0.0),
+        # Stiff systems have no adjoint ones that are solved backward; the variational ones are taken.
+        ("solve_ivp(lambda t, y: -1000*(y - a*cos(t)), (0, 3), [0], adjoint=True, method='radau').y[0, 1]",
+         (1000 * math.sin(3) + 1e6 * math.cos(3)) / (1 + 1e6)),
+    ],
+)  # fmt: skip
+def test_adjoint_equations_of_special_problems(run, program, slope):
+    assert run("eval", program, "a=2", "--json").json["grad"]["a"] == pytest.approx(slope, rel=1e-11)
+
+
+def test_adjoint_equations_across_switches_are_refused(run):
+    done = run("eval", "odeint(lambda y, t: -abs(y - a), 2, [0, 3], adjoint=True)[1]", "a=1")
+    assert "adjoint= is for right sides that bend and jump nowhere" in done.err
+    found = run("eval", "odeint(lambda y, t: -abs(y - a), 2, [0, 3])[1]", "a=1", "--json").json
+    assert found["grad"]["a"] == pytest.approx(1 - math.exp(-3), rel=1e-11)
+
+
 def _proved(run, program, *words):
     return run("eval", program, *words, "--json").json
 

@@ -222,11 +222,13 @@ def trajectory(
     rtol: float = RTOL,
     atol: float = ATOL,
     breaks: Sequence[float] = (),
+    adjoint: bool | None = None,
 ) -> Any:
     """The solution of y' = function(t, y) with y = start at the first of `times`, of shape [times, states].
 
     `times` are numbers or a vector, in ascending or descending order. The right side may switch at `breaks`, to which a
-    step is made. `method` is "taylor", "radau", or "auto". Raises EvaluationError for a solution that does not exist up
+    step is made. `method` is "taylor", "radau", or "auto". `adjoint` says whether gradients are by adjoint equations, which
+    is so where they are by many values. Raises EvaluationError for a solution that does not exist up
     to the last time.
     """
     # Integrals and the like need none of it.
@@ -246,7 +248,9 @@ def trajectory(
     system = initial_value_problem(found.body, [None if isinstance(s, Kind) else _constant_of(s) for s in start])
     given = [*(s for s in start if isinstance(s, Kind)), *found.reads]
     operands = (stack(given) if given else arrays.numpy_namespace().zeros(0), moments)
-    params = {"method": method, "rtol": rtol, "atol": atol, "breaks": tuple(breaks)}
+    params: dict[str, Any] = {"method": method, "rtol": rtol, "atol": atol, "breaks": tuple(breaks)}
+    if adjoint is not None:
+        params["adjoint"] = adjoint
     return bind(primitive, operands, {"system": system, **params})
 
 

@@ -34,8 +34,9 @@ class Crossing(NamedTuple):
     margins: Sequence[int]
 
 
-# The number of expansions after which machine code is made: Python computes as many in the time of compiling.
-_WORTH_COMPILING = 300
+# The number of expansions after which machine code is made: Python computes as many in the time of compiling. That of
+# systems with more recurrences than the second number grows faster than their expansions.
+_WORTH_COMPILING, _SMALL = 300, 200
 
 
 class _Code:
@@ -53,11 +54,12 @@ class _Code:
         self._unrolled: python_code.Coefficients | None = None
         self._order = 0
         self._calls = 0
+        self._worth = _WORTH_COMPILING * max(1, len(system.recurrences) // _SMALL)
 
     def coefficients(self, order: int, *inputs: float) -> Series:
         """The coefficients of the states and margins. Raises ArithmeticError or ValueError."""
         self._calls += 1
-        if self._calls == _WORTH_COMPILING:
+        if self._calls == self._worth:
             if self.margins:
                 self._machine = machine_code.coefficients(self._system)
             else:

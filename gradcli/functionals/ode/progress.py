@@ -46,9 +46,14 @@ class Problem(NamedTuple):
 
 
 class Progress:
-    """The time that is reached with the states there, and the states at those of `times` that lie behind it."""
+    """The time that is reached with the states there, and the states at those of `times` that lie behind it.
 
-    def __init__(self, times: Sequence[float], states: Sequence[float]) -> None:
+    If it `keeps` them, `passed` has the ends of all steps with the states there; it is None else, and where the states
+    could not be solved backward.
+    """
+
+    def __init__(self, times: Sequence[float], states: Sequence[float], *, keeps: bool = False) -> None:
+        self.passed: list[tuple[float, Sequence[float]]] | None = [] if keeps else None
         self.times = times
         self.time = 0.0
         self.states = [*states]
@@ -81,4 +86,6 @@ class Progress:
             moment = self.times[len(self.found)]
             self.found.append(states if moment == time else states_after(moment - self.time))
         self.time, self.states = time, [*states]
+        if self.passed is not None:
+            self.passed.append((time, self.states))
         self.steps += 1

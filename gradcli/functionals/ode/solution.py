@@ -56,13 +56,19 @@ def solve(
 
 
 def _solved(problem: Problem, times: Sequence[float], method: str) -> Any:
-    progress = Progress(times, [float(s) for s in problem.system.start(*problem.given)])
+    return followed(problem, times, method).found
+
+
+def followed(problem: Problem, times: Sequence[float], method: str, *, keeps: bool = False) -> Progress:
+    """The solution of a problem up to the last of some lapses; see `Progress` for what it `keeps`."""
+    progress = Progress(times, [float(s) for s in problem.system.start(*problem.given)], keeps=keeps)
     sides = RightSides(bodies(problem.system), problem.given)
     if method != "radau" and not progress.done:
         _by_taylor(problem, progress, sides, stays=method == "taylor")
     if not progress.done:
+        progress.passed = None
         _by_radau(problem, progress, sides)
-    return progress.found
+    return progress
 
 
 def _by_taylor(problem: Problem, progress: Progress, sides: RightSides, *, stays: bool) -> None:
@@ -72,7 +78,7 @@ def _by_taylor(problem: Problem, progress: Progress, sides: RightSides, *, stays
         stepper = taylor.Stepper(problem, progress)
         while not progress.done:
             stepper.advance()
-            _check_steps(problem, progress)
+            check_steps(problem, progress)
             length = stepper.step.length
             ahead = abs(progress.left) / length if length else 0.0
             tests = not stays and progress.steps % _TEST_STEPS == 0 and ahead > _WORTH_TESTING * progress.steps
@@ -109,7 +115,7 @@ def _by_radau(problem: Problem, progress: Progress, sides: RightSides) -> None:
             before = progress.time
             stepper.advance()
             length = abs(progress.time - before)
-            _check_steps(problem, progress)
+            check_steps(problem, progress)
     except NoStepError:
         _refuse(problem, progress, sides, length)
 
@@ -143,7 +149,8 @@ def _jacobian(sides: RightSides, progress: Progress) -> Sequence[float]:
     return flat
 
 
-def _check_steps(problem: Problem, progress: Progress) -> None:
+def check_steps(problem: Problem, progress: Progress) -> None:
+    """Raise EvaluationError for a solution that takes too many steps."""
     if progress.steps > _MOST_STEPS:
         place = problem.origin + progress.time
         raise EvaluationError(f"the solution takes more than {_MOST_STEPS:,} steps; it came to t = {place:.6g}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -58,6 +59,8 @@ class System:
     # found as those of the right side are.
     order: int = 0
     lift: Callable[[Body], Body] = _unchanged
+    # The numbers of neighbouring states that have one scale, where they are neither labels nor blocks.
+    scales: Sequence[int] = ()
     _series: dict[int, System] = field(default_factory=dict, init=False)
 
     @property
@@ -78,6 +81,9 @@ class System:
     @cached_property
     def groups(self) -> Sequence[Sequence[int]]:
         """The numbers of the states that have one scale: those of derivatives by the same given values."""
+        if self.scales:
+            ends = [*itertools.accumulate(self.scales)]
+            return [range(end - count, end) for count, end in zip(self.scales, ends) if count]
         found: dict[Hashable, list[int]] = {}
         for k in range(self.states):
             found.setdefault(self.labels[k][1] if self.labels else k * self.blocks // self.states, []).append(k)

@@ -79,6 +79,12 @@ class Stepper:
         length = step_length(expansion.states, sizes, self._problem.system.groups, self.order)
         return Step(expansion, min(self._longest, length))
 
+    def restart(self, states: Sequence[float]) -> None:
+        """Go on from other states at the time that is reached."""
+        self._progress.states = [*states]
+        self._rooms = None
+        self.step = self._settled(self._progress.time, states)
+
     def advance(self) -> None:
         """Make a step. Raises NoStepError."""
         if self._rooms is None and self._series.steps is not None:

@@ -9,11 +9,15 @@ are broadcast.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
+from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.arrays.shapes import Shape, broadcast
+from gradcli.errors import EvaluationError
+from gradcli.functionals.ode.adjoint import cotangents, has_adjoint
 from gradcli.functionals.ode.known_solutions import solved
 from gradcli.functionals.ode.state_at_time import state_at_time
 from gradcli.functionals.ode.system import System
@@ -21,6 +25,7 @@ from gradcli.kinds.jets import Jet
 from gradcli.loops.loop_primitive import part
 from gradcli.primitives.bind import bind
 from gradcli.primitives.conversions import broadcast_to, reshaped
+from gradcli.primitives.entries.arithmetic import zeros_like
 from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.reductions import sum_
 from gradcli.primitives.entries.shape import concat, stack
@@ -28,20 +33,44 @@ from gradcli.primitives.primitive import Elements, Primitive
 
 # The cost of a state at an output time, in array elements.
 _TIME = 400
+# From more given values than this on, for each number that is differentiated, adjoint equations cost less.
+_MANY = 16
 # Up to this number of given values, derivatives along one direction are those along all of them.
 _FEW = 8
 
 
-def _computed(xp: Any, given: Any, times: Any, **params: Any) -> Any:
+def _computed(xp: Any, given: Any, times: Any, *, adjoint: bool | None = None, **params: Any) -> Any:
     return xp.asarray(solved(given, times, **params))
 
 
-def _by_given(g: Any, y: Any, given: Any, times: Any, *, system: System, **params: Any) -> Any:
+def _by_given(
+    g: Any, y: Any, given: Any, times: Any, *, system: System, adjoint: bool | None = None, **params: Any
+) -> Any:
+    known = {"system": system, **params} | ({} if adjoint is None else {"adjoint": adjoint})
+    if _is_by_adjoint(system, math.prod(arrays.shape(g)[:-2]), adjoint):
+        found = bind(given_cotangents, (g, given, times), known)
+    else:
+        found = _by_variations(g, given, times, **known)
+    return _summed_to(found, arrays.shape(given))
+
+
+def _is_by_adjoint(system: System, rows: int, adjoint: bool | None) -> bool:
+    """Whether adjoint equations give the derivatives of so many numbers by what a system is given."""
+    if is_exact() or adjoint is False or not (adjoint or system.given > _MANY * rows):
+        return False
+    if has_adjoint(system):
+        return True
+    if adjoint:
+        raise EvaluationError("adjoint= is for right sides that bend and jump nowhere", hint="leave it out")
+    return False
+
+
+def _by_variations(g: Any, given: Any, times: Any, *, system: System, **params: Any) -> Any:
+    """The cotangents of what is given, [..., given], by the variational equations."""
     derivatives, column = system.sensitivities
     found = _slopes(bind(trajectory, (given, times), {"system": derivatives, **params}), column)
     shape = arrays.shape(found)
-    cotangents = sum_(found * reshaped(g, (*arrays.shape(g)[:-1], 1, shape[-1])), (-3, -1))
-    return _summed_to(cotangents, arrays.shape(given))
+    return sum_(found * reshaped(g, (*arrays.shape(g)[:-1], 1, shape[-1])), (-3, -1))
 
 
 def _slopes(found: Any, column: Sequence[Sequence[int]]) -> Any:
@@ -162,16 +191,112 @@ def _by_element(shapes: Sequence[Shape], params: Mapping[str, Any]) -> Elements 
         return None
     (given,), (times,) = shapes
     places = [*((1, k) for k in range(times)), *((0, k) for k in range(given))]
-    states = params["system"].states
+    states, known = params["system"].states, {k: v for k, v in params.items() if k != "adjoint"}
     return [
-        (state_at_time, places, {**params, "times": times, "number": (moment, state)})
+        (state_at_time, places, {**known, "times": times, "number": (moment, state)})
         for moment in range(times)
         for state in range(states)
     ]
 
 
+# --- cotangents of what is given
+
+
+def _cotangents(
+    xp: Any, g: Any, given: Any, times: Any, *, system: System, adjoint: bool | None = None, **params: Any
+) -> Any:
+    np = arrays.numpy_namespace()
+    g, given, times = (np.asarray(arrays.to_numpy(x), float) for x in (g, given, times))
+    lanes = broadcast([g.shape[:-2], given.shape[:-1], times.shape[:-1]])
+    problems = [
+        np.broadcast_to(x, (*lanes, *x.shape[x.ndim - own :])).reshape(-1, *x.shape[x.ndim - own :])
+        for x, own in ((g, 2), (given, 1), (times, 1))
+    ]
+    found = []
+    for outer, values, moments in zip(*problems):
+        one = cotangents(system, values, moments, outer, **params)
+        found.append(_by_variations(outer, values, moments, system=system, **params) if one is None else one)
+    return xp.asarray(np.array(found).reshape(*lanes, given.shape[-1]))
+
+
+def _with_direction(g: Any, given: Any, h: Any) -> tuple[Any, Any]:
+    """The operands of cotangents along a series of order 1 with the coefficient `h`, from that of its coefficient of
+    order 1."""
+    given, h = _same_lanes(given, h)
+    return concat([zeros_like(g), g], -1), concat([given, h], -1)
+
+
+def _same_lanes(x: Any, y: Any) -> tuple[Any, Any]:
+    lanes = broadcast([arrays.shape(x)[:-1], arrays.shape(y)[:-1]])
+    return broadcast_to(x, (*lanes, arrays.shape(x)[-1])), broadcast_to(y, (*lanes, arrays.shape(y)[-1]))
+
+
+def _by_cotangents(h: Any, _found: Any, g: Any, given: Any, times: Any, *, system: System, **params: Any) -> Any:
+    _, operands = _with_direction(g, given, h)
+    found = bind(trajectory, (operands, times), {"system": system.series(1), **params})
+    return _summed_to(part(found, (..., slice(system.states, None))), arrays.shape(g))
+
+
+def _twice_by_given(h: Any, _found: Any, g: Any, given: Any, times: Any, *, system: System, **params: Any) -> Any:
+    outer, operands = _with_direction(g, given, h)
+    found = bind(given_cotangents, (outer, operands, times), {"system": system.series(1), **params})
+    return _summed_to(part(found, (..., slice(0, system.given))), arrays.shape(given))
+
+
+def _cotangents_by_times(h: Any, _found: Any, g: Any, given: Any, times: Any, *, system: System, **params: Any) -> Any:
+    outer, operands = _with_direction(g, given, h)
+    series = system.series(1)
+    y = bind(trajectory, (operands, times), {"system": series, **params})
+    return _by_times(outer, y, operands, times, system=series)
+
+
+def _coefficients_of_cotangents(
+    _primitive: Primitive, made: Jet, g: Jet, given: Jet, times: Jet, *, system: System, **params: Any
+) -> Iterator[Any]:
+    """Coefficient k is the cotangent of the coefficients of order 0, where that of states of order j is the coefficient
+    k - j of the outer one."""
+    if times.is_growing or times.degree or g.is_growing or given.is_growing:
+        found = made.lift(_by_variations(g, given, times, system=system, **params))
+        yield from map(found.coefficient, itertools.count(1))
+        return
+    for order in itertools.count(1):
+        operands = concat([_or_zero(given, k) for k in range(order + 1)], -1)
+        outer = concat([_or_zero(g, order - j) for j in range(order + 1)], -1)
+        found = bind(given_cotangents, (outer, operands, times.inner), {"system": system.series(order), **params})
+        yield part(found, (..., slice(0, system.given)))
+
+
+def _batched_cotangents(
+    _primitive: Primitive, operands: Sequence[Any], batched: Sequence[bool], params: Mapping[str, Any]
+) -> Any:
+    """The rows of a batch are independent problems."""
+    own = (1, 0, 0)
+    rank = max(len(arrays.shape(o)) - b - k for o, b, k in zip(operands, batched, own))
+    aligned = [_aligned(o, rank + k) if b else o for o, b, k in zip(operands, batched, own)]
+    return bind(given_cotangents, aligned, params)
+
+
+def _cotangents_shape(shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:
+    system: System = params["system"]
+    return (*broadcast([shapes[0][:-2], shapes[1][:-1], shapes[2][:-1]]), system.given)
+
+
+given_cotangents = Primitive(
+    "given_cotangents", "g, given, times, system, method, rtol, atol, breaks, adjoint",
+    "the cotangents of what a system of differential equations is given",
+    internal="odeint",
+    forward=_cotangents,
+    vjp=(_by_cotangents, _twice_by_given, _cotangents_by_times),
+    jet=_coefficients_of_cotangents,
+    batch=_batched_cotangents,
+    result_shape=_cotangents_shape,
+    time=_TIME,
+    fails=True,
+    derivative="that of the variational equations",
+)  # fmt: skip
+
 trajectory = Primitive(
-    "trajectory", "given, times, system, method, rtol, atol, breaks", "the states of a system of differential equations",
+    "trajectory", "given, times, system, method, rtol, atol, breaks, adjoint", "the states of a system of differential equations",
     internal="odeint",
     forward=_computed,
     by_element=_by_element,

@@ -238,7 +238,13 @@ def _method(options: Mapping[str, Any]) -> dict[str, Any]:
     name = given.pop("method", "auto")
     if name not in _METHODS:
         raise CallError(f"there is no method {name!r}", hint="the methods are auto, taylor and radau")
-    return {"method": _METHODS[name], **_options(None, given)}
+    adjoint = given.pop("adjoint", None)
+    # Truth values of the program are numbers.
+    return {
+        "method": _METHODS[name],
+        "adjoint": None if adjoint is None else bool(concrete(adjoint)),
+        **_options(None, given),
+    }
 
 
 def _with_arguments(function: Function, args: Any) -> Function:

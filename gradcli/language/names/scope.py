@@ -63,8 +63,8 @@ FUNCTIONALS = {
     **dict.fromkeys(("argmin", "argmax"), "f, start, args=None"),
     "limit": "f, x, side=None",
     **dict.fromkeys(("nsum", "summation"), f"f, first, last=None, {_TOLERANCES}"),
-    "odeint": f"func, y0, t, *more, args=None, {_TOLERANCES}, method='auto'",
-    "solve_ivp": f"fun, t_span, y0, method='auto', t_eval=None, args=None, {_TOLERANCES}",
+    "odeint": f"func, y0, t, *more, args=None, {_TOLERANCES}, method='auto', adjoint=None",
+    "solve_ivp": f"fun, t_span, y0, method='auto', t_eval=None, args=None, {_TOLERANCES}, adjoint=None",
     "tplquad": f"func, a, b, gfun, hfun, qfun, rfun, args=None, {_TOLERANCES}",
 }
 LIST_METHODS = frozenset({"append", "extend", "pop", "copy"})
