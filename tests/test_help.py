@@ -125,6 +125,26 @@ class TestShortOptions:
         assert run("eval", f"-{name}", f"{name}=3", "--bare").out == "-3.0\n"
         assert run("eval", f"-{name}", f"{name}=3", "--wrt", name).out == run("eval", f"0-{name}", f"{name}=3").out
 
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ["eval", "y = x**2; y", "x=2", "-j"], ["eval", "y=x**2", "x=2", "-j"], ["eval", "-j", "y=x; y", "x=2"],
+            ["eval", "x == 2", "x=2", "-j"], ["eval", "f(t)=t**2; f(x)", "x=2", "-n", "2", "-j"],
+            ["solve", "x**3 = 2", "-j"], ["ode", "x' = -x", "x=1", "t=0..1", "-j"],
+            ["ode", "y'' = -9.81", "y=1", "y'=0", "t=0..1", "-j"], ["minimize", "y=x**2; y", "x=1", "-j"],
+        ],
+    )  # fmt: skip
+    def test_a_program_may_have_an_equals_sign(self, run, words):
+        done = run(*words)
+        assert (done.status, done.err) == (0, "")
+        assert done.json["schema"] == "gradcli/1"
+
+    @pytest.mark.parametrize("value", ["3", "[1,2]", "linspace(0,1,5)", "randn(3, seed=0)", "1e-3", "-pi/2", "@a.csv"])
+    def test_before_a_value_alone_they_are_the_program(self, run, tmp_path, monkeypatch, value):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "a.csv").write_text("1\n2\n", encoding="utf-8")
+        assert run("eval", "-q", f"q={value}", "--no-grad").out == run("eval", "(-q)", f"q={value}", "--no-grad").out
+
     def test_files(self, run, tmp_path):
         (tmp_path / "p.txt").write_text("x**2")
         assert run("eval", "-f", str(tmp_path / "p.txt"), "x=3", "--bare").out == "9.0\n"

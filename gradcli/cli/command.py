@@ -176,7 +176,7 @@ def _parsed(options: type, words: Sequence[str], path: str, elsewhere: Elsewhere
         else:
             if has_program and _SHORT.fullmatch(word):
                 raise _unknown(word, declared, path, elsewhere)
-            has_program = has_program or "=" not in word
+            has_program = has_program or _may_be_program(word)
             others.append(word)
     if not texts.keys().isdisjoint(_HELP):
         return None
@@ -206,11 +206,24 @@ def _with_long_names(words: Sequence[str], declared: Mapping[str, Field], has_pr
             field = None
         found.append(word if field is None else field.declared.name)
         if field is None:
-            has_program = has_program or not ("=" in word or word.startswith("--"))
+            has_program = has_program or (_may_be_program(word) and not word.startswith("--"))
         elif field.kind is not bool and rest:
             found.append(rest.pop(0))
             has_program = has_program or field.declared.name == "--file"
     return found
+
+
+def _may_be_program(word: str) -> bool:
+    """Whether a word may be a program: it is no NAME=VALUE, or its value reads a name, as in `y=x**2`."""
+    if "=" not in word:
+        return True
+    value = re.fullmatch(_VALUE, word)
+    return value is None or (value[1][:1] != "@" and re.search(_READ_NAME, value[1]) is not None)
+
+
+# A word NAME=VALUE, and a name in a value that is neither called nor a constant. Both are compiled where they are used.
+_VALUE = r"\s*[^\W\d]\w*\s*=(?!=)\s*([^;\n]*)"
+_READ_NAME = r"(?i)(?<![\w.])(?!(?:pi|π|e|inf|infinity|nan|true|false)\b)[^\W\d]\w*\b(?!\s*[(=.])"
 
 
 def _has_program(option: Field, rest: Sequence[str], declared: Mapping[str, Field]) -> bool:
@@ -220,7 +233,7 @@ def _has_program(option: Field, rest: Sequence[str], declared: Mapping[str, Fiel
         return bool(rest) and "=" not in rest[0]
     for word in words:
         field = declared.get(word)
-        if field is None and "=" not in word and not word.startswith("--"):
+        if field is None and _may_be_program(word) and not word.startswith("--"):
             return True
         if field is not None and field.kind is not bool:
             if field.declared.name == "--file":
