@@ -617,6 +617,20 @@ def test_an_option_of_another_command(run, words, hint):
     assert f"hint: {hint}" in run(*words).err
 
 
+@pytest.mark.parametrize(
+    ("program", "hint"),
+    [
+        ("1,000*x", "write 1000*x, or 1.000*x where the comma is decimal"), ("0,500*x", "write 0.500*x, or"),
+        ("x*12,5", "write x*12.5, or"), ("deriv(x**2)", "write diff(y, x) for"), ("deriv(x**2, x)", "did you mean 'diff'?"),
+        ("lim(x)", "write limit(y, x, a) for"), ("lim(sin(t)/t, t, 0)*x", "write limit(sin(t)/t, t, 0)"),
+        ("exponential(x)", "did you mean 'exp'?"), ("heavyside(x)", "write heaviside(x, 0.5)"),
+        ("modulo(x, 2)", "did you mean 'remainder'?"), ("magnitude([x, 2])", "did you mean 'norm'?"),
+    ],
+)  # fmt: skip
+def test_what_newcomers_call_it(run, program, hint):
+    assert f"hint: {hint}" in run("eval", program, "x=1.5").err
+
+
 @pytest.mark.parametrize(("derivative", "status"), [("2*x*cos(x^2)", 0), ("2*x*cos(x)", 1), ("2*x*sin(f)", 2)])
 def test_a_derivative_behind_the_program_that_is_checked(run, derivative, status):
     hint = re.search("hint: write '(.*)' to check", run("check", "sin(x^2)", derivative, "x=2").err)

@@ -96,13 +96,16 @@ def _tensor(program: tree.Module, value: Value) -> Value:
     last = program.body[-1].span
     if isinstance(value, ProgramList) and value.made == "tuple":
         # Imported here as only wrong programs need it.
-        from gradcli.language.syntax.foreign_notations import with_decimal_points
+        from gradcli.language.syntax.foreign_notations import with_decimal_points, without_thousands_commas
 
         text = program.source[last.start : last.end]
         hint = "write one of them, or [a, b] for a tensor of them"
         decimal = text if text.startswith("(") else with_decimal_points(text)
         if decimal != text:
             hint = Proposal(f"write {decimal}, or [a, b] for a tensor of them", decimal, otherwise=hint)
+        whole = text if text.startswith("(") else without_thousands_commas(text)
+        if whole != text:
+            hint = Proposal(f"write {whole}, or {decimal} where the comma is decimal", whole, otherwise=hint)
         raise EvaluationError(
             f"the program ends with {len(value.items)} values: {text}", hint=hint, span=last, source=program.source
         )

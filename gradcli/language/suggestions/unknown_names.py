@@ -63,6 +63,9 @@ _FUNCTIONS = {
     "sign": "signum",
     "ceil": "ceiling",
     "fmod": "rem",
+    "remainder": "modulo",
+    "exp": "exponential",
+    "norm": "magnitude",
     "diff": "d deriv derivative differentiate",
 }
 _FUNCTION_BY_ALIAS = {other: name for name, others in _FUNCTIONS.items() for other in others.split()}
@@ -107,6 +110,7 @@ _HINTS = {
     **dict.fromkeys(("maximize", "maximise"), "gradcli minimize --max finds maxima"),
     **dict.fromkeys(("curvefit", "lsqcurvefit", "nls", "polyfit"), "gradcli fit fits a model to data"),
     "isna": "write isnan(…)",
+    "lim": "write limit(y, x, a) for the limit of y as x approaches a",
     "I": "leave it out: a formula is computed as it stands, and each parameter has a name, as in a + b*x + c*x^2",
     "sqr": "write x**2 for the square, sqrt(x) for the root",
     "matrix": "leave it out: [[1, 2], [3, 4]] is a matrix",
@@ -160,7 +164,7 @@ _EXPRESSIONS = {
     ("rms", 1): "sqrt(mean(({0})**2))",
     ("sumsq", 1): "sum(({0})**2)",
     ("geomean", 1): "exp(mean(log({0})))",
-    **dict.fromkeys((("step", 1), ("unitstep", 1), ("heavisidetheta", 1)), "heaviside({0}, 0.5)"),
+    **dict.fromkeys((("step", 1), ("unitstep", 1), ("heavyside", 1), ("heavisidetheta", 1)), "heaviside({0}, 0.5)"),
     **dict.fromkeys((("coalesce", 2), ("ifnull", 2), ("nvl", 2)), "where(isnan({0}), {1}, {0})"),
     ("C", 2): "comb({0}, {1})",
     ("W", 1): "lambertw({0})",
@@ -265,7 +269,8 @@ def hint_for_function(name: str, source: str, span: Span) -> str | None:
         return otherwise
     # Spreadsheets and R take the numbers as separate arguments.
     listed = Proposal(f"write {found}([{within}])", f"{found}([{within}])", span=call) if "," in within else None
-    return Proposal(f"did you mean '{found}'?", found, otherwise=listed)
+    by_a_name = "write diff(y, x) for the derivative of y by x" if found == "diff" else None
+    return Proposal(f"did you mean '{found}'?", found, otherwise=listed or by_a_name)
 
 
 _ARGUMENTS_END = re.compile(r"\s*,\s*(?![^()\[\]]*[)\]])")

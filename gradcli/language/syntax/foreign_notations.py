@@ -298,6 +298,11 @@ def with_decimal_points(text: str) -> str:
     return re.sub(r"(?<=\d),(?=\d)", ".", decimal) if thousands == text else thousands
 
 
+def without_thousands_commas(text: str) -> str:
+    """A text with each number that may have commas between thousands, as in 12,500, without them."""
+    return re.sub(r"(?<![\w.,])[1-9]\d{0,2}(?:,\d{3})+(?![\d,])", lambda m: m[0].replace(",", ""), text)
+
+
 # --- spreadsheets and other languages
 
 
