@@ -89,6 +89,7 @@ class Terminal:
     def ends(self) -> int:
         """Wait for the end of the process; its exit status."""
         self.process.expect(pexpect.EOF, timeout=_PATIENCE)
+        self._stream.feed(self.process.before)
         self.process.close()
         return int(self.process.exitstatus)
 
@@ -291,3 +292,13 @@ def test_the_prompt_needs_no_array_library():
         "print(*(name for name in ('numpy', 'scipy', 'rich', 'pygments', 'lark') if name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "\n"
+
+
+@pytest.mark.parametrize(
+    "words", [["sin(x)", "x=0..9"], ["sin(x); cos(x)", "x=0..9"], ["1/(1 + 1j*w)", "w=0.1..10", "--log", "x"]]
+)
+def test_a_picture_fits_the_terminal(opened, words):
+    terminal = opened("plot", *words, "--title", "the title")
+    assert terminal.ends() == 0
+    assert terminal.lines[0].strip() == "the title"
+    assert len(terminal.lines) <= 23

@@ -172,7 +172,9 @@ def _draw(chart: Any, environment: Environment) -> None:
     """Draw on standard output, in the width of the terminal."""
     from gradcli.models.plotting import by_plotext
 
-    style = by_plotext.Style(environment.columns or _COLUMNS, environment.for_terminal, is_unicode(environment.stdout))
+    style = by_plotext.Style(
+        environment.columns or _COLUMNS, environment.for_terminal, is_unicode(environment.stdout), environment.rows
+    )
     environment.write(by_plotext.text(chart, style))
 
 

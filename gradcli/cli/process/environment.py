@@ -121,6 +121,15 @@ class Environment(NamedTuple):
             return os.get_terminal_size(self.stdout.fileno()).columns or _COLUMNS
         return _COLUMNS
 
+    @property
+    def rows(self) -> int | None:
+        """The height of the terminal that standard output is, or None where it is none or does not say it."""
+        if self.stdout is None or not self.stdout.isatty():
+            return None
+        with suppress(OSError):
+            return os.get_terminal_size(self.stdout.fileno()).lines or None
+        return None
+
     def redirect_broken_streams(self) -> None:
         """Redirect streams that cannot be flushed to the null device, so that the interpreter's flush at exit does not
         fail."""

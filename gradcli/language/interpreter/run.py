@@ -104,7 +104,7 @@ def _tensor(program: tree.Module, value: Value) -> Value:
         if decimal != text:
             hint = Proposal(f"write {decimal}, or [a, b] for a tensor of them", decimal, otherwise=hint)
         whole = text if text.startswith("(") else without_thousands_commas(text)
-        if whole != text:
+        if whole not in (text, decimal):
             hint = Proposal(f"write {whole}, or {decimal} where the comma is decimal", whole, otherwise=hint)
         raise EvaluationError(
             f"the program ends with {len(value.items)} values: {text}", hint=hint, span=last, source=program.source

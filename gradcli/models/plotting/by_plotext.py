@@ -31,6 +31,8 @@ from gradcli.timing import phase
 # height.
 _WIDTH = (32, 300)
 _HEIGHT = (12, 0.3, 40)
+# The least height on a terminal that is too low for the others.
+_LEAST_ROWS = 8
 # More points are drawn as a density: their number at each character.
 _MOST_POINTS = 5_000
 # Curves have different colours; without colours, or with more curves than colours, they have different characters.
@@ -50,11 +52,13 @@ _LONGEST_LABEL = 40
 
 
 class Style(NamedTuple):
-    """The capabilities of a terminal: its width in columns, colours, and characters beyond ASCII."""
+    """The capabilities of a terminal: its width in columns, colours, characters beyond ASCII, and its height in rows,
+    None where there is none."""
 
     columns: int = 80
     colors: bool = False
     unicode: bool = True
+    rows: int | None = None
 
 
 def _needed() -> Any:
@@ -71,24 +75,34 @@ def _needed() -> Any:
 
 
 def text(chart: Chart, style: Style) -> str:
-    """A chart as lines of text, no wider than the style allows. Raises BackendError where plotext is not installed."""
+    """A chart as lines of text, no wider than the style allows, and with the next prompt no higher. Raises BackendError
+    where plotext is not installed."""
+    drawn = _drawn(chart, style)
+    excess = 0 if style.rows is None else drawn.count("\n") + 1 - style.rows
+    return drawn if excess <= 0 else _drawn(chart, style, excess)
+
+
+def _drawn(chart: Chart, style: Style, fewer: int = 0) -> str:
+    """A chart with `fewer` rows than its width asks for."""
     if chart.below is None:
-        return _Drawing(chart, style).text()
+        return _Drawing(chart, style, fewer).text()
     # The legend and the label of the x axis are those of the chart below.
-    drawings = _Drawing(chart._replace(x=""), style), _Drawing(chart.below, style)
+    half = -(-fewer // 2)
+    drawings = _Drawing(chart._replace(x=""), style, half), _Drawing(chart.below, style, half)
     width = max(each.label_width() for each in drawings)
     above, below = (each.text(width, legend=place > 0) for place, each in enumerate(drawings))
     return above + below
 
 
 class _Drawing:
-    def __init__(self, chart: Chart, style: Style) -> None:
+    def __init__(self, chart: Chart, style: Style, fewer: int) -> None:
         self.plotext = _needed()
         self.chart = chart
         self.style = style
         least, part, most = _HEIGHT
         self.columns = min(max(_WIDTH[0], style.columns), _WIDTH[1])
-        self.rows = min(max(least, round(self.columns * part)), most)
+        rows = min(max(least, round(self.columns * part)), most)
+        self.rows = max(min(rows, _LEAST_ROWS), rows - fewer)
         self.x, self.y = self._axis("x"), self._axis("y")
         # The label, the symbol and the colour of each layer, for the legend.
         self.keys: list[tuple[str, str, Any]] = []
