@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 
@@ -13,7 +13,7 @@ def install_command(extra: str = "") -> str:
     # Imported here as only error messages need it.
     from shlex import quote
 
-    requirements = _requirements(extra)
+    requirements = _requirements(extra, _other_extras(extra) if extra and _tool() else ())
     return f"{_installer(requirements == [*_packages(extra)])} {' '.join(map(quote, requirements))}"
 
 
@@ -25,11 +25,16 @@ _TOOLS = {
 }
 
 
+def _tool() -> tuple[str, str | None] | None:
+    """The commands of the tool that installed gradcli in an environment of its own, if one did."""
+    return next((found for noted, found in _TOOLS.items() if os.path.isfile(os.path.join(sys.prefix, noted))), None)
+
+
 def _installer(beside: bool) -> str:
     """The tool that installed gradcli, as the start of a command; `beside` where only packages are to be added."""
-    for noted, (anew, added) in _TOOLS.items():
-        if os.path.isfile(os.path.join(sys.prefix, noted)):
-            return (added or f"uv pip install --python {_python()}") if beside else anew
+    if (tool := _tool()) is not None:
+        anew, added = tool
+        return (added or f"uv pip install --python {_python()}") if beside else anew
     if not _has_pip() and _is_of_uv():
         return f"uv pip install --python {_python()}"
     return f"{_pip()} install"
@@ -69,8 +74,9 @@ def _python() -> str:
     return quote(sys.executable if inside.startswith(os.pardir) else inside)
 
 
-def _requirements(extra: str) -> list[str]:
-    suffix = f"[{extra}]" if extra else ""
+def _requirements(extra: str, others: Sequence[str] = ()) -> list[str]:
+    """What to install for an extra; a tool that makes its environment anew needs the `others` that are there, too."""
+    suffix = f"[{','.join([*others, extra])}]" if extra else ""
     checkout = _checkout()
     if checkout is not None:
         return [f"{_here(checkout)}{suffix}"]
@@ -114,6 +120,29 @@ def _origin() -> dict[str, Any] | None:
     except PackageNotFoundError:
         return None
     return json.loads(noted) if noted else None
+
+
+def _other_extras(extra: str) -> list[str]:
+    """The extras whose packages are installed, beside this one."""
+    from importlib.metadata import PackageNotFoundError, metadata
+
+    try:
+        names = metadata("gradcli").get_all("Provides-Extra") or ()
+    except PackageNotFoundError:
+        return []
+    return [name for name in names if name != extra and (needed := [*_packages(name)]) and all(map(_installed, needed))]
+
+
+def _installed(requirement: str) -> bool:
+    """Whether the package of a requirement, as `polars>=1.34`, is installed; never for gradcli with extras."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    name = requirement[: next((i for i, c in enumerate(requirement) if not (c.isalnum() or c in "._-")), None)]
+    try:
+        distribution(name)
+    except PackageNotFoundError:
+        return False
+    return name != "gradcli"
 
 
 def _packages(extra: str) -> Iterator[str]:

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from email.message import Message
 from importlib import metadata
 
 import pytest
@@ -55,14 +56,29 @@ def test_by_what_installed_it(monkeypatch, tmp_path, noted, expected):
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     monkeypatch.setattr(sys, "executable", str(tmp_path / "bin/python"))
     monkeypatch.setattr(install_command, "_has_pip", lambda: False)
-    monkeypatch.setattr(install_command, "_requirements", lambda extra: [f"gradcli[{extra}]"])
+    monkeypatch.setattr(install_command, "_requirements", lambda extra, _others: [f"gradcli[{extra}]"])
     monkeypatch.setattr(install_command, "_packages", lambda extra: ["one"])
     monkeypatch.chdir(tmp_path)
     assert install_command.install_command("jax") == expected
-    monkeypatch.setattr(install_command, "_requirements", lambda extra: ["one"])
+    monkeypatch.setattr(install_command, "_requirements", lambda extra, _others: ["one"])
     assert install_command.install_command("jax") == (
         "pipx inject gradcli one" if "pipx" in noted else "uv pip install --python bin/python one"
     )
+
+
+def test_a_tool_keeps_the_extras_that_are_there(monkeypatch, tmp_path):
+    (tmp_path / "pipx_metadata.json").write_text("{}")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(install_command, "_checkout", lambda: None)
+    monkeypatch.setattr(install_command, "_origin", lambda: None)
+    extras = Message()
+    for name in ("here", "gone", "all", "jax"):
+        extras["Provides-Extra"] = name
+    monkeypatch.setattr(metadata, "metadata", lambda _name: extras)
+    needed = ["pytest>=8; extra == 'here'", "no-such-package; extra == 'gone'", "gradcli[here]; extra == 'all'"]
+    monkeypatch.setattr(metadata, "requires", lambda _name: needed)
+    assert install_command.install_command("jax") == "pipx install --force 'gradcli[here,jax]'"
+    assert install_command.install_command() == "pipx install --force gradcli"
 
 
 class Noted:
