@@ -624,6 +624,8 @@ def test_an_option_of_another_command(run, words, hint):
         ("x*12,5", "write x*12.5, or"), ("deriv(x**2)", "write diff(y, x) for"), ("deriv(x**2, x)", "did you mean 'diff'?"),
         ("lim(x)", "write limit(y, x, a) for"), ("lim(sin(t)/t, t, 0)*x", "write limit(sin(t)/t, t, 0)"),
         ("exponential(x)", "did you mean 'exp'?"), ("heavyside(x)", "write heaviside(x, 0.5)"),
+        ("x[0]", "it is a single number, which has no elements"), ("(x*ones(2))[5]", "its shape is [2], and elements are counted from 0"),
+        ("y = 0; for i in 3 { y = y + x }; y", "range(n) has the numbers from 0 to n - 1"),
         ("modulo(x, 2)", "did you mean 'remainder'?"), ("magnitude([x, 2])", "did you mean 'norm'?"),
     ],
 )  # fmt: skip

@@ -508,7 +508,7 @@ def test_a_library_that_is_missing_is_named_with_the_command_that_installs_it(li
         (["x", "x=-1e308..1e308"], "the range of 'x' is too wide or too narrow to draw", "1e+300"),
         (["x", "x=1..1+1e-12"], "the range of 'x' is too wide or too narrow to draw", "1e-10"),
         (["x", "x=0..[1]"], "an end of a range is a number", ""),
-        (["x", "x=0..1", "--output", "a.gif"], "'a.gif' does not end in .png, .svg, .pdf", ""),
+        (["x", "x=0..1", "--output", "a.gif"], "'a.gif' does not end in .png, .svg, .pdf", "write 'a.png'"),
         (["x", "x=0..1", "--output", "a"], "'a' does not end in .png, .svg, .pdf", "'a.png'"),
         (["x", "x=0..1", "--log", "q"], "there is no logarithmic axis 'q'", "--log x,y"),
         (["x", "x=0..1", "--log", "z"], "--log z is for the colours over two ranges", "--log x,y"),

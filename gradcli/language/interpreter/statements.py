@@ -239,7 +239,11 @@ def _elements(value: Value, place: Span) -> Iterable[Value]:
         return (value.view(partial(index, place=i)) for i in range(arrays.shape(value.value)[0]))
     tensor = as_tensor_or_number(value, "a loop")
     if not arrays.shape(tensor):
-        raise ShapeError("a loop goes along a tensor, and this is a number", hint="range(n)", span=place)
+        raise ShapeError(
+            "a loop goes along a tensor, and this is a number",
+            hint="range(n) has the numbers from 0 to n - 1",
+            span=place,
+        )
     return _rows(tensor, place)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import os
 import textwrap
 import threading
 import warnings
@@ -210,13 +211,14 @@ def _write(figure: Any, stream: IO[bytes], format: str, dpi: int) -> None:
 
 def format_of(path: str) -> str:
     """The format of a picture by the extension of its path. Raises UsageError for an unknown extension."""
-    _, dot, ending = path.rpartition(".")
-    if dot and ending.lower() in FORMATS:
-        return ending.lower()
+    stem, extension = os.path.splitext(path)
+    ending = extension.removeprefix(".").lower()
+    if ending in FORMATS:
+        return ending
     known = ", ".join(f".{name}" for name in FORMATS)
     raise UsageError(
         f"{path!r} does not end in {known}",
-        hint=did_you_mean(ending if dot else "", FORMATS, f"the end says which picture it is: {path + '.png'!r}"),
+        hint=did_you_mean(ending, FORMATS, f"write {stem + '.png'!r}"),
     )
 
 

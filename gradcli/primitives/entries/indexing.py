@@ -123,7 +123,14 @@ def _take(xp: Any, x: Any, *, key: Key) -> Any:
     try:
         return xp.index(x, key)
     except IndexError as error:
-        raise ShapeError(str(error).replace("array", "tensor")) from None
+        raise ShapeError(str(error).replace("array", "tensor"), hint=_hint_at_shape(arrays.shape(x))) from None
+
+
+def _hint_at_shape(shape: Shape) -> str:
+    """The hint for an index that a tensor of this shape does not have."""
+    if not shape:
+        return "it is a single number, which has no elements: leave the index out"
+    return f"its shape is {[*shape]}, and elements are counted from 0 along each axis"
 
 
 index = permuting(
