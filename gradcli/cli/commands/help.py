@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Annotated
 
 from gradcli.cli import help_pages
@@ -61,6 +62,8 @@ def _explain_word(word: str, environment: Environment) -> None:
     commands = {} if of_commands else {name: text for name, text in COMMANDS.items() if _mentions(text, word)}
     if of_commands:
         environment.write(help_pages.option_page(environment, of_commands))
+        for others in _in_group(word).values():
+            environment.write(help_pages.option_page(environment, others))
     if commands:
         environment.write(help_pages.commands_page(environment, commands))
     if of_commands and not ops.is_described(word):
@@ -92,11 +95,23 @@ def _sentence(command: str, word: str) -> str | None:
 
 def _mentioning(word: str) -> dict[str, dict[str, Field]]:
     """The options whose explanation, values or group mention a word, each with its declaration by command."""
+
+    def mentions(declared: opt.Option) -> bool:
+        return _mentions(f"{declared.metavar} {declared.help} {declared.group}", word)
+
+    return _options_for_which(mentions)
+
+
+def _in_group(word: str) -> dict[str, dict[str, Field]]:
+    """The options of the group with a word as its title, each with its declaration by command."""
+    return _options_for_which(lambda declared: declared.group.lower() == word.lower())
+
+
+def _options_for_which(holds: Callable[[opt.Option], bool]) -> dict[str, dict[str, Field]]:
     found: dict[str, dict[str, Field]] = {}
     for command in COMMANDS:
         for name, field in declared_options(command).items():
-            declared = field.declared
-            if _mentions(f"{declared.metavar} {declared.help} {declared.group}", word):
+            if holds(field.declared):
                 found.setdefault(name, {})[command] = field
     return found
 
