@@ -217,6 +217,7 @@ class Case:
 CASES = {
     "abs": [Case("abs(x)", 0.0, {"x": 0.0}, x=0.0)],
     "sign": [Case("sign(x)", 0.0, {"x": 0.0}, x=0.0)],
+    "sgn": [Case("sgn(x)", 0.0, {"x": 0.0}, x=0.0)],
     "reciprocal": [Case("reciprocal(x)", INF, {"x": -INF}, x=0.0)],
     **{name: [Case(f"{name}(x)", 2.0, {"x": 0.0}, x=2.0)] for name in ("floor", "ceil", "trunc")},
     "round": [Case("round(x)", v, {"x": 0.0}, x=x) for x, v in ((0.5, 0.0), (1.5, 2.0), (2.5, 2.0))],

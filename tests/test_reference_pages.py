@@ -176,6 +176,7 @@ FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("plot", "k/x", "x=-1..1", "k=1,2", "--data", str(DOCS.parent / "examples/data/cooling.csv"), "--json"),
         ("plot", "1/(x - y)", "x=0..1", "y=0..1", "--json"),
         ("plot", "exp(1j*w)", "w=0..1", "--nyquist", "--json"),
+        ("plot", "z**2", "z=-1-1j..1+1j", "--json"),
     ),
     "gradcli ops": (("ops", "--json"),),
     "gradcli backends": (("backends", "--json"),),
