@@ -36,15 +36,16 @@ ZERO = fmpq(0)
 class Complex:
     """The number `real` + i*`imag`.
 
-    `real_sign` and `imag_sign` are the signs, 1 or -1, of parts that are exactly 0; 0 where they are not known. They mean
-    nothing for other parts.
+    `real_sign` and `imag_sign` are the signs, 1 or -1, of parts that are exactly 0; 0 where they are not known, and for
+    other parts.
     """
 
     __slots__ = ("imag", "imag_sign", "real", "real_sign")
 
     def __init__(self, real: Number, imag: Number, real_sign: int = 0, imag_sign: int = 0) -> None:
         self.real, self.imag = _plain_zero(real), _plain_zero(imag)
-        self.real_sign, self.imag_sign = real_sign, imag_sign
+        self.real_sign = real_sign if _is_zero(self.real) else 0
+        self.imag_sign = imag_sign if _is_zero(self.imag) else 0
 
     @property
     def parts(self) -> tuple[Number, Number]:
@@ -83,6 +84,10 @@ class Complex:
 
 def _plain_zero(x: Number) -> Number:
     return ZERO if type(x) is arb and x.is_zero() else x
+
+
+def _is_zero(x: Number) -> bool:
+    return type(x) is fmpq and x == 0
 
 
 def _is_nan(x: Number) -> bool:
@@ -136,13 +141,11 @@ def with_signs(result: Complex, operation: Callable[..., complex], *operands: Co
     They are known where floating-point numbers next to the operands give them, whichever sign the zeros among the
     operands have of which it is not known.
     """
-    if not any(type(part) is fmpq and part == 0 for part in result.parts):
+    if not any(map(_is_zero, result.parts)):
         return result
     signs = {(_zero_sign(found.real), _zero_sign(found.imag)) for found in _float_results(operation, operands)}
     reals, imags = {real for real, _ in signs}, {imag for _, imag in signs}
-    result.real_sign = reals.pop() if len(reals) == 1 else 0
-    result.imag_sign = imags.pop() if len(imags) == 1 else 0
-    return result
+    return Complex(*result.parts, *(found.pop() if len(found) == 1 else 0 for found in (reals, imags)))
 
 
 def _zero_sign(x: float) -> int:
@@ -161,7 +164,7 @@ def _float_results(operation: Callable[..., complex], operands: tuple[Complex, .
 
 def _floats_of(x: Number, sign: int) -> tuple[float, ...]:
     """Floats that stand for a number: both zeros for one with a sign that is not known."""
-    if type(x) is fmpq and x == 0:
+    if _is_zero(x):
         return (0.0 * sign,) if sign else (0.0, -0.0)
     if type(x) is not fmpq and x.contains(0):
         return (1.0, -1.0)

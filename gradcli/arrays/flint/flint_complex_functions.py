@@ -6,6 +6,8 @@ says so. Values on a branch cut are those of C99 and NumPy if the sign of the ze
 
 from __future__ import annotations
 
+import builtins
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -65,6 +67,11 @@ def side_of_cut(z: Complex, cut: Cut) -> int:
             hint="add 0j for the value above the cut; its conjugate, as conj(z + 0j), is below",
         )
     return z.imag_sign
+
+
+def _without_signs(z: Complex) -> Complex:
+    """A result of a function that C99 does not have: libraries do not agree on the signs of its zeros."""
+    return Complex(*z.parts)
 
 
 def _on_side(side: int, value: Complex) -> Complex:
@@ -215,6 +222,22 @@ def reciprocal(z: Any) -> Complex:
     return divide(ONE, z)
 
 
+def _inverse(z: Any) -> Complex:
+    """1/z as the operand of an inverse function, with the signs of zeros that NumPy's `reciprocal` gives, not a quotient."""
+    z = as_complex(z)
+    return with_signs(divide(ONE, z), _reciprocal_of_float, z)
+
+
+def _reciprocal_of_float(z: Any) -> Any:
+    if math.fabs(z.real) >= math.fabs(z.imag):
+        ratio = z.imag / z.real
+        size = z.real + z.imag * ratio
+        return builtins.complex(1.0 / size, -ratio / size)
+    ratio = z.real / z.imag
+    size = z.real * ratio + z.imag
+    return builtins.complex(ratio / size, -1.0 / size)
+
+
 def negative(z: Any) -> Complex:
     return as_complex(z).negative()
 
@@ -246,15 +269,15 @@ def square(z: Any) -> Complex:
 
 
 def softsign(z: Any) -> Complex:
-    return divide(z, plus(ONE, abs(z)))
+    return _without_signs(divide(z, plus(ONE, abs(z))))
 
 
 def one_minus_square(z: Any) -> Complex:
-    return subtract(ONE, square(z))
+    return _without_signs(subtract(ONE, square(z)))
 
 
 def over_one_plus_square(z: Any) -> Complex:
-    return divide(ONE, add(ONE, square(z)))
+    return _without_signs(divide(ONE, add(ONE, square(z))))
 
 
 # --- powers
@@ -262,13 +285,17 @@ def over_one_plus_square(z: Any) -> Complex:
 
 def whole_power(z: Any, *, n: float) -> Complex:
     """z to the power of an integer."""
-    z, n = as_complex(z), int(n)
+    found = _whole_power(as_complex(z), int(n))
+    return found if n in (1, 2) else _without_signs(found)
+
+
+def _whole_power(z: Complex, n: int) -> Complex:
     if n <= 0:
-        return divide(ONE, whole_power(z, n=-n)) if n else ones_like(z)
+        return divide(ONE, _whole_power(z, -n)) if n else ones_like(z)
     if not z.is_finite():
         return NOWHERE
-    if on_axis(z):
-        return Complex(of_reals.whole_power(z.real, n=n), ZERO, 0, z.imag_sign if n == 1 else 0)
+    if on_axis(z) and n > 2:
+        return Complex(of_reals.whole_power(z.real, n=n), ZERO)
     result = None
     while True:
         if n % 2:
@@ -295,7 +322,7 @@ def pow(x: Any, q: Any) -> Complex:
             return _power_of_real(x, q.real)
         if is_at(q.real, HALF):
             return sqrt(x)
-    return exp(multiply(q, log(x)))
+    return _without_signs(exp(multiply(q, log(x))))
 
 
 def _power_of_real(x: Complex, q: Number) -> Complex:
@@ -303,7 +330,7 @@ def _power_of_real(x: Complex, q: Number) -> Complex:
     side = side_of_cut(x, below(0))
     size = of_reals.pow(real_functions.abs(x.real), q)
     if not side:
-        return Complex(size, ZERO, 0, x.imag_sign if q > 0 else 0)
+        return Complex(size, ZERO)
     return _on_side(side, Complex(times(size, cospi_of_real(q)), times(size, sinpi_of_real(q))))
 
 
@@ -328,7 +355,7 @@ def sqrt(z: Any) -> Complex:
 
 
 def rsqrt(z: Any) -> Complex:
-    return divide(ONE, sqrt(z))
+    return _without_signs(divide(ONE, sqrt(z)))
 
 
 # --- exponentials and logarithms
@@ -343,7 +370,7 @@ def exp(z: Any) -> Complex:
 
 
 def exp2(z: Any) -> Complex:
-    return exp(multiply(z, of_reals.log(TWO)))
+    return _without_signs(exp(multiply(z, of_reals.log(TWO))))
 
 
 def expm1(z: Any) -> Complex:
@@ -359,7 +386,7 @@ def sigmoid(z: Any) -> Complex:
     z = as_complex(z)
     if z.is_finite() and on_axis(z):
         return Complex(of_reals.sigmoid(z.real), ZERO)
-    return divide(ONE, add(ONE, exp(negative(z))))
+    return _without_signs(divide(ONE, add(ONE, exp(negative(z)))))
 
 
 def log(z: Any) -> Complex:
@@ -379,7 +406,7 @@ def logaddexp(x: Any, y: Any) -> Complex:
     x, y = as_complex(x), as_complex(y)
     if x.is_finite() and y.is_finite() and on_axis(x) and on_axis(y):
         return Complex(of_reals.logaddexp(x.real, y.real), ZERO)
-    return log(add(exp(x), exp(y)))
+    return _without_signs(log(add(exp(x), exp(y))))
 
 
 def softplus(z: Any) -> Complex:
@@ -446,7 +473,7 @@ def sinpi(z: Any) -> Complex:
         return NOWHERE
     turn = times(arb.pi(), z.imag)
     real = times(sinpi_of_real(z.real), of_reals.cosh(turn))
-    return Complex(real, times(cospi_of_real(z.real), of_reals.sinh(turn)), z.real_sign)
+    return Complex(real, times(cospi_of_real(z.real), of_reals.sinh(turn)))
 
 
 def cospi(z: Any) -> Complex:
@@ -489,23 +516,23 @@ def tanh(z: Any) -> Complex:
 
 
 def tanhshrink(z: Any) -> Complex:
-    return subtract(z, tanh(z))
+    return _without_signs(subtract(z, tanh(z)))
 
 
 def sech(z: Any) -> Complex:
-    return divide(ONE, cosh(z))
+    return _without_signs(divide(ONE, cosh(z)))
 
 
 def csch(z: Any) -> Complex:
-    return divide(ONE, sinh(z))
+    return _without_signs(divide(ONE, sinh(z)))
 
 
 def coth(z: Any) -> Complex:
-    return divide(ONE, tanh(z))
+    return _without_signs(divide(ONE, tanh(z)))
 
 
 def sech_square(z: Any) -> Complex:
-    return square(sech(z))
+    return _without_signs(square(sech(z)))
 
 
 # --- their inverses
@@ -589,24 +616,24 @@ def atan(z: Any) -> Complex:
 
 
 def acot(z: Any) -> Complex:
-    return atan(divide(ONE, z))
+    return atan(_inverse(z))
 
 
 def asec(z: Any) -> Complex:
-    return acos(divide(ONE, z))
+    return acos(_inverse(z))
 
 
 def acsc(z: Any) -> Complex:
-    return asin(divide(ONE, z))
+    return asin(_inverse(z))
 
 
 def acoth(z: Any) -> Complex:
-    return atanh(divide(ONE, z))
+    return atanh(_inverse(z))
 
 
 def asech(z: Any) -> Complex:
-    return acosh(divide(ONE, z))
+    return acosh(_inverse(z))
 
 
 def acsch(z: Any) -> Complex:
-    return asinh(divide(ONE, z))
+    return asinh(_inverse(z))
