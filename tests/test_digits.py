@@ -56,6 +56,10 @@ class TestValues:
         proved(found["grad"]["a"], by_a, 50)
         proved(found["grad"]["b"], by_b, 50)
 
+    def test_a_base_that_is_an_exact_ball_of_0(self, run):
+        found = run("eval", "asech(x)**log1p(x)", "x=0.5", "--digits", "10", "--bare").out
+        assert found == "1.118104073\n"
+
     def test_muller_s_recurrence_has_its_true_limit(self, run):
         found = run("eval", MULLER, "n=100", "--digits", "30", "--no-grad", "--json").json["value"]
         a, b = Fraction(4), Fraction(17, 4)

@@ -175,7 +175,7 @@ def pow(x: Number, q: Number) -> Number:
         return ONE if not inside else INFINITY if (inside > 0) == (q > 0) else ZERO
     if is_infinite(x):
         return INFINITY if compared(q, ZERO) > 0 else ZERO
-    if type(x) is arb and q > 0 and x.contains(0) and x.lower() >= 0:
+    if type(x) is arb and q > 0 and x.contains(0) and x.lower() >= 0 and not x.is_zero():
         return zero_to(pow(x.upper(), q))
     side = compared(x, ZERO)
     if side == 0:
