@@ -322,3 +322,55 @@ class TestEnclosures:
         found = gradcli.compile("z*1j").enclose({"z": 1 + 2j}, order=1)
         assert [*map(float, (*found.value.real, *found.value.imag))] == [-2, -2, 1, 1]
         assert found.grad["z"].imag == (1, 1)
+
+
+class TestMatrices:
+    def test_products_and_systems_of_fractions_are_exact(self, run):
+        words = ["A=[[1,2j],[3,4]]", "--no-grad", "--digits", "20", "--json"]
+        assert run("eval", "det(A)", *words).json["value"] == {"re": "4", "im": "-6"}
+        assert run("eval", "A@inv(A)", *words).json["value"] == {
+            "re": [["1", "0"], ["0", "1"]],
+            "im": [["0", "0"], ["0", "0"]],
+        }
+        assert run("eval", "einsum('ij,jk,k->i', A, A, [1, 1j])", *words).json["value"] == {
+            "re": ["-9", "9"],
+            "im": ["6", "16"],
+        }
+
+    def test_a_singular_matrix_is_an_error(self, run):
+        found = run("eval", "inv(A)", "A=[[1,1j],[1j,-1]]", "--no-grad", "--digits", "20")
+        assert found.status == 1
+        assert "singular matrix" in found.err
+
+    def test_determinants_and_exponentials_beside_mpmath(self, run):
+        words = ["A=[[0.1+1j,0.2],[0.3j,2]]", "--no-grad", "--digits", str(DIGITS), "--json"]
+        matrix = mpmath.matrix([[mpc("0.1", 1), mpf("0.2")], [mpc(0, "0.3"), 2]])
+        exponential = mpmath.expm(matrix)
+        found = run("eval", "expm(A)", *words).json["value"]
+        for i in range(2):
+            for j in range(2):
+                assert_digits(element(found, i, j), exponential[i, j])
+        assert_digits(run("eval", "slogdet(A)[1]", *words).json["value"], mpmath.log(abs(mpmath.det(matrix))))
+        assert_digits(run("eval", "logdet(A)", *words).json["value"], mpmath.log(mpmath.det(matrix)))
+
+    @pytest.mark.parametrize("coefficients", ["1,0.1,3", "1,-6,11,-6.5", "1,1j,2,0.3", "2,0,1"])
+    def test_roots_in_the_order_of_numpy(self, run, coefficients):
+        found = run("eval", "roots(p)", f"p=[{coefficients}]", "--no-grad", "--digits", str(DIGITS), "--json").json
+        exactly = [mpc(0, c[:-1]) if c.endswith("j") else mpf(c) for c in coefficients.split(",")]
+        near = np.roots([complex(c) for c in exactly])
+        known = mpmath.polyroots(exactly, maxsteps=200, extraprec=200)
+        for i, number in enumerate(near):
+            assert_digits(element(found["value"], i), min(known, key=lambda x: abs(x - mpc(number))))
+
+    def test_eigenvalues_and_their_derivatives(self, run):
+        words = ["k=4", "c=1", "--digits", "30", "--json"]
+        found = run("eval", "imag(eigvals([[0, 1], [-k, -c]])[0])", *words).json
+        root = mpmath.sqrt(mpf(15) / 4)
+        assert_digits(found["value"], root, 30)
+        assert_digits(found["grad"]["k"], 1 / (2 * root), 30)
+        assert_digits(found["grad"]["c"], -1 / (4 * root), 30)
+
+    def test_equal_eigenvalues_are_undecided(self, run):
+        words = ["--digits", "20", "--max-precision", "100"]
+        assert "two eigenvalues cannot be told apart" in run("eval", "eigvals([[2, 0], [0, 2]])", *words).err
+        assert "two roots cannot be told apart" in run("eval", "roots([1, -2, 1])", *words).err

@@ -28,7 +28,6 @@ LACKING = {
     "cholesky": "cholesky",
     "sqrtm": "sqrtm",
     "logm": "logm",
-    "poly-1": "eig",
     "eigvalsh": "eigvalsh",
     "eigenvectors": "eigh",
     "orthonormal": "qr",
@@ -63,7 +62,8 @@ def lacking(case: Any) -> str | None:
     return LACKING.get(case.id, LACKING.get(case.entry.name))
 
 
-WITH_DIGITS = [case for case in OF_ARRAYS if lacking(case) is None]
+# Second derivatives of eigenvalues are undecided: no equality of phases is proved.
+WITH_DIGITS = [case for case in OF_ARRAYS if lacking(case) is None and case.id != "poly-1"]
 WITHOUT_DIGITS = [pytest.param(case, name, id=case.id) for case in OF_ARRAYS if (name := lacking(case)) is not None]
 
 

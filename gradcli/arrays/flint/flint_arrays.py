@@ -36,7 +36,7 @@ _OF_ARRAYS = (
 )
 _NUMBERS = (fmpq, arb)
 # The functions whose results are complex also for real operands.
-_COMPLEX_OF_REAL = frozenset(["complex"])
+_COMPLEX_OF_REAL = frozenset(["complex", "eigvals", "eigenbasis", "polynomial_roots"])
 # Integers below it in magnitude are exact as floats.
 _WHOLE = 2**53
 # The cost in eighths of a step of converting one element of an array to a fraction.

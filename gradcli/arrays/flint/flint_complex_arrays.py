@@ -21,7 +21,7 @@ from gradcli.arrays.flint.missing_ball_functions import REASONS
 Array = Any
 
 _HOMES = ("flint_complex_functions", "flint_complex_special")
-_OF_ARRAYS = ("flint_complex_matrices", "flint_complex_reductions", "flint_shapes")
+_OF_ARRAYS = ("flint_complex_matrices", "flint_eigenvalues", "flint_complex_reductions", "flint_shapes")
 # The functions of complex numbers whose results are real, or truth values.
 _REAL_RESULTS = frozenset(["abs", "phase", "angle", "real", "real_part", "imag", "imaginary_part"])
 _TRUTHS = frozenset(

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays, limits
+from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives import batching
@@ -86,6 +87,8 @@ def _horner(p: Any, x: Any) -> tuple[Any, Any]:
 
 
 def _roots_forward(xp: Any, p: Any, *, leading: int) -> Any:
+    if is_exact():
+        return xp.polynomial_roots(p, leading=leading)
     p = p[..., leading:]
     degree = p.shape[-1] - 1
     batch = tuple(p.shape[:-1])
