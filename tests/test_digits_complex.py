@@ -374,3 +374,20 @@ class TestMatrices:
         words = ["--digits", "20", "--max-precision", "100"]
         assert "two eigenvalues cannot be told apart" in run("eval", "eigvals([[2, 0], [0, 2]])", *words).err
         assert "two roots cannot be told apart" in run("eval", "roots([1, -2, 1])", *words).err
+
+
+class TestFourierTransforms:
+    def test_digits_of_a_frequency_and_its_derivatives(self, run):
+        found = run("eval", "fft(x)[1]", "x=[0.1,2,0.5]", "--digits", str(DIGITS), "--json").json
+        roots = [mpmath.expjpi(mpf(-2 * k) / 3) for k in range(3)]
+        assert_digits(found["value"], mpf("0.1") + 2 * roots[1] + roots[2] / 2)
+        for k, root in enumerate(roots):
+            assert_digits(element(found["grad"]["x"], k), root)
+
+    @pytest.mark.parametrize(
+        "program",
+        ["fft(z)", "ifft(z, norm='ortho')", "rfft(real(z))", "irfft(z)", "irfft(z, n=7)", "hfft(z)", "fft2([z, 1j*z])"],
+    )
+    def test_they_are_those_of_numpy(self, run, program):
+        found = run("eval", program, "z=[1+2j,3j,4+1j,-0.5,0.25j]", "--certify", "--no-grad", "--json").json
+        assert found["certified"]["value"] >= 13

@@ -53,6 +53,13 @@ class _BallLinearAlgebra:
         return getattr(self._arrays, name)
 
 
+class _BallFourierTransforms:
+    """The discrete Fourier transforms, by their names in the Python array API."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module("gradcli.arrays.flint.flint_fourier"), name)
+
+
 class _FunctionInfo:
     """Queries about the functions of numbers: whether one exists, and what it costs."""
 
@@ -122,6 +129,7 @@ class FlintArrays(_FunctionInfo):
 
     def __init__(self, scalars: _Scalars) -> None:
         self.linalg = _BallLinearAlgebra(self)
+        self.fft = _BallFourierTransforms()
         self.scalars = scalars
 
     def of_floats(self) -> FlintArrays:

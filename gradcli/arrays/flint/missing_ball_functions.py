@@ -11,12 +11,6 @@ REASONS = {
     "sqrtm": "square roots of matrices",
     "svd": "singular vectors",
     "svdvals": "singular values",
-    **dict.fromkeys(
-        """
-        fft ifft rfft irfft hfft ihfft fft2 ifft2 rfft2 irfft2 hfft2 ihfft2 fftn ifftn rfftn irfftn hfftn ihfftn
-        """.split(),  # noqa: SIM905
-        "Fourier transforms",
-    ),
 }
 
 # The same for functions of functions, which are no functions of the namespace.
