@@ -631,6 +631,12 @@ class TestComplexNumbers:
         assert [z["re"] for z in found["point"]["z"]] == pytest.approx([0, 2], abs=0.1)
         assert trace.read_text().splitlines()[0].endswith("real(z)[0],real(z)[1],imag(z)[0],imag(z)[1]")
 
+    def test_proofs_are_of_real_numbers(self, run):
+        words = ["--bounds", "real(z)=-2:2,imag(z)=-2:2", "--prove"]
+        outcome = run("minimize", "real(z*conj(z)) - real(z)", "z=1j", *words)
+        assert outcome.status == 1
+        assert "this is proved of real numbers alone, and there is a complex one" in outcome.err
+
     def test_a_complex_value_is_refused(self, run):
         outcome = run("minimize", "z**2", "z=1j")
         assert outcome.status == 1

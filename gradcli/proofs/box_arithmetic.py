@@ -15,11 +15,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradcli.arrays.flint import intervals
-from gradcli.arrays.flint.balls import Balls, Number, Undecided, UndecidedError, interval_evaluation
+from gradcli.arrays.flint.balls import (
+    Balls,
+    Number,
+    Undecided,
+    UndecidedError,
+    interval_evaluation,
+    real_number_needed,
+)
 from gradcli.errors import EvaluationError
 from gradcli.kinds.batch import Batched
 from gradcli.primitives.bind import bind, concrete
 from gradcli.primitives.primitive import Primitive
+from gradcli.proofs.digits import is_complex_number
 
 # The relative error of NumPy's elementary functions; its documentation has at most 4 units in the last place, 2**-50.
 _ACCURACY = 2.0**-44
@@ -672,4 +680,6 @@ def _only(found: Any) -> Number:
     array = concrete(found)
     if not isinstance(array, Balls) or array.shape:
         raise UndecidedError("there is no ball")
+    if is_complex_number(array.numbers):
+        raise real_number_needed()
     return array.numbers
