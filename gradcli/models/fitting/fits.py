@@ -203,9 +203,11 @@ def _of_rows(said: Any, title: str, columns: dict[str, Any]) -> Any:
 
 
 def _random(given: Any) -> list[str]:
+    message = "'random' is a text, \"Asym|Tree\", or a list of them"
+    expect(given, (str, Sequence), message)
     texts = [given] if isinstance(given, str) else [*given]
     for text in texts:
-        expect(text, str, "'random' is a text, \"Asym|Tree\", or a list of them")
+        expect(text, str, message)
     return texts
 
 
