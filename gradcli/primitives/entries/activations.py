@@ -8,8 +8,7 @@ from gradcli.arrays.definitions import common_definitions
 from gradcli.arrays.dtypes import is_complex
 from gradcli.arrays.mathematical_constants import decimal
 from gradcli.primitives.entries.arithmetic import absolute, add, divide, multiply, negative, sign, subtract
-from gradcli.primitives.entries.comparisons import greater, greater_equal, less_equal, where
-from gradcli.primitives.entries.complex_numbers import sgn
+from gradcli.primitives.entries.comparisons import equal, greater, greater_equal, less_equal, where
 from gradcli.primitives.entries.complex_parts import conjugate, real_part
 from gradcli.primitives.entries.exponential import expm1, softplus
 from gradcli.primitives.entries.scans import softmax
@@ -31,10 +30,12 @@ _selu_alpha, _selu_scale = decimal("1.6732632423543772848170429916717"), decimal
 def _softsign_rule(g: Any, _y: Any, x: Any) -> Any:
     """g/(1 + abs(x))**2, without overflow; of a complex x, that is so of the part of g along x, and the part across is
     divided by 1 + abs(x)."""
-    below = 1.0 + absolute(x)
+    size = absolute(x)
+    below = 1.0 + size
     if not is_complex(x):
         return divide(divide(g, below), below)
-    direction = sgn(x)
+    origin = equal(size, 0)
+    direction = where(origin, 0.0, divide(x, where(origin, 1.0, size)))
     along = real_part(g * direction) * conjugate(direction)
     return divide(g - along + divide(along, below), below)
 
