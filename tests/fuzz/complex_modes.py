@@ -96,7 +96,7 @@ class Trial:
         if found.shape != wanted.shape:
             return Difference(way, f"{key} has the shape {found.shape}, not {wanted.shape}")
         allowed = close + _LOST * self.expected.rounding * (_COARSER if close == _SINGLE else 1.0)
-        size = max(np.abs(wanted).max(), 1e-3 * np.abs(self.value).max(), 1e-6)
+        size = max(np.abs(wanted).max(), 1e-3 * np.abs(self.value).max(), 1e-3 if close == _SINGLE else 1e-6)
         if np.isfinite(found).all() and np.abs(found - wanted).max() <= allowed * size:
             return None
         return Difference(way, f"{key} is {found}, not {wanted}")
@@ -198,6 +198,13 @@ def single_precision(trial: Trial) -> Iterator[Difference | None]:
     found = _printed(trial, trial.readout, "--dtype", "float32")
     # The numbers of a program that loses few digits alone are compared.
     yield trial.differs("float32", "the value", found["value"], trial.loss, _SINGLE)
+
+
+def differences_of_check(trial: Trial) -> Iterator[Difference | None]:
+    """That `gradcli check` finds no mismatch, of the numbers that differences tell."""
+    done = commands.run(["check", trial.readout, *trial.words(), "--json"])
+    if '"problem":"mismatch"' in done.out:
+        yield Difference("check", done.out)
 
 
 def rows_of_map(trial: Trial) -> Iterator[Difference | None]:
@@ -386,6 +393,7 @@ WAYS: dict[str, Way] = {
         wirtinger,
         second_order,
         single_precision,
+        differences_of_check,
         rows_of_map,
         compiled,
         compiled_by_rows,
