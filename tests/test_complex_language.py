@@ -703,3 +703,10 @@ class TestWhereRealNumbersAreNeeded:
         assert done.status in (1, 2)
         assert message in done.err
         assert hint in done.err
+
+
+def test_removable_points_have_proved_digits(run):
+    done = run("eval", "(exp(z) - 1)/z", "z=0j", "--digits", "20", "--order", "2", "--json").json
+    assert number(done["value"]) == 1
+    assert number(done["derivatives"]["z,z"]) == pytest.approx(1 / 3)
+    assert "nan" in run("eval", "sqrt(z**4)/z**2", "z=0j", "--digits", "20").out

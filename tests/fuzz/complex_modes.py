@@ -101,6 +101,13 @@ class Trial:
             return None
         return Difference(way, f"{key} is {found}, not {wanted}")
 
+    def proved(self, key: str, found: Any, wanted: Any) -> Difference | None:
+        """That proved digits are not those of mpmath."""
+        found, size = np.asarray(found), max(np.abs(wanted).max(), 1e-3 * np.abs(self.value).max())
+        if found.shape == np.shape(wanted) and np.abs(found - wanted).max() <= 1e-12 * size + 1e-25:
+            return None
+        return Difference("--digits", f"{key} is {found}, not {wanted}")
+
 
 Way = Callable[[Trial], Iterator[Difference | None]]
 
@@ -119,7 +126,7 @@ def _text(value: Any) -> str:
 def _printed(trial: Trial, program: str, *options: str) -> dict[str, Any]:
     done = commands.run(["eval", program, *trial.words(), *options, "--json"])
     if done.status:
-        raise _Failed(json.loads(done.err)["error"]["message"])
+        raise _Failed(json.loads(done.err)["error"]["message"] if done.err else "digits are missing")
     found: dict[str, Any] = json.loads(done.out)
     return found
 
@@ -172,10 +179,11 @@ def wirtinger(trial: Trial) -> Iterator[Difference | None]:
 
 
 def _number(written: Any) -> Any:
+    """Numbers in JSON, of texts where their digits are proved."""
     return (
         np.asarray(written["re"], float) + 1j * np.asarray(written["im"], float)
         if isinstance(written, dict)
-        else written
+        else np.asarray(written, float)
     )
 
 
@@ -198,6 +206,19 @@ def single_precision(trial: Trial) -> Iterator[Difference | None]:
     found = _printed(trial, trial.readout, "--dtype", "float32")
     # The numbers of a program that loses few digits alone are compared.
     yield trial.differs("float32", "the value", found["value"], trial.loss, _SINGLE)
+
+
+def proved_digits(trial: Trial) -> Iterator[Difference | None]:
+    """Digits of ball arithmetic, which leave nothing to rounding; an error where it cannot decide or has no function."""
+    try:
+        found = _printed(trial, trial.readout, "--digits", "18")
+    except _Failed:
+        return
+    yield trial.proved("the value", float(found["value"]), trial.loss)
+    for name, wanted in trial.gradients.items():
+        given = found["grad"][name]
+        if given is not None:
+            yield trial.proved(f"the gradient by {name}", _number(given), wanted)
 
 
 def differences_of_check(trial: Trial) -> Iterator[Difference | None]:
@@ -393,6 +414,7 @@ WAYS: dict[str, Way] = {
         wirtinger,
         second_order,
         single_precision,
+        proved_digits,
         differences_of_check,
         rows_of_map,
         compiled,

@@ -637,3 +637,11 @@ def asech(z: Any) -> Complex:
 
 def acsch(z: Any) -> Complex:
     return asinh(_inverse(z))
+
+
+# --- limits
+
+
+def taylor_series(_z: Any, *, series: Any, n: int) -> Complex:
+    """The limit of the nth derivative of a function at a removable point, which is the operand."""
+    return as_complex(series.terms(n)[0])

@@ -451,12 +451,15 @@ def _agrees(form: Form, series: Series) -> bool:
 @lru_cache(_MOST_FORMS)
 def is_analytic(form: Form, series: Series | ExactSeries) -> bool:
     """Whether a series agrees with a function on a circle around the point too, as that of an analytic function does;
-    sqrt(x**4)/x**2 is 1 on the real axis, and -1 on the imaginary one. False in exact arithmetic."""
+    sqrt(x**4)/x**2 is 1 on the real axis, and -1 on the imaginary one."""
     # Imported here as few programs have complex numbers.
-    from gradcli.primitives.entries.taylor_series import taylor_series
+    from gradcli.primitives.entries.taylor_series import Series, taylor_series
 
-    if is_exact():
-        return False
+    if not isinstance(series, Series):
+        with arrays.using_namespace(None):
+            form = _in_floats(form)
+            in_floats = _series(form, float(series.point))
+            return in_floats is not None and is_analytic(form, in_floats)
     numbers = [
         series.point + series.radius * cmath.rect(1.0, 2.0 * math.pi * k / _ON_CIRCLE) for k in range(_ON_CIRCLE)
     ]
