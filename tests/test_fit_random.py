@@ -413,6 +413,38 @@ class TestWords:
         ):
             gradcli.fit(model, SLEEP, **options)
 
+    def test_levels_are_texts(self):
+        y, codes = [1.0, 2, 1.5, 4, 5, 4.5, 8, 7, 7.5], [0, 0, 0, 1, 1, 1, 2, 2, 2]
+        whole = gradcli.fit("y ~ a + (1|g)", {"y": y, "g": [float(code) for code in codes]})
+        assert [*whole.random.groups["g"].effects] == ["0", "1", "2"]
+        texts = gradcli.fit("y ~ a + (1|g)", {"y": y, "g": [["1", "1.0", "b"][code] for code in codes]})
+        assert [*texts.random.groups["g"].effects] == ["1", "1.0", "b"]
+        assert texts.loglik == pytest.approx(whole.loglik)
+        parted = {"g": [["a", "a", "b"][code] for code in codes], "h": [["x", "y", "y"][code] for code in codes]}
+        fit = gradcli.fit("y ~ a + (1|g:h)", {"y": y, **parted})
+        assert [*fit.random.groups["g:h"].effects] == ["a:x", "a:y", "b:y"]
+        assert fit.loglik == pytest.approx(whole.loglik)
+
+    def test_many_groups(self):
+        rng = np.random.default_rng(0)
+        group = rng.integers(0, 5_000, 20_000)
+        x = rng.random(20_000)
+        y = 1 + x + rng.normal(size=5_000)[group] + rng.normal(size=20_000)
+        fit = gradcli.fit("y ~ a + b*x + (x|g)", {"y": y, "x": x, "g": group})
+        assert fit.converged
+        assert fit.s == pytest.approx(1, rel=0.05)
+        assert fit.random.groups["g"].deviations["1"].value == pytest.approx(1, rel=0.1)
+
+    def test_weights_and_offsets_of_both_ways(self):
+        rng = np.random.default_rng(0)
+        group, x = np.repeat(np.arange(12), 6), np.tile(np.arange(6.0), 12)
+        data = {"g": group, "x": x, "w": rng.random(72) + 0.5}
+        data["y"] = 3 + x + rng.normal(size=12)[group] + rng.normal(size=72)
+        linear = gradcli.fit("y ~ a + b*x + (1|g)", data, weights="w", offset="2*x")
+        other = gradcli.fit("y ~ exp(la) + b*x + 2*x + (1|g)", data, weights="w")
+        assert other.loglik == pytest.approx(linear.loglik, abs=1e-8)
+        assert other.s == pytest.approx(linear.s, rel=1e-6)
+
     def test_one_level(self):
         with pytest.raises(BindingError, match="'g' is the same in all rows"):
             gradcli.fit("y ~ a + (1|g)", {"y": [1.0, 2, 3], "g": [1, 1, 1]})

@@ -94,11 +94,11 @@ def factors_of(indexed: Mapping[str, str], data: Data) -> dict[str, Factor]:
                 f"'{column}' has {len(order):,} levels, and a parameter of levels has at most {_MOST_LEVELS:,}",
                 hint="--by fits groups apart",
             )
-        found[name] = Factor(column, _level_texts(order), codes)
+        found[name] = Factor(column, level_texts(order), codes)
     return found
 
 
-def _level_texts(levels: Sequence[str | None]) -> list[str]:
+def level_texts(levels: Sequence[str | None]) -> list[str]:
     """The texts of levels: whole numbers without a fraction, where all levels are such."""
     texts = [*map(str, levels)]
     return [text[:-2] for text in texts] if all(map(_WHOLE_NUMBER.fullmatch, texts)) else texts

@@ -17,6 +17,7 @@ from gradcli.models.fitting.derived_quantities import DerivedQuantity, derived_o
 from gradcli.models.fitting.effect_structure import Covariances, EffectStructure, Levels
 from gradcli.models.fitting.estimation import SearchOptions, estimate
 from gradcli.models.fitting.factor_problems import FactorProblem
+from gradcli.models.fitting.factors import level_texts
 from gradcli.models.fitting.fit_problems import PosedFit, program_values
 from gradcli.models.fitting.fit_records import RandomEffects, RandomGroup, RandomSpread
 from gradcli.models.fitting.fit_requests import FitRequest
@@ -37,7 +38,7 @@ from gradcli.rows.new_tables import unused_name
 # The standard deviations of effects from which a search begins, relative to those with which the effects matter as much
 # as the deviation of a row from the model.
 _STARTS = (1.0, 0.3, 3.0, 0.1)
-# With more rows there is one start.
+# With more rows the first of them at which the likelihood is finite is taken.
 _MANY_ROWS = 2**14
 # A standard deviation is 0 below this share of that one, as in lme4, and written so below the smaller share.
 _SINGULAR, _ZERO = 1e-4, 1e-6
@@ -153,16 +154,19 @@ def _factor(text: str, data: Data, limits: tuple[int, int]) -> Any:
 
 def _levels(term: RandomTerm, data: Data) -> Levels:
     """The levels of a term, or the combinations of levels that there are, in the order of the rows."""
-    texts = [data.texts[column].texts() for column in term.columns]
-    known: dict[str, int] = {}
-    codes = [known.setdefault(":".join(map(_level_text, level)), len(known)) for level in zip(*texts)]
-    return Levels(term, [*known], np.array(codes))
-
-
-def _level_text(text: str | None) -> str:
-    """A whole number without a fraction; other texts as they are."""
-    found = str(text)
-    return found[:-2] if found.endswith(".0") and found[:-2].lstrip("+-").isdigit() else found
+    own = [data.texts[column] for column in term.columns]
+    key = np.zeros(len(data.rows), "int64")
+    for texts in own:
+        key = key * len(texts.names) + texts.codes
+    _, first, codes = np.unique(key, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    parts = [level_texts(texts.at(first[order]).texts()) for texts in own]
+    names = [*map(":".join, zip(*parts))]
+    if len({*names}) < len(names):
+        raise BindingError(
+            f"two combinations of levels of '{term.group}' have one text", hint="write the levels without ':'"
+        )
+    return Levels(term, names, np.argsort(order)[codes])
 
 
 def _check_levels(levels: Sequence[Levels], is_scaled: bool, rows: int) -> None:
@@ -352,11 +356,12 @@ def _laplace_maximum(job: MixedFit, posed: _Posed) -> _Marginal:
     likelihood = LaplaceLikelihood(design, covariances, costs, constant, _numbers(problem, start, spread), free)
     begin = np.array([*start, spread] if posed.spread is not None else start)
     sizes = likelihood.sizes(begin)
-    points = [
-        np.append(begin, _factors(covariances, sizes * share))
-        for share in (_STARTS if design.rows <= _MANY_ROWS else _STARTS[:1])
-    ]
-    values = [likelihood.value(point) for point in points]
+    points, values = [], []
+    for share in _STARTS:
+        points.append(np.append(begin, _factors(covariances, sizes * share)))
+        values.append(likelihood.value(points[-1]))
+        if design.rows > _MANY_ROWS and np.isfinite(values[-1]):
+            break
     if not np.isfinite(values).any():
         raise EvaluationError(
             "the likelihood has no finite value at any of the starts that were tried",
@@ -496,7 +501,8 @@ def _estimates(job: MixedFit, found: _Marginal, quantile: float) -> dict[str, Pa
     for name in job.question.names:
         if name not in free:
             value = float(problem.fixed[name])
-            estimates[name] = ParameterEstimate(value, 0.0, math.inf * np.sign(value), value, value, True, math.nan)
+            t = math.copysign(math.inf, value) if value else math.nan
+            estimates[name] = ParameterEstimate(value, 0.0, t, value, value, True, math.nan)
             continue
         value = float(found.estimates[free[name]])
         with np.errstate(all="ignore"):
