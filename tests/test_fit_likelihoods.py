@@ -66,6 +66,27 @@ class TestFamilies:
         assert (fit.loglik, fit.aic, fit.deviance) == pytest.approx(R["nb"][3:6], rel=1e-8)
         assert numbers(fit, "error") == pytest.approx(R["nb"][6:], rel=2e-5)
 
+    def test_counts_with_extra_zeros(self):
+        # R: pscl::zeroinfl(y ~ x | 1, control=zeroinfl.control(reltol=1e-14)); zero is plogis of its intercept
+        data = {
+            "y": [0, 0, 3, 1, 0, 4, 2, 0, 0, 5, 7, 0, 6, 3, 0, 8, 9, 0, 4, 7],
+            "x": [x for x in range(1, 6) for _ in range(4)],
+        }
+        fit = gradcli.fit("y ~ exp(a + b*x)", data, family="zipoisson")
+        assert fit.converged
+        assert numbers(fit) == pytest.approx([0.574438850, 0.282755102, 0.376748124], rel=1e-7)
+        assert numbers(fit, "error")[:2] == pytest.approx([0.439308586, 0.108519699], rel=1e-5)
+        assert fit.loglik == pytest.approx(-37.032741382, abs=1e-8)
+        offset = gradcli.fit("y ~ exp(a)", data, family="zipoisson", offset="b0*x", b0=[0.25] * 20)
+        written = gradcli.fit("y ~ exp(a + 0.25*x)", data, family="zipoisson")
+        assert numbers(offset) == pytest.approx(numbers(written))
+
+    def test_counts_without_extra_zeros(self):
+        fit = gradcli.fit("y ~ exp(a)", {"y": [0, 1, 1, 1, 2, 2, 1, 0, 1, 2]}, family="zipoisson")
+        assert any("no more zeros than those of --family poisson" in warning for warning in fit.warnings)
+        fit = gradcli.fit("y ~ exp(a)", {"y": [3, 4, 2, 1, 2, 3, 4, 5]}, family="zipoisson")
+        assert not fit.converged
+
     @pytest.mark.parametrize("family", ["weibull", "lognormal"])
     def test_survival_times(self, family):
         # R: m <- survreg(Surv(time) ~ age, dist=…, control=list(rel.tolerance=1e-14)); coef(m); m$scale; logLik(m);
@@ -276,6 +297,7 @@ class TestWeights:
         ({"model": "x ~ a", "family": "gamma"}, BindingError, "'x' is 0 in row 1, and a response of the family gamma is above 0"),
         ({"model": "y ~ a", "family": "beta"}, BindingError, "between 0 and 1"),
         ({"model": "y/2 ~ a", "family": "negbinomial"}, BindingError, "a whole number from 0 on"),
+        ({"model": "y/2 ~ a", "family": "zipoisson"}, BindingError, "a whole number from 0 on"),
         ({"model": "y ~ a*shape", "family": "gamma"}, BindingError, "'shape' is a name in the model"),
         ({"model": "y ~ a", "weights": 1, "sigma": 1}, UsageError, "both weight the rows"),
         ({"model": "y ~ a", "weights": "x"}, BindingError, "the weight is 0 in row 1"),

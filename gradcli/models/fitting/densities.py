@@ -42,6 +42,11 @@ def _negbinomial(value: Any, response: Any) -> tuple[float, ...]:
     return (float(np.clip(np.mean(np.square(value)) / max(beyond, 1e-12), 0.05, 100.0)),)
 
 
+def _zipoisson(value: Any, response: Any) -> tuple[float, ...]:
+    beyond = float(np.mean(response == 0) - np.mean(np.exp(-value)))
+    return (float(np.clip(beyond, 0.05, 0.9)),)
+
+
 def _beta(value: Any, response: Any) -> tuple[float, ...]:
     spread = float(np.mean(np.square(response - value)))
     return (float(np.clip(np.mean(value * (1 - value)) / max(spread, 1e-12) - 1, 0.5, 1e6)),)
@@ -80,6 +85,17 @@ _FAMILIES: Mapping[str, _Family] = {
         ("theta",),
         "poisson",
         _negbinomial,
+        "a whole number from 0 on",
+        lambda response: (response >= 0) & (response == np.floor(response)),
+    ),
+    # A mean below 0 is impossible, also of a row without events, and so is a probability of 0 events that is below 0, also
+    # of a row with some.
+    "zipoisson": _Family(
+        "where({y} > 0, log1p(-zero) - {m} + xlogy({y}, {m}) - lgamma({y} + 1), log(zero + (1 - zero)*exp(-{m}))) "
+        "+ where({m} < 0, log({m}), 0) + where(zero + (1 - zero)*exp(-{m}) < 0, log(zero + (1 - zero)*exp(-{m})), 0)",
+        ("zero",),
+        "poisson",
+        _zipoisson,
         "a whole number from 0 on",
         lambda response: (response >= 0) & (response == np.floor(response)),
     ),
@@ -158,6 +174,8 @@ class Density(NamedTuple):
         """Warnings about the family's own parameters."""
         if self.family == "negbinomial" and own["theta"] > _LARGEST_THETA:
             return ["the counts vary no more than those of --family poisson, to which theta leads as it grows"]
+        if self.family == "zipoisson" and own["zero"] <= 0:
+            return ["the counts have no more zeros than those of --family poisson"]
         return []
 
     def deviance_factor(self, own: Mapping[str, float]) -> float | None:

@@ -332,7 +332,7 @@ def _rising_parameters(problem: Problem, found: Refined) -> list[str]:
     np = arrays.numpy_namespace()
     further = found.point + 2.0 ** np.arange(_FURTHER)[:, None] * found.step
     costs = linearised(problem, np.clip(further, problem.low, problem.high)).cost
-    if not found.step.any() or (np.diff([found.cost, *costs]) > 0).any() or not np.isfinite(costs).all():
+    if not found.step.any() or not np.isfinite(costs).all() or (np.diff([found.cost, *costs]) > 0).any():
         return []
     share = np.abs(found.step) / np.maximum(np.abs(found.point), 1)
     return [name for name, part in zip(problem.parameters, share) if part > _MIN_SHARE * share.max()]

@@ -19,7 +19,7 @@ MEDIAN = "mad"
 # Ratio of the standard deviation of a normal distribution to the median of its absolute values.
 _MAD = 1.482602218505602
 # Families whose cost is minus a log density that is itself the program of a row; LOG_DENSITY is one that the user wrote.
-DENSITIES = ("gamma", "negbinomial", "beta", "weibull", "lognormal", "student")
+DENSITIES = ("gamma", "negbinomial", "zipoisson", "beta", "weibull", "lognormal", "student")
 FAMILIES = ("gaussian", "poisson", "binomial", *DENSITIES)
 LOG_DENSITY = "log density"
 

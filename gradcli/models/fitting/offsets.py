@@ -21,6 +21,7 @@ _TEXTS = {
     "poisson": _FACTOR,
     "gamma": _FACTOR,
     "negbinomial": _FACTOR,
+    "zipoisson": _FACTOR,
     "weibull": _FACTOR,
     "lognormal": _FACTOR,
     "binomial": _ODDS,
