@@ -198,7 +198,6 @@ class FitOptions(table_reading.TableOptions, opt.PictureRun):
         list[str] | None,
         opt.Option(
             "--random",
-            brief="Let parameters vary from group to group.",
             metavar="NAMES|COLUMN",
             help="Parameters that vary by a column, 'Asym|Tree', or correlated ones, 'ka,Cl|Subject': random effects about "
             "their means; in a model (1|column) is a number that varies about 0.",
