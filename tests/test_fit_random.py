@@ -263,6 +263,12 @@ class TestNonlinear:
         assert other.correlations["1,Days"] == pytest.approx(one.correlations["1,Days"], rel=1e-4, abs=1e-5)
         assert other.effects["308"] == pytest.approx(one.effects["308"], rel=1e-5)
 
+    def test_names_that_the_model_assigns(self):
+        plain = gradcli.fit("Reaction ~ exp(a) + b*Days + (1|Subject)", SLEEP)
+        text = "y = exp(a); w = b*Days; value = y + w; cost = value; log_s = cost; r = 0; Reaction ~ log_s + r + (1|Subject)"
+        assert gradcli.fit(text, SLEEP).loglik == pytest.approx(plain.loglik, abs=1e-8)
+        assert gradcli.fit(text.replace("exp(a)", "a"), SLEEP).loglik == pytest.approx(plain.loglik, abs=1e-8)
+
     def test_several_parameters(self):
         model = "conc ~ A1*exp(-exp(l1)*time) + A2*exp(-exp(l2)*time)"
         start = {"A1": 2.8, "l1": 0.8, "A2": 0.5, "l2": -1.3}

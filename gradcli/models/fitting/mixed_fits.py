@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -248,7 +249,7 @@ def _posed(job: MixedFit) -> _Posed:
     names = [*(name for name in slots if name not in constants), *random.names]
     spread = None
     if problem.known.family == "gaussian":
-        spread = unused_name("log_s", {*names, *constants, *problem.columns})
+        spread = unused_name("log_s", {*names, *constants, *job.data.columns, *re.findall(r"\w+", _mixed(job).source)})
         # Behind the free and fixed numbers, and that of unknown levels.
         slots[spread] = len(every) + 1
         names.append(spread)

@@ -3,6 +3,7 @@ the higher ones along directions, which are few."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -76,7 +77,8 @@ class RowCosts:
         self._programs: dict[tuple[str, int, bool], RowProgram] = {}
         self._columns = {name: column for name, column in columns.items() if name in reads}
         self._constants = {name: value for name, value in constants.items() if name in reads}
-        self._taken = {*reads, *columns, *names, *constants}
+        # The model may assign names of its own.
+        self._taken = {*re.findall(r"\w+", model.source), *columns, *names, *constants}
         y, w, self._value = self._unused("y"), self._unused("w"), self._unused("value")
         self._columns |= {y: response, w: np.broadcast_to(np.asarray(weight, "float64"), n)}
         cost = _COSTS.get(family, "-{w}*{m}").replace("{y}", y).replace("{w}", w).replace("{m}", self._value)
