@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 from pathlib import Path
@@ -220,3 +221,78 @@ def test_a_bootstrap_is_bounded(run):
     done = run("fit", "y ~ a", "y=[1,2,4]", "--bootstrap", str(10**30))
     assert done.status == 2
     assert "the bootstrap has too many samples" in done.err
+
+
+class TestCrossValidation:
+    @pytest.mark.parametrize("options", [{"bootstrap": 9}, {"jackknife": True}, {"cross_validate": 3}])
+    def test_solutions_of_differential_equations_are_not_resampled(self, options):
+        # Without its first row a solution began at another time, and its initial value was that of that time.
+        data = {"t": [0, 1, 2, 3], "y": [10, 6, 3.5, 2.2]}
+        with pytest.raises(UsageError, match="not for differential equations"):
+            gradcli.fit("x' = -k*x; y ~ x", data, {"x(0)": 10, "k": 0.5}, **options)
+
+    def test_leaving_out_each_row_of_a_linear_model(self):
+        # The error of a row that is left out is its residual over 1 less its leverage.
+        fit = gradcli.fit("lost ~ a + b*air + c*water + d*acid", STACKLOSS, cross_validate=21)
+        with open(STACKLOSS, newline="") as stream:
+            table = np.array([[float(field) for field in row.values()] for row in csv.DictReader(stream)])
+            stream.seek(0)
+            names = next(csv.reader(stream))
+        y = table[:, names.index("lost")]
+        x = np.column_stack([np.ones(21), *(table[:, names.index(name)] for name in ("air", "water", "acid"))])
+        hat = x @ np.linalg.solve(x.T @ x, x.T)
+        errors = (y - hat @ y) / (1 - np.diagonal(hat))
+        found = fit.cross_validation
+        assert found.folds == 21
+        assert found.rmse == pytest.approx(math.sqrt(np.square(errors).mean()), rel=1e-8)
+        assert found.mae == pytest.approx(np.abs(errors).mean(), rel=1e-8)
+        about_mean = (y - y.mean()) * 21 / 20
+        assert found.r2 == pytest.approx(1 - np.square(errors).sum() / np.square(about_mean).sum(), rel=1e-8)
+
+    @pytest.mark.parametrize(
+        ("model", "options"),
+        [
+            ("y ~ a*exp(-k*x)", {}),
+            ("y ~ a[g]*exp(-k*x)", {}),
+            ("y ~ a*exp(-k*x)", {"family": "poisson"}),
+            ("y ~ a*exp(-k*x)", {"family": "gamma"}),
+            ("y ~ a[g]*exp(-k*x)", {"family": "gamma"}),
+        ],
+    )
+    def test_parts_are_predicted_by_fits_of_the_others(self, model, options):
+        x = np.tile([0.0, 1, 2, 3, 4, 5], 2)
+        y = np.array([90.0, 61, 36, 23, 13, 9, 105, 70, 41, 27, 16, 10])
+        data = {"x": x, "y": y, "g": ["u"] * 6 + ["v"] * 6}
+        found = gradcli.fit(model, data, cross_validate=4, seed=3, **options).cross_validation
+        assert found.failed == 0
+        errors = []
+        for part in np.array_split(np.random.default_rng(3).permutation(12), 4):
+            rest = np.setdiff1d(np.arange(12), part)
+            some = {"x": x[rest], "y": y[rest], "g": [data["g"][i] for i in rest]}
+            values = {name: each.value for name, each in gradcli.fit(model, some, **options).estimates.items()}
+            for i in part:
+                factor = values[f"a[{data['g'][i]}]"] if "[" in model else values["a"]
+                errors.append(y[i] - factor * math.exp(-values["k"] * x[i]))
+        assert found.rmse == pytest.approx(math.sqrt(np.square(errors).mean()), rel=1e-5)
+
+    def test_whole_clusters_are_predicted(self, run):
+        data = {"x": [1, 2, 3, 4, 5, 6, 7, 8], "y": [1, 2, 2, 4, 6, 5, 7, 9], "g": [1, 1, 2, 2, 3, 3, 4, 4]}
+        fit = gradcli.fit("y ~ a + b*x", data, errors="cluster:g", cross_validate=4)
+        assert fit.cross_validation.folds == 4
+        words = ("fit", "y ~ a + b*x", f"x={data['x']}", f"y={data['y']}", "--cross-validate", "4")
+        assert "\npredicted in 4 parts" in run(*words).out
+        assert json.loads(run(*words, "--json").out)["cross_validation"]["failed"] == 0
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"cross_validate": 1}, "at least 2 folds"),
+            ({"cross_validate": 9}, "there are 6 rows, fewer than 9 folds"),
+            ({"cross_validate": 3, "family": "weibull"}, "the family weibull has no model of the mean"),
+            ({"cross_validate": 3, "by": "x"}, "--cross-validate is for one fit"),
+            ({"cross_validate": 3, "x_sigma": {"x": 0.1}}, "--cross-validate is not for errors of the predictors"),
+        ],
+    )
+    def test_what_does_not_fit_together(self, options, message):
+        with pytest.raises(UsageError, match=message):
+            gradcli.fit("y ~ a + b*x", LINE, **options)

@@ -122,6 +122,8 @@ FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
             "--bootstrap",
             "20",
             "--jackknife",
+            "--cross-validate",
+            "4",
             "--json",
         ),
         ("fit", "y ~ a", "y=[1,2,4]", "g=[1,1,2]", "--errors", "cluster:g", "--json"),

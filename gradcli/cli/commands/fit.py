@@ -235,6 +235,15 @@ class FitOptions(table_reading.TableOptions, opt.PictureRun):
     jackknife: Annotated[
         bool, opt.Option("--jackknife", help="Fit all rows, or clusters, but one, each in turn: bias and errors.")
     ] = False
+    cross_validate: Annotated[
+        int,
+        opt.Option(
+            "--cross-validate",
+            metavar="K",
+            min=0,
+            help="Predict each of K parts of the rows, or of the clusters, by a fit of the others: errors of prediction.",
+        ),
+    ] = 0
     level: Annotated[float, opt.Option("--level", metavar="P", help="The level of the confidence intervals.")] = 0.95
     profile: Annotated[bool, opt.Option("--profile", help="Take the intervals from the profile of the likelihood.")] = (
         False
@@ -266,7 +275,7 @@ class FitOptions(table_reading.TableOptions, opt.PictureRun):
         opt.Option("--starts", metavar="N", min=1, help="Search from at most N points, where starts are missing."),
     ] = 32
     seed: Annotated[
-        int, opt.Option("--seed", metavar="N", min=0, help="What chooses those points, and the samples of --bootstrap.")
+        int, opt.Option("--seed", metavar="N", min=0, help="What chooses those points, samples and parts of rows.")
     ] = 0
     cluster: opt.Cluster = None
     output: Annotated[
@@ -324,7 +333,7 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
         None if options.weights is None else _sigma(options.weights, table, "--weights"),
         clusters,
         options.against,
-        Resampling(options.bootstrap, options.jackknife),
+        Resampling(options.bootstrap, options.jackknife, options.cross_validate),
         options.random or (),
         options.reml,
     )

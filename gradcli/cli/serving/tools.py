@@ -22,7 +22,7 @@ _OPTIONS = {
     "solve": "unknowns all prove wrt const order seed digits",
     "ode": "points wrt order show stop method digits",
     "fit": "response fix bounds prior sigma absolute_sigma loss loss_scale family trials offset weights errors "
-    "x_sigma random reml derive against bootstrap jackknife level profile starts seed",
+    "x_sigma random reml derive against bootstrap jackknife cross_validate level profile starts seed",
     "minimize": "wrt const method max bounds subject_to global_ starts seed sensitivity steps lr momentum batch epochs "
     "schedule prove integer",
     "sample": "wrt const bounds chains draws warmup target seed",

@@ -233,6 +233,11 @@ def _prepared_trajectories(request: FitRequest, search: SearchOptions) -> Prepar
 
     if request.against is not None:
         raise UsageError("--against is not for differential equations", hint="leave it out")
+    if request.resampling != Resampling():
+        # Without its first row a solution would begin at another time.
+        raise UsageError(
+            "--bootstrap, --jackknife and --cross-validate are not for differential equations", hint="leave them out"
+        )
     if request.known.is_density or request.weights is not None or request.known.errors != INFORMATION:
         option = "--weights" if request.weights is not None else "--errors"
         what = f"--family {request.known.family}" if request.known.is_density else option
@@ -314,7 +319,7 @@ def _compared(request: FitRequest, search: SearchOptions, ready: Prepared, fit: 
 
 def _resampled(asked: Resampling, fitting: FitJob, fit: Fit) -> Fit:
     """The fit with what fits of other rows say."""
-    from gradcli.models.fitting.resampling import bootstrapped, jackknifed
+    from gradcli.models.fitting.resampling import bootstrapped, cross_validated, jackknifed
 
     if fitting.question.units is not None:
         raise UsageError("numbers as large or small as these are not resampled", hint="give the data in other units")
@@ -325,6 +330,9 @@ def _resampled(asked: Resampling, fitting: FitJob, fit: Fit) -> Fit:
     if asked.jackknife:
         found, warnings = jackknifed(fitting, point)
         fit = fit.including(warnings, jackknife=found)
+    if asked.folds:
+        predicted, warnings = cross_validated(fitting, point, asked.folds)
+        fit = fit.including(warnings, cross_validation=predicted)
     return fit
 
 

@@ -30,6 +30,19 @@ class Resampled:
     derived: Mapping[str, ResampledEstimate] | None = None
 
 
+@dataclass(frozen=True)
+class CrossValidation:
+    """How well rows are predicted by fits without them: how many `folds` of the rows there were and how many of these fits
+    `failed`; the root mean square of the errors, the mean of their sizes, and R², one less the ratio of their squares to
+    those about the mean of the other rows."""
+
+    folds: int
+    failed: int
+    rmse: float
+    mae: float
+    r2: float
+
+
 class ComparedModel(NamedTuple):
     """A model of a comparison: its text, the number of its free parameters, and how well it fits."""
 

@@ -15,16 +15,18 @@ from gradcli.models.fitting.estimation import SearchOptions
 from gradcli.models.fitting.fit_problems import Parameters
 from gradcli.models.fitting.fit_results import Fit, SearchEnd, SearchEnds
 from gradcli.models.fitting.inference import Assumptions, Rows, Statistics
-from gradcli.models.fitting.likelihoods import FAMILIES, LOG_DENSITY, LOSSES, likelihood
+from gradcli.models.fitting.likelihoods import FAMILIES, LOG_DENSITY, LOSSES, MEANS, likelihood
 from gradcli.models.fitting.robust_errors import CLUSTER, ERRORS, INFORMATION, cluster_column
 from gradcli.models.uncertainty.uncertain_values import Uncertain
 
 
 class Resampling(NamedTuple):
-    """The number of `bootstrap` samples, 0 for none, and whether to compute the `jackknife`."""
+    """The number of `bootstrap` samples, 0 for none; whether to compute the `jackknife`; and the number of `folds` of a
+    cross-validation, 0 for none."""
 
     bootstrap: int = 0
     jackknife: bool = False
+    folds: int = 0
 
 
 class FitRequest(NamedTuple):
@@ -174,6 +176,7 @@ def _check_errors(request: FitRequest) -> None:
 def _check_further(request: FitRequest) -> None:
     """Raise UsageError for options that comparisons and resampling lack."""
     checked_arguments.integer(request.resampling.bootstrap, "the number of bootstrap samples", 0)
+    checked_arguments.integer(request.resampling.folds, "the number of folds", 0)
     options = []
     if request.against is not None:
         options.append("--against")
@@ -185,6 +188,16 @@ def _check_further(request: FitRequest) -> None:
         options.append("--bootstrap")
     if request.resampling.jackknife:
         options.append("--jackknife")
+    if request.resampling.folds:
+        options.append("--cross-validate")
+        if request.known.family not in MEANS:
+            what = "a likelihood" if request.known.family == LOG_DENSITY else f"the family {request.known.family}"
+            raise UsageError(
+                f"--cross-validate compares responses with means, and {what} has no model of the mean",
+                hint=f"it is for {', '.join(MEANS)}",
+            )
+        if request.resampling.folds < 2:
+            raise UsageError("a cross-validation has at least 2 folds", hint="--cross-validate 10")
     for option in options:
         if request.by is not None:
             raise UsageError(f"{option} is for one fit, and --by makes several", hint="leave out one of them")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gradcli.io.text_tables import Table
-from gradcli.models.fitting.fit_records import Comparison, RandomEffects, Resampled
+from gradcli.models.fitting.fit_records import Comparison, CrossValidation, RandomEffects, Resampled
 from gradcli.models.fitting.inference import Statistics
 from gradcli.models.fitting.information import combination_text, correlation
 from gradcli.models.fitting.units import Scaling
@@ -83,8 +83,8 @@ class Fit(Reported):
     are the derived quantities by name, None where none were asked for, and `random` are the random effects, None for a
     model without. `errors` says what standard errors are from, None
     where it is the information, and `clusters` is the number of clusters of rows. `rows` is the number of rows of a
-    complex response, each of which counts as two in `n`, and None for a real one. `comparison`, `bootstrap` and
-    `jackknife` are None where they were not asked for.
+    complex response, each of which counts as two in `n`, and None for a real one. `comparison`, `bootstrap`,
+    `jackknife` and `cross_validation` are None where they were not asked for.
     """
 
     group: Any = None
@@ -120,6 +120,7 @@ class Fit(Reported):
     comparison: Comparison | None = None
     bootstrap: Resampled | None = None
     jackknife: Resampled | None = None
+    cross_validation: CrossValidation | None = None
     warnings: Sequence[str]
 
     @classmethod
@@ -395,6 +396,7 @@ def failed(names: Sequence[str], fixed: Mapping[str, float], n: int, message: st
         comparison=None,
         bootstrap=None,
         jackknife=None,
+        cross_validation=None,
         clusters=None,
         covariance=matrix,
         correlation=matrix,

@@ -14,7 +14,7 @@ def tables(fit: Any, level: float) -> list[Table]:
     """Tables of the estimates, of their correlations where there are several, and of the fit as a whole."""
     ends = f"{100 * level:.15g} % from"
     correlations = [_correlations(fit)] if len(fit.estimates) > 1 else []
-    further = [*_resampled(fit, ends), *_comparison(fit)]
+    further = [*_resampled(fit, ends), *_cross_validation(fit), *_comparison(fit)]
     return [_estimates(fit, ends), *_random(fit, ends), _derived(fit, ends), *further, *correlations, _whole(fit)]
 
 
@@ -70,6 +70,15 @@ def _resampled(fit: Any, level: str) -> list[Table]:
             rows = [(name, *map(_six, (e.bias, e.error, e.low, e.high))) for name, e in every.items()]
             found.append(Table((method, "bias", "error", level, "to"), rows))
     return found
+
+
+def _cross_validation(fit: Any) -> list[Table]:
+    told = fit.cross_validation
+    if told is None:
+        return []
+    numbers = {"root mean square error": told.rmse, "mean absolute error": told.mae, "R²": told.r2}
+    rows = [(name, _six(number)) for name, number in numbers.items()]
+    return [Table((f"predicted in {told.folds:,} parts", ""), rows)]
 
 
 def _comparison(fit: Any) -> list[Table]:

@@ -54,6 +54,7 @@ def fit(
     against: str | None = None,
     bootstrap: int = 0,
     jackknife: bool = False,
+    cross_validate: int = 0,
     level: float = 0.95,
     profile: bool = False,
     residuals: str | os.PathLike[str] | None = None,
@@ -107,6 +108,8 @@ def fit(
 
     `against` is another model of the same rows to compare with. `bootstrap` is a number of samples of the rows, which the
     `seed` determines, and `jackknife` leaves out each row in turn; where errors are those of clusters, these are sampled.
+    `cross_validate` is the number of parts of the rows, which the `seed` determines, each of which is predicted by a fit of
+    the others.
 
     `level` is that of the confidence intervals, which with `profile` come from the profile likelihood. `watch` is
     called with each iteration.
@@ -178,7 +181,7 @@ def fit(
         weights=weight,
         clusters=clusters,
         against=against,
-        resampling=Resampling(bootstrap, as_bool(jackknife, "jackknife")),
+        resampling=Resampling(bootstrap, as_bool(jackknife, "jackknife"), cross_validate),
         random=_random(random),
         restricted=as_bool(reml, "reml"),
     )

@@ -81,6 +81,7 @@ def check_random(request: FitRequest, texts: FitTexts) -> None:
         "--against": request.against is not None,
         "--bootstrap": bool(request.resampling.bootstrap),
         "--jackknife": request.resampling.jackknife,
+        "--cross-validate": bool(request.resampling.folds),
         "--absolute-sigma": known.absolute,
     }
     for option, is_given in lacking.items():

@@ -1,5 +1,5 @@
 """Errors and intervals of estimates from fits of other rows: of samples with replacement (the bootstrap), or of all rows
-but one (the jackknife)."""
+but one (the jackknife); and errors of prediction from fits without a part of the rows (cross-validation)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from gradcli.errors import EvaluationError, GradcliError, UsageError
+from gradcli.models.fitting.density_problems import DensityProblem
 from gradcli.models.fitting.derived_quantities import values_of
 from gradcli.models.fitting.estimation import DESCENT_VARIANTS
-from gradcli.models.fitting.fit_records import Resampled, ResampledEstimate
+from gradcli.models.fitting.fit_records import CrossValidation, Resampled, ResampledEstimate
 from gradcli.models.fitting.fit_runs import FitJob, solve
 from gradcli.models.fitting.group_fits import GroupSearch, fit_stacked
 from gradcli.models.fitting.problems import Problem
@@ -34,7 +35,7 @@ def bootstrapped(fitting: FitJob, point: Mapping[str, float], count: int) -> tup
         raise UsageError("the bootstrap has too many samples", hint=f"they have at most {_MOST_ROWS:,} rows together")
     rng = np.random.default_rng(fitting.search.seed)
     chosen = [[units[i] for i in rng.integers(0, len(units), len(units))] for _ in range(count)]
-    found, failed = _fits(fitting, point, [np.concatenate(own) for own in chosen])
+    found, failed = _good(_fits(fitting, point, [np.concatenate(own) for own in chosen]))
     level = fitting.question.problem.known.level
 
     def of_one(value: float, samples: Any) -> ResampledEstimate:
@@ -54,9 +55,8 @@ def jackknifed(fitting: FitJob, point: Mapping[str, float]) -> tuple[Resampled, 
 
     units = _units(fitting.question.problem)
     count = len(units)
-    found, failed = _fits(
-        fitting, point, [np.concatenate([*units[:i], *units[i + 1 :]]) for i in range(count)] if count > 1 else []
-    )
+    samples = [np.concatenate([*units[:i], *units[i + 1 :]]) for i in range(count)] if count > 1 else []
+    found, failed = _good(_fits(fitting, point, samples))
     known = fitting.question.problem.known
 
     def of_one(value: float, samples: Any) -> ResampledEstimate:
@@ -66,6 +66,53 @@ def jackknifed(fitting: FitJob, point: Mapping[str, float]) -> tuple[Resampled, 
         return ResampledEstimate((m - 1) * float(samples.mean() - value), error, value - width, value + width)
 
     return _resampled(fitting, point, found, failed, of_one), _failures(failed, count, "fits without a row")
+
+
+def cross_validated(fitting: FitJob, point: Mapping[str, float], count: int) -> tuple[CrossValidation, list[str]]:
+    """The cross-validation of a fit whose estimates are `point`, with warnings: the rows, or the clusters where there are
+    any, are divided into `count` parts of nearly one size, by chance that the seed determines, and each part is predicted
+    by a fit of the others.
+
+    Raises UsageError for more parts than rows, and EvaluationError where no part can be predicted.
+    """
+    problem = fitting.question.problem
+    if fitting.question.part is not None:
+        raise UsageError("--cross-validate is for real responses, and this one is complex", hint="leave it out")
+    units = _units(problem)
+    if count > len(units):
+        what = "rows" if problem.clusters is None else "clusters"
+        raise UsageError(f"there are {len(units):,} {what}, fewer than {count:,} folds", hint="--cross-validate 5")
+    shuffled = np.random.default_rng(fitting.search.seed).permutation(len(units))
+    parts = [np.concatenate([units[i] for i in own]) for own in np.array_split(shuffled, count)]
+    others = [np.setdiff1d(np.arange(problem.count), own) for own in parts]
+    estimates = _fits(fitting, point, others)
+    errors, about_mean = [], []
+    failed = 0
+    for own, rest, estimate in zip(parts, others, estimates):
+        off = problem.response[own] - _predicted(problem.with_rows(own), estimate)
+        if not np.isfinite(off).all():
+            failed += 1
+            continue
+        errors.append(off)
+        about_mean.append(problem.response[own] - problem.response[rest].mean())
+    if not errors:
+        raise EvaluationError(
+            "no part of the rows can be predicted from the others", hint="the data are too few for this"
+        )
+    squares, sizes = (np.concatenate(errors) ** 2).mean(), np.abs(np.concatenate(errors)).mean()
+    with np.errstate(all="ignore"):
+        r2 = 1 - squares / (np.concatenate(about_mean) ** 2).mean()
+    found = CrossValidation(count, failed, float(np.sqrt(squares)), float(sizes), float(r2))
+    return found, _failures(failed, count, "parts of the rows")
+
+
+def _predicted(problem: Problem, point: Any) -> Any:
+    """The model's mean in the rows of a problem; nan for a point that is."""
+    if not np.isfinite(point).all():
+        return np.full(problem.count, np.nan)
+    if isinstance(problem, DensityProblem):
+        return problem.at(problem.predictors, problem.count, point)[0]
+    return problem.rows(point)[0]
 
 
 def _failures(failed: int, count: int, what: str) -> list[str]:
@@ -102,9 +149,14 @@ def _resampled(fitting: FitJob, point: Mapping[str, float], found: Any, failed: 
     return Resampled(len(found) + failed, failed, estimates, derived or None)
 
 
-def _fits(fitting: FitJob, point: Mapping[str, float], samples: Sequence[Any]) -> tuple[Any, int]:
-    """The estimates `[g, p]` of the samples, given as indices of rows, that could be fitted, and the number of the
-    others."""
+def _good(found: Any) -> tuple[Any, int]:
+    """The estimates of the samples that could be fitted, and the number of the others."""
+    good = np.isfinite(found).all(axis=1)
+    return found[good], int((~good).sum())
+
+
+def _fits(fitting: FitJob, point: Mapping[str, float], samples: Sequence[Any]) -> Any:
+    """The estimates `[g, p]` of the samples, given as indices of rows; nan for those that could not be fitted."""
     problem = fitting.question.problem
     start = np.array([point[name] for name in problem.parameters])
     found = np.full((len(samples), len(start)), np.nan)
@@ -128,5 +180,4 @@ def _fits(fitting: FitJob, point: Mapping[str, float], samples: Sequence[Any]) -
             continue
         if ending.converged:
             found[i] = ending.point
-    good = np.isfinite(found).all(axis=1)
-    return found[good], int((~good).sum())
+    return found
