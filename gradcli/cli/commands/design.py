@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from gradcli.cli import options as opt
@@ -10,6 +11,7 @@ from gradcli.cli.command import Command
 from gradcli.cli.process.environment import Environment
 from gradcli.cli.rendering import model_report
 from gradcli.errors import EvaluationError, ExitStatus, UsageError
+from gradcli.language.syntax.lexer import MAX_LENGTH
 from gradcli.models.designs import design_tables
 from gradcli.models.designs.design_regions import input_value
 from gradcli.models.designs.optimal_designs import CRITERIA, FAMILIES, DesignRequest, designed
@@ -102,7 +104,7 @@ class DesignOptions(opt.ProgramRun):
 
 def run(options: DesignOptions, environment: Environment) -> ExitStatus:
     """Design and print; see `gradcli design --help`."""
-    text, words = map_arguments.program_of(options, environment, _EXAMPLE)
+    text, words = _model_and_words(options, environment)
     for word in words:
         if not inputs.is_binding(word):
             raise UsageError(f"'{word}' gives no name a value", hint=f"a design needs no data: {_EXAMPLE}")
@@ -129,6 +131,14 @@ def run(options: DesignOptions, environment: Environment) -> ExitStatus:
             hint += "; the information may grow without bound where the model has no value"
         raise EvaluationError("the best design was not found", hint=hint)
     return ExitStatus.SUCCESS
+
+
+def _model_and_words(options: DesignOptions, environment: Environment) -> tuple[str, Sequence[str]]:
+    """The text of the model, and the words that give names values."""
+    words = options.words or []
+    if options.file is None and words[:1] == ["-"] and options.vars != "-":
+        return environment.read_stdin("the model", MAX_LENGTH), words[1:]
+    return map_arguments.program_of(options, environment, _EXAMPLE)
 
 
 COMMAND = Command(DesignOptions, run, _HELP)

@@ -16,7 +16,11 @@ TOLERANCE = 1e-9
 # A ratio above 1 by less than this is a rounding error.
 _NO_RISE = 1e-13
 # Points nearer to each other than this, relative to the widths of the region, are one.
-_SAME = 1e-5
+_SAME = 1e-9
+# A point without a gradient is searched for within this distance of a minimum.
+_ROOT_REACH = 1e-4
+# Points nearer than this are joined where the design is as good with one of them.
+_NEAR = 0.02
 # Weights below this are 0.
 _LEAST_WEIGHT = 1e-7
 _MOST_ROUNDS, _MOST_STEPS = 60, 100
@@ -26,6 +30,8 @@ _ZERO = 1e-14
 _NO_VALUE = 1e300
 # A slope below this, relative to the value and for coordinates from 0 to 1, is 0; and the most searches from a start.
 _FLAT, _MOST_RESTARTS = 1e-6, 20
+# Steps along a gradient, relative to the region.
+_SIZES = 0.5 ** np.arange(44)
 # How many local maxima of a function over the candidates are refined.
 _MOST_MAXIMA = 24
 
@@ -39,22 +45,22 @@ class ApproximateDesign(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """Points `[n, d]` that cover the region, and the gradients `[n, p]` there, in scaled parameters; `scales` `[p]` are
-    the units of the parameters, by which their gradients are multiplied."""
+    """Points `[n, d]` that cover the region, and the gradients `[n, p]` there by combinations of the parameters, whose
+    information is about the unit matrix; gradients by the parameters are multiplied by `units` `[p, p]`."""
 
     region: DesignRegion
     rows: RowInformation
     points: Any
     gradients: Any
-    scales: Any
+    units: Any
 
     def gradients_at(self, points: Any) -> Any:
-        return self.rows.gradients(points) * self.scales
+        return self.rows.gradients(points) @ self.units
 
     def slopes_at(self, points: Any) -> tuple[Any, Any]:
         """The gradients `[n, p]` at points, and their derivatives by the inputs, `[n, p, d]`."""
         gradients, slopes = self.rows.gradients_and_slopes(points)
-        return gradients * self.scales, slopes * self.scales[:, None]
+        return gradients @ self.units, np.einsum("npd,pk->nkd", slopes, self.units)
 
 
 def optimal_design(candidates: Candidates, criterion: Criterion) -> ApproximateDesign:
@@ -67,6 +73,7 @@ def optimal_design(candidates: Candidates, criterion: Criterion) -> ApproximateD
         points, weights = _merged(points, weights, candidates.region)
         points, weights = _moved(points, weights, candidates, criterion)
         points, weights = _merged(points, weights, candidates.region)
+        points, weights = _without_neighbours(points, weights, candidates, criterion)
         gradients = candidates.gradients_at(points)
         weights = optimal_weights(gradients, weights, criterion)
         points, gradients, weights = (part[weights > 0] for part in (points, gradients, weights))
@@ -207,7 +214,9 @@ def _descended(objective: Any, start: Any, bounds: Any) -> Any:
 
     found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 0, "gtol": 1e-13})
     best = _stationary(objective, found.x, bounds)
-    return best if objective(best)[0] <= objective(start)[0] else start
+    # A stationary point may be higher by rounding errors.
+    value = objective(start)[0]
+    return best if objective(best)[0] <= value + _NO_RISE * abs(value) else start
 
 
 def _stationary(objective: Any, point: Any, bounds: Any) -> Any:
@@ -231,7 +240,7 @@ def _stationary(objective: Any, point: Any, bounds: Any) -> Any:
         found = root(equations, point[free], method="hybr", options={"xtol": 1e-15})
     whole = point.copy()
     whole[free] = found.x
-    near = np.abs(whole - point).max() < _SAME and (whole >= low).all() and (whole <= high).all()
+    near = np.abs(whole - point).max() < _ROOT_REACH and (whole >= low).all() and (whole <= high).all()
     return whole if near and np.abs(found.fun).max() < np.abs(slope[free]).max() else point
 
 
@@ -266,8 +275,8 @@ def _local_maxima(candidates: Candidates, values: Any) -> Any:
 
 
 def climbed(candidates: Candidates, slope: Any, start: Any) -> tuple[Any, float]:
-    """The local maximum of gᵀAg to which the gradient leads from a point `[d]`, and its value: infinite where points
-    beyond have no information, and the gradient does not vanish up to there."""
+    """The local maximum of gᵀAg to which the gradient leads from a point `[d]`, and its value: infinite where it still
+    rises beside points without information."""
     places = _Places(start[None], candidates)
 
     def objective(vector: Any) -> tuple[float, Any]:
@@ -277,36 +286,37 @@ def climbed(candidates: Candidates, slope: Any, start: Any) -> tuple[Any, float]
         rises = gradients[0] @ slope
         return -float(rises @ gradients[0]), -2 * places.by_coordinates(rises @ slopes[0])
 
-    reached = places.start
+    def values(vectors: Any) -> Any:
+        gradients = candidates.gradients_at(np.concatenate([places.points(vector) for vector in vectors]))
+        found = -np.einsum("ij,jk,ik->i", gradients, slope, gradients)
+        return np.where(np.isfinite(found), found, np.inf)
+
+    reached, value = places.start, objective(places.start)[0]
     for _ in range(_MOST_RESTARTS):
-        reached = _descended(objective, reached, [(0.0, 1.0)] * len(reached))
-        # A line search can end where points beyond have no information.
-        beside = _stepped(objective, reached)
-        if beside is None:
+        ends = np.stack([_descended(objective, reached, [(0.0, 1.0)] * len(reached)), *_line(objective, reached)])
+        found = values(ends)
+        best = int(np.argmin(found))
+        if not found[best] < value - _NO_RISE * abs(value):
+            # The end of the search is at least as stationary.
+            is_same = (
+                found[0] <= value + _NO_RISE * abs(value) and np.abs(ends[0] - reached).max(initial=0.0) < _ROOT_REACH
+            )
+            reached = ends[0] if is_same else reached
             break
-        reached = beside
-    value, _ = objective(reached)
-    return places.points(reached)[0], np.inf if _descent(objective, reached).any() else -value
+        reached, value = ends[best], found[best]
+    is_open = np.isinf(values(_line(objective, reached)[-1:])).any()
+    return places.points(reached)[0], np.inf if is_open else -float(value)
 
 
-def _descent(objective: Any, point: Any) -> Any:
-    """The direction down the gradient within the bounds 0 and 1, as long as 1; zeros at a minimum."""
+def _line(objective: Any, point: Any) -> Any:
+    """Points `[k, n]` on the line down the gradient from a point, the nearest last; the point alone where it is a
+    minimum. They show kinks and jumps, at which a search along the gradient fails."""
     value, slope = objective(point)
     down = np.where((point <= 0) & (slope > 0) | (point >= 1) & (slope < 0), 0.0, -slope)
     steepest = np.abs(down).max(initial=0.0)
-    return down / steepest if steepest > _FLAT * abs(value) else np.zeros(len(point))
-
-
-def _stepped(objective: Any, point: Any) -> Any:
-    """A lower point down the gradient from a point that is no minimum; None where there is none."""
-    (value, _), down = objective(point), _descent(objective, point)
-    size = 1.0 if down.any() else 0.0
-    while size > 1e-14:
-        tried = np.clip(point + size * down, 0.0, 1.0)
-        if objective(tried)[0] < value:
-            return tried
-        size /= 2
-    return None
+    if not steepest > _FLAT * abs(value):
+        return point[None]
+    return np.clip(point + _SIZES[:, None] * down / steepest, 0.0, 1.0)
 
 
 def _distances(points: Any, others: Any, region: DesignRegion) -> Any:
@@ -322,6 +332,32 @@ def _distinct(points: Any, heights: Any, region: DesignRegion) -> Any:
         if not kept or _distances(points[place][None], points[kept], region)[0] > _SAME:
             kept.append(place)
     return points[kept]
+
+
+def _without_neighbours(points: Any, weights: Any, candidates: Candidates, criterion: Criterion) -> tuple[Any, Any]:
+    """The same design with the two nearest points joined, as long as the design is as good without one of them."""
+    while len(points) > 1:
+        apart = np.abs((points[:, None] - points[None]) / candidates.region.widths).max(axis=2)
+        np.fill_diagonal(apart, np.inf)
+        first, second = np.unravel_index(int(np.argmin(apart)), apart.shape)
+        if not apart[first, second] < _NEAR:
+            break
+        joined, totals = points.copy(), weights.copy()
+        totals[first] += totals[second]
+        joined[first] += (joined[second] - joined[first]) * weights[second] / totals[first]
+        kept = np.arange(len(points)) != second
+        joined, totals = _moved(joined[kept], totals[kept], candidates, criterion)
+        if (
+            not _value(joined, totals, candidates, criterion)
+            <= _value(points, weights, candidates, criterion) + TOLERANCE
+        ):
+            break
+        points, weights = joined, totals
+    return points, weights
+
+
+def _value(points: Any, weights: Any, candidates: Candidates, criterion: Criterion) -> float:
+    return criterion.value(_information(candidates.gradients_at(points), weights / weights.sum()))
 
 
 def _merged(points: Any, weights: Any, region: DesignRegion) -> tuple[Any, Any]:

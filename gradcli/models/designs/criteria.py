@@ -50,21 +50,22 @@ class DCriterion(Criterion):
 
 
 class ACriterion(Criterion):
-    """h = log tr(K M⁻¹), with the diagonal `weights` `[p]` of K: the sum of the variances of the parameters."""
+    """h = log tr(K M⁻¹), the logarithm of the sum of the variances of the parameters for a matrix K `[p, p]`, which
+    converts M to their units."""
 
-    def __init__(self, weights: Any) -> None:
-        self._weights = weights
+    def __init__(self, units: Any) -> None:
+        self._units = units
 
     def values(self, matrices: Any) -> Any:
         lengths, vectors = np.linalg.eigh(matrices)
         regular = lengths[..., 0] > np.finfo(float).eps * lengths[..., -1]
         inverse = 1 / np.where(regular[..., None], lengths, 1.0)
-        total = np.einsum("...ij,...j,i->...", vectors**2, inverse, self._weights)
+        total = np.einsum("...ij,ik,...kj,...j->...", vectors, self._units, vectors, inverse, optimize=True)
         return np.where(regular, np.log(total), np.inf)
 
     def slope(self, matrix: Any) -> Any:
         inverse = np.linalg.inv(matrix)
-        return (inverse * self._weights) @ inverse / (self._weights * np.diagonal(inverse)).sum()
+        return inverse @ self._units @ inverse / (self._units * inverse).sum()
 
     def curvature(self, matrix: Any, gradients: Any) -> Any:
         products = gradients @ np.linalg.inv(matrix) @ gradients.T

@@ -19,8 +19,8 @@ from gradcli.models.plotting.ranges import PlotRange, range_of
 _ON_A_LINE, _MOST = 1_001, 8_192
 # With more continuous inputs than this not all corners, centers of edges and faces are candidates.
 _MOST_FACES, _MOST_CORNERS = 6, 12
-# A range with ends above 0 whose ratio is greater has candidates at equal ratios too.
-_WIDE = 10.0
+# The distance of the candidates closest to the ends of a range, relative to it.
+_CLOSEST = 1e-9
 # The most combinations of levels.
 _MOST_LEVELS = 2_048
 
@@ -71,17 +71,23 @@ class DesignRegion(NamedTuple):
         """Points `[n, k]` in the ranges."""
         low, high = self.low[self.is_continuous], self.high[self.is_continuous]
         if len(low) == 1:
-            count = min(most, _ON_A_LINE)
-            points = [np.linspace(low[0], high[0], count)]
-            if 0 < _WIDE * low[0] < high[0]:
-                points.append(np.geomspace(low[0], high[0], count))
-            return np.clip(np.unique(np.concatenate(points)), low[0], high[0])[:, None]
+            return _on_a_line(float(low[0]), float(high[0]), min(most, _ON_A_LINE))[:, None]
         from scipy.stats import qmc
 
         shares = qmc.Sobol(len(low), scramble=False).random_base2(max(6, min(most, _MOST // 2).bit_length() - 1))
         marks = (0.0, 0.5, 1.0) if len(low) <= _MOST_FACES else (0.0, 1.0) if len(low) <= _MOST_CORNERS else ()
         faces = [*itertools.product(marks, repeat=len(low))] if marks else [(0.0,) * len(low), (1.0,) * len(low)]
         return low + np.concatenate([np.array(faces), shares]) * (high - low)
+
+
+def _on_a_line(low: float, high: float, count: int) -> Any:
+    """Points from one number to another: at equal distances, and ever closer to both ends and to 0."""
+    distances = np.geomspace(_CLOSEST, 1, count // 4) * (high - low)
+    points = [np.linspace(low, high, count), low + distances, high - distances, distances, -distances]
+    if low > 0:
+        points.append(np.geomspace(low, high, count))
+    every = np.unique(np.concatenate(points))
+    return every[(low <= every) & (every <= high)]
 
 
 def _ends(of_input: Any) -> tuple[float, float]:

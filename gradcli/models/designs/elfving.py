@@ -27,7 +27,7 @@ class ElfvingDesign(NamedTuple):
 
 
 def c_optimal_design(candidates: Candidates, quantity: Any) -> ElfvingDesign:
-    """The design with the least variance of a quantity whose derivatives by the scaled parameters are `[p]`.
+    """The design with the least variance of a quantity whose derivatives by the combinations of parameters are `[p]`.
 
     Raises EvaluationError where no rows of the region determine the quantity.
     """

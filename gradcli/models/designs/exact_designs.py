@@ -11,6 +11,8 @@ from gradcli.models.designs.criteria import Criterion
 
 # The number of candidates, beside the support points, to exchange rows with; and the most exchanges.
 _POOL, _MOST_EXCHANGES = 400, 500
+# Points nearer to each other than this, relative to the widths of the region, are one.
+_SAME = 1e-7
 # An exchange must lower the criterion by more than this.
 _LEAST_FALL = 1e-10
 
@@ -60,9 +62,17 @@ def exact_design(
             best = value, moved, rows[taken]
     assert best is not None
     value, moved, rows = best
+    moved = _snapped(moved, approximate.points, candidates.region.widths)
     places, inverse = np.unique(moved, axis=0, return_inverse=True)
     totals = np.bincount(inverse.ravel(), weights=rows).astype(int)
     return ExactDesign(places, totals, min(1.0, float(np.exp(criterion.value(matrix) - value))))
+
+
+def _snapped(points: Any, support: Any, widths: Any) -> Any:
+    """The points, of which those at a support point are that one without rounding errors."""
+    apart = np.abs((points[:, None] - support[None]) / widths).max(axis=2)
+    nearest = apart.argmin(axis=1)
+    return np.where(apart.min(axis=1)[:, None] < _SAME, support[nearest], points)
 
 
 def _starts(gradients: Any, weights: Any, criterion: Criterion, count: int) -> list[Any]:

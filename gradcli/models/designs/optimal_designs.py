@@ -33,6 +33,8 @@ from gradcli.rows.plan import unread
 
 CRITERIA = ("D", "A", "c")
 FAMILIES = tuple(VARIANCES)
+# The condition number from which on the information of all candidates counts as singular.
+_SINGULAR = 1e12
 # The most rows of an exact design.
 _MOST_ROWS = 10**9
 
@@ -211,7 +213,7 @@ class _Problem(NamedTuple):
         # Raises the error of a model that is no number.
         self.rows.gradients(points[:1])
         curved = self.rows.curved_parameters(points)
-        if self.quantity is not None and self.quantity.program.source.strip() not in self.parameters:
+        if self.quantity is not None and not self._is_linear(self.quantity):
             curved |= {*self.quantity.reads.values()}
         needed = [name for name in missing if name in curved]
         if needed:
@@ -222,19 +224,30 @@ class _Problem(NamedTuple):
                 source=module.source,
             )
 
+    def _is_linear(self, quantity: DerivedQuantity) -> bool:
+        """Whether the second derivatives of a quantity vanish, here and elsewhere."""
+        for shift in (0.0, 0.7310585):
+            given = {name: self.parameters[label] + shift for name, label in quantity.reads.items()}
+            _, found, _ = evaluated(quantity.program, given, [*given], 2, (MAX_STEPS, MAX_ELEMENTS))
+            if any(second is not None and np.any(second) for key, second in found.items() if "," in key):
+                return False
+        return True
+
     def designed(self) -> OptimalDesign:
         candidates, left_out = self._candidates()
         count = self.asked.rows
         exact: ExactDesign | None = None
         if self.criterion == "c":
-            found = c_optimal_design(candidates, self._slope() * candidates.scales)
+            found = c_optimal_design(candidates, self._slope() @ candidates.units)
             approximate = found.design
             self._check_rows(len(approximate.weights), "points of the best design")
             if count is not None:
                 exact = exact_c_design(approximate, found.coefficients, count)
         else:
             self._check_rows(len(self.parameters), "parameters")
-            criterion: Criterion = DCriterion() if self.criterion == "D" else ACriterion(candidates.scales**2)
+            criterion: Criterion = (
+                DCriterion() if self.criterion == "D" else ACriterion(candidates.units.T @ candidates.units)
+            )
             approximate = optimal_design(candidates, criterion)
             if self.criterion == "D" and len(approximate.weights) == len(self.parameters):
                 # As many points as parameters have the same weights, here without rounding errors.
@@ -258,16 +271,19 @@ class _Problem(NamedTuple):
         points, gradients = points[finite], gradients[finite]
         lengths = np.sqrt((gradients**2).mean(axis=0))
         scales = 1 / np.where(lengths > 0, lengths, 1.0)
-        scaled = gradients * scales
+        factor = np.linalg.qr(gradients * scales / math.sqrt(len(gradients)), mode="r")
+        if len(factor) == len(scales) and np.linalg.cond(factor) < _SINGULAR:
+            units = scales[:, None] * np.linalg.inv(factor)
+        else:
+            units = np.diag(scales)
         if self.criterion != "c":
-            self._check_determined(scaled / math.sqrt(len(scaled)), scales)
-        return Candidates(self.region, self.rows, points, scaled, scales), int((~finite).sum())
+            self._check_determined(gradients)
+        return Candidates(self.region, self.rows, points, gradients @ units, units), int((~finite).sum())
 
-    def _check_determined(self, gradients: Any, scales: Any) -> None:
+    def _check_determined(self, gradients: Any) -> None:
         found = information(factor_of_rows(gradients[None]), len(gradients))
         if not found.is_determined[0]:
-            null = found.null[0][0] * scales
-            text = combination_text(null, np.array([*self.parameters.values()]), [*self.parameters])
+            text = combination_text(found.null[0][0], np.array([*self.parameters.values()]), [*self.parameters])
             raise EvaluationError(
                 f"no rows of this region determine {text}: the information is singular",
                 hint="--fix a parameter, or give the inputs other ranges",
