@@ -54,6 +54,24 @@ KNOWN = [
     ),
 ]
 
+# Designs of A. C. Atkinson and others (Biometrics 49 (1993) 325) for a compartment model: of all parameters, of the area
+# under the curve, of the time of the maximum, and of the maximum.
+COMPARTMENT = ("y ~ h*(exp(-k*t) - exp(-q*t))", "k=0.05884", "q=4.298", "h=21.80", "t=0..48")
+AT_MAXIMUM = "log(q/k)/(q - k)"
+OF_COMPARTMENTS = [
+    ((), [0.2288, 1.3886, 18.417], [1 / 3] * 3),
+    (("--derive", "h*(1/k - 1/q)"), [0.2327, 17.634], [0.0135, 0.9865]),
+    (("--derive", AT_MAXIMUM), [0.1793, 3.5658], [0.6062, 0.3938]),
+    (("--derive", f"h*(exp(-k*{AT_MAXIMUM}) - exp(-q*{AT_MAXIMUM}))"), [1.0122], [1]),
+]
+
+
+@pytest.mark.parametrize(("words", "places", "shares"), OF_COMPARTMENTS)
+def test_a_compartment_model(words: tuple[str, ...], places: list[float], shares: list[float], run: Any) -> None:
+    found = run("design", *COMPARTMENT, *words, "--json").json
+    assert points(found, "t")[:, 0] == pytest.approx(places, rel=3e-4)
+    assert weights(found) == pytest.approx(shares, abs=1e-4)
+
 
 @pytest.mark.parametrize(("words", "name", "places", "shares"), KNOWN, ids=lambda part: str(part)[:40])
 def test_known_designs(words: tuple[str, ...], name: str, places: list[float], shares: list[float], run: Any) -> None:

@@ -293,8 +293,10 @@ def _in_floats(
                 tolerances,
             )
         ]
+    if sampled is not None or asked.sobol:
+        messages += without_deviation(inputs)
     if sampled is not None:
-        messages += [*without_deviation(inputs), *left_out(draws, count)]
+        messages += left_out(draws, count)
         messages += not_validated(linear.labels, numbers, intervals, sampled)
     run = SensitivityRun(
         module, inputs, None if asked.samples is None else whole_samples(asked.samples), asked.seed, most, asked.watch
