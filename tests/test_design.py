@@ -267,3 +267,9 @@ def test_a_linear_quantity_needs_no_values(run: Any) -> None:
     found = run("design", "y ~ a + b*x", "x=-1..1", "--derive", "a + b", "--json").json
     assert found["support"] == [{"point": {"x": 1.0}, "weight": 1.0}]
     assert "'a' has no value" in run("design", "y ~ a + b*x", "x=-1..1", "--derive", "a/b").err
+
+
+def test_very_large_and_small_inputs(run: Any) -> None:
+    for ends in ("1e300..1.1e300", "-1e-300..1e-300"):
+        found = run("design", "y ~ a + b*x", f"x={ends}", "--json").json
+        assert points(found, "x")[:, 0] == pytest.approx([*map(float, ends.split(".."))])

@@ -30,6 +30,10 @@ _ZERO = 1e-14
 _NO_VALUE = 1e300
 # A slope below this, relative to the value and for coordinates from 0 to 1, is 0; and the most searches from a start.
 _FLAT, _MOST_RESTARTS = 1e-6, 20
+# A search along gradients; rounding errors of information that is nearly singular can keep it from its end.
+_SEARCH = {"ftol": 0.0, "gtol": 1e-13, "maxiter": 200, "maxfun": 400}
+# A search is repeated where the last one rose by more than this; and the most rounds without a better bound.
+_RISE, _MOST_VAIN_ROUNDS = 1e-10, 3
 # Steps along a gradient, relative to the region.
 _SIZES = 0.5 ** np.arange(44)
 # How many local maxima of a function over the candidates are refined.
@@ -68,6 +72,7 @@ def optimal_design(candidates: Candidates, criterion: Criterion) -> ApproximateD
     points, gradients = _first_points(candidates)
     weights = np.full(len(points), 1 / len(points))
     best: ApproximateDesign | None = None
+    vain = 0
     for _ in range(_MOST_ROUNDS):
         weights = optimal_weights(gradients, weights, criterion)
         points, weights = _merged(points, weights, candidates.region)
@@ -79,9 +84,10 @@ def optimal_design(candidates: Candidates, criterion: Criterion) -> ApproximateD
         points, gradients, weights = (part[weights > 0] for part in (points, gradients, weights))
         slope = criterion.slope(_information(gradients, weights))
         beyond, ratio = greatest(candidates, slope)
+        vain += 1
         if best is None or 1 / ratio > best.bound:
-            best = ApproximateDesign(points, weights, min(1.0, 1 / ratio))
-        if ratio <= 1 + TOLERANCE:
+            best, vain = ApproximateDesign(points, weights, min(1.0, 1 / ratio)), 0
+        if ratio <= 1 + TOLERANCE or vain == _MOST_VAIN_ROUNDS:
             break
         added = beyond[_distances(beyond, points, candidates.region) > _SAME]
         if not len(added):
@@ -212,7 +218,7 @@ def _descended(objective: Any, start: Any, bounds: Any) -> Any:
         return start
     from scipy.optimize import minimize
 
-    found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 0, "gtol": 1e-13})
+    found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=_SEARCH)
     best = _stationary(objective, found.x, bounds)
     # A stationary point may be higher by rounding errors.
     value = objective(start)[0]
@@ -296,7 +302,7 @@ def climbed(candidates: Candidates, slope: Any, start: Any) -> tuple[Any, float]
         ends = np.stack([_descended(objective, reached, [(0.0, 1.0)] * len(reached)), *_line(objective, reached)])
         found = values(ends)
         best = int(np.argmin(found))
-        if not found[best] < value - _NO_RISE * abs(value):
+        if not found[best] < value - _RISE * abs(value):
             # The end of the search is at least as stationary.
             is_same = (
                 found[0] <= value + _NO_RISE * abs(value) and np.abs(ends[0] - reached).max(initial=0.0) < _ROOT_REACH

@@ -269,21 +269,22 @@ class _Problem(NamedTuple):
         if not finite.any():
             raise self.rows.failure(points[0])
         points, gradients = points[finite], gradients[finite]
-        lengths = np.sqrt((gradients**2).mean(axis=0))
-        scales = 1 / np.where(lengths > 0, lengths, 1.0)
+        scales = _scales(gradients)
         factor = np.linalg.qr(gradients * scales / math.sqrt(len(gradients)), mode="r")
         if len(factor) == len(scales) and np.linalg.cond(factor) < _SINGULAR:
             units = scales[:, None] * np.linalg.inv(factor)
         else:
             units = np.diag(scales)
         if self.criterion != "c":
-            self._check_determined(gradients)
+            self._check_determined(gradients * scales, scales)
         return Candidates(self.region, self.rows, points, gradients @ units, units), int((~finite).sum())
 
-    def _check_determined(self, gradients: Any) -> None:
+    def _check_determined(self, gradients: Any, scales: Any) -> None:
         found = information(factor_of_rows(gradients[None]), len(gradients))
         if not found.is_determined[0]:
-            text = combination_text(found.null[0][0], np.array([*self.parameters.values()]), [*self.parameters])
+            text = combination_text(
+                found.null[0][0] * scales, np.array([*self.parameters.values()]), [*self.parameters]
+            )
             raise EvaluationError(
                 f"no rows of this region determine {text}: the information is singular",
                 hint="--fix a parameter, or give the inputs other ranges",
@@ -353,16 +354,23 @@ class _Problem(NamedTuple):
     def _covariance(self, points: Any, weights: Any) -> Any:
         """The covariance `[p, p]` of the parameters, infinite on the diagonal for those that are not determined."""
         gradients = self._weighted(points, weights)
-        return information(factor_of_rows(gradients[None]), len(gradients)).covariance[0]
+        scales = _scales(gradients)
+        found = information(factor_of_rows(gradients[None] * scales), len(gradients)).covariance[0]
+        return found * scales * scales[:, None]
 
     def _error(self, slope: Any, points: Any, weights: Any) -> float:
         """The standard error of a quantity with the derivatives `[p]`, also where not all parameters are determined:
         the length of the shortest combination of the rows that gives them."""
         gradients = self._weighted(points, weights)
-        scales = np.sqrt((gradients**2).sum(axis=0))
-        scales = 1 / np.where(scales > 0, scales, 1.0)
+        scales = _scales(gradients)
         combination = np.linalg.lstsq((gradients * scales).T, slope * scales, rcond=None)[0]
         return float(np.linalg.norm(combination))
+
+
+def _scales(gradients: Any) -> Any:
+    """Factors `[p]` of the columns of gradients `[n, p]` that make their largest element 1; 1 for zeros."""
+    largest = np.abs(gradients).max(axis=0)
+    return 1 / np.where(largest > 0, largest, 1.0)
 
 
 def _is_input(name: str, values: Mapping[str, Any]) -> bool:
