@@ -159,8 +159,26 @@ def test_digits_of_a_finite_sum_are_proved(run: Callable[..., Any]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("series", "closed"),
+    [
+        ("nsum(k*x**k, k, 1, inf)", "x/(1 - x)**2"),
+        ("nsum((-x)**k, k, 0, inf)", "1/(1 + x)"),
+        ("nsum(x**k/factorial(k), k, 0, inf)", "exp(x)"),
+        ("nsum(exp(k*x), k, -inf, -1)", "1/(exp(x) - 1)"),
+        ("nsum(exp(-x*abs(k)), k, -inf, inf)", "coth(x/2)"),
+    ],
+)
+def test_digits_of_an_infinite_sum_are_proved(series: str, closed: str, run: Callable[..., Any]) -> None:
+    found, expected = (
+        run("eval", p, "x=2/5", "--order", "2", "--digits", "25", "--json").json for p in (series, closed)
+    )
+    for key in ("value", "grad", "derivatives"):
+        assert found[key] == expected[key]
+
+
+@pytest.mark.parametrize(
     ("last", "message"),
-    [("inf", "there are no proved digits of infinite sums"), ("2.5", "and 2.5 is none"), ("2**60", "steps")],
+    [("inf", "the terms are not known to decrease fast enough"), ("2.5", "and 2.5 is none"), ("2**60", "steps")],
 )
 def test_sums_without_digits(last: str, message: str, run: Callable[..., Any]) -> None:
     done = run("eval", f"nsum(x/k**2, k, 1, {last})", "x=1", "--digits", "10")

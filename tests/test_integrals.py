@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -181,6 +183,35 @@ def test_a_tensor_is_integrated_by_its_elements() -> None:
     assert float(result.value) == pytest.approx(1.5)
     assert result.grad is not None
     assert float(result.grad["k"]) == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("integral", "closed"),
+    [
+        ("exp(-k*t**2), t, -inf, inf", "sqrt(pi/k)"),
+        ("exp(-k*t)*sin(t), t, inf, 0", "-1/(1 + k**2)"),
+        ("1/(k + t**2), t, 0, inf", "pi/(2*sqrt(k))"),
+        ("1/t**k, t, b, inf", "b**(1 - k)/(k - 1)"),
+        ("sech(k*t)**2, t, b, inf", "(1 - tanh(k*b))/k"),
+        ("log(t)/t**(k + 1), t, 1, inf", "1/k**2"),
+        ("exp(-k*abs(t)), t, -inf, -b", "exp(-k*b)/k"),
+    ],
+)
+def test_digits_up_to_infinity_are_proved(integral: str, closed: str, run: Run) -> None:
+    words = [word for word in ("k=3", "b=1/2") if re.search(rf"\b{word[0]}\b", integral)]
+    found, expected = (
+        json.loads(run("eval", p, *words, "--digits", "22", "--json").out) for p in (f"integrate({integral})", closed)
+    )
+    assert Decimal(found["value"]) == Decimal(expected["value"])
+    for name, slope in expected["grad"].items():
+        assert Decimal(found["grad"][name]) == Decimal(slope)
+
+
+@pytest.mark.parametrize("integral", ["sin(t)/t, t, 1, inf", "1/t, t, 1, inf", "besselj(0, t), t, 0, inf"])
+def test_digits_up_to_infinity_need_a_known_decay(integral: str, run: Run) -> None:
+    done = run("eval", f"integrate({integral})", "--digits", "20")
+    assert done.status
+    assert "is not known to decay" in done.err or "has no proved digits inside an integral" in done.err
 
 
 @pytest.mark.parametrize(

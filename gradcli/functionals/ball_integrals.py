@@ -9,7 +9,7 @@ from typing import Any
 from flint import acb, arb
 
 from gradcli import limits
-from gradcli.arrays.flint.balls import UNDEFINED, Balls, UndecidedError, exact
+from gradcli.arrays.flint.balls import UNDEFINED, Balls, UndecidedError, exact, precision
 from gradcli.errors import BackendError, GradcliError
 from gradcli.functionals.body import Body
 from gradcli.program.ir import Program, Variable
@@ -17,38 +17,98 @@ from gradcli.program.ir import Program, Variable
 # The cost of an evaluation of the integrand, in eighths of a step for each of its operations.
 _OPERATION = 8
 
+# How far integrals up to infinity go, in units of the precision in bits, and by which factor farther at a time.
+_FARTHEST, _FARTHER = 40, arb(5) / 4
+
 _UNDEFINED = acb("nan")
 
 
 def integral(low: Any, high: Any, reads: Sequence[Any], body: Body, points: Sequence[float]) -> Balls:
     """The integral of a body between two numbers, as a ball.
 
-    Raises BackendError for infinite limits and for programs with a function that has no complex balls, and
-    UndecidedError where the precision does not suffice.
+    Raises BackendError for programs with a function that has no complex balls, and for infinite limits where the decay of
+    the integrand is not known, and UndecidedError where the precision does not suffice.
     """
     first, last, *given = map(complex_ball, (low, high, *reads))
     if any(x.real.is_nan() for x in (first, last, *given)):
         return Balls(UNDEFINED)
-    if not (first.is_finite() and last.is_finite()):
-        raise BackendError(
-            "integrals over infinite intervals have no proved digits", hint="give limits, or leave out --digits"
-        )
+    if not first.is_finite() and first == last:
+        return Balls(exact(0.0))
     edges = [first, *(acb(exact(p)) for p in points), last]
-    if not all(_value(body.program, [end, *given], analytic=False).is_finite() for end in edges):
+    if len(edges) == 2 and not (first.is_finite() or last.is_finite()):
+        edges.insert(1, acb(0))
+    finite = [e for e in edges if e.is_finite()]
+    if not all(_value(body.program, [end, *given], analytic=False).is_finite() for end in finite):
         raise BackendError("integrals of what is infinite at a limit have no proved digits", hint="leave out --digits")
-    found = sum((_between(body.program, a, b, given) for a, b in itertools.pairwise(edges)), acb(0))
+    found = sum((_part(body.program, a, b, given) for a, b in itertools.pairwise(edges)), acb(0))
     if not found.is_finite():
         raise UndecidedError("the integral cannot be enclosed: its integrand is unbounded, or not piecewise analytic")
     return Balls(found.real)
 
 
-def _between(program: Program, low: acb, high: acb, reads: Sequence[acb], *, analytic: bool = False) -> acb:
+def _part(program: Program, low: acb, high: acb, reads: Sequence[acb]) -> acb:
+    """The integral between two limits, one of which may be infinite."""
+    if low.is_finite() and high.is_finite():
+        return _between(program, low, high, reads)
+    if high.is_finite():
+        return -_part(program, high, low, reads)
+    sign = 1 if high.real > 0 else -1
+    return sign * _to_infinity(program, low, sign, reads)
+
+
+def _to_infinity(program: Program, start: acb, sign: int, reads: Sequence[acb]) -> acb:
+    """The integral by the distance d from `start` in a direction, which is exp(x) - 1, so that what decays as a power of d
+    decays exponentially with x; what is left is bounded."""
+    end, rest = _end(program, start, sign, reads)
+
+    def value(inputs: Sequence[acb], analytic: bool) -> acb:
+        e = inputs[0].exp()
+        return _value(program, [start + sign * (e - 1), *inputs[1:]], analytic) * e
+
+    return _between(value, acb(0), acb(end), reads) + arb(0, rest)
+
+
+def _end(program: Program, start: acb, sign: int, reads: Sequence[acb]) -> tuple[arb, arb]:
+    """A number x up to which a function is integrated over exp(x), and a bound of the rest.
+
+    Raises BackendError where no bound is found.
+    """
+    # Imported here as most integrals are between finite limits.
+    from gradcli.functionals.growth import add, constant, distance, growth, negative
+
+    end, numbers = arb(2), [read.real for read in reads]
+    small = arb(2) ** -precision()
+    while end < _FARTHEST * precision():
+        begin = end.exp() - 1
+        d = distance(begin)
+        place = add(constant(start.real), d if sign > 0 else negative(d))
+        rest = growth(program, place, numbers).rest(begin.upper())
+        if rest is not None and rest < small:
+            return end, rest
+        end = (end * _FARTHER).mid()
+    raise BackendError(
+        "the integrand is not known to decay fast enough for proved digits up to infinity", hint="leave out --digits"
+    )
+
+
+def _between(
+    function: Program | Callable[[Sequence[acb], bool], acb],
+    low: acb,
+    high: acb,
+    reads: Sequence[acb],
+    *,
+    analytic: bool = False,
+) -> acb:
+    """The integral of a program, or of a function of the same inputs that is told whether it must be analytic."""
     raised: list[GradcliError] = []
 
     def value(t: acb, of_panel: bool) -> acb:
         # FLINT does not pass on what is raised here.
         try:
-            return _UNDEFINED if raised else _value(program, [t, *reads], of_panel or analytic)
+            if raised:
+                return _UNDEFINED
+            inputs, strict = [t, *reads], of_panel or analytic
+            return function(inputs, strict) if callable(function) else _value(function, inputs, strict)
         except GradcliError as error:
             raised.append(error)
             return _UNDEFINED
@@ -125,6 +185,10 @@ def _compared(holds: Callable[[arb], bool], fails: Callable[[arb], bool]) -> Rul
     return rule
 
 
+def _same(difference: acb) -> bool | None:
+    return True if difference == 0 else None if difference.contains(0) else False
+
+
 def _where(analytic: bool, condition: bool | None, x: acb, y: acb) -> acb:
     if condition is not None:
         return x if condition else y
@@ -137,6 +201,15 @@ def _both(_analytic: bool, a: bool | None, b: bool | None) -> bool | None:
 
 def _either(_analytic: bool, a: bool | None, b: bool | None) -> bool | None:
     return True if a or b else None if a is None or b is None else False
+
+
+def _inner(program: Program, low: acb, high: acb, reads: Sequence[acb], analytic: bool) -> acb:
+    """An integral inside another."""
+    if any(x.real.is_exact() and not x.is_finite() and not x.real.is_nan() for x in (low, high)):
+        raise BackendError(
+            "integrals up to infinity inside others have no proved digits", hint="give limits, or leave out --digits"
+        )
+    return _between(program, low, high, reads, analytic=analytic)
 
 
 RULES: dict[str, Rule] = {
@@ -179,11 +252,11 @@ RULES: dict[str, Rule] = {
     "less_equal": _compared(lambda d: d <= 0, lambda d: d > 0),
     "greater": _compared(lambda d: d > 0, lambda d: d <= 0),
     "greater_equal": _compared(lambda d: d >= 0, lambda d: d < 0),
+    "equal": lambda _, x, y: _same(x - y),
+    "not_equal": lambda _, x, y: None if _same(x - y) is None else not _same(x - y),
     "logical_and": _both,
     "logical_or": _either,
     "logical_not": lambda _, a: None if a is None else not a,
     "where": _where,
-    "integral": lambda analytic, low, high, *reads, body, **_: _between(
-        body.program, low, high, reads, analytic=analytic
-    ),
+    "integral": lambda analytic, low, high, *reads, body, **_: _inner(body.program, low, high, reads, analytic),
 }  # fmt: skip

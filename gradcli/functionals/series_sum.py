@@ -13,7 +13,7 @@ from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.arrays.mathematical_constants import is_exact
-from gradcli.errors import BackendError, EvaluationError
+from gradcli.errors import EvaluationError
 from gradcli.functionals import shortfalls
 from gradcli.functionals.body import Body, coefficient_operands
 from gradcli.functionals.row_results import of_each
@@ -32,26 +32,39 @@ _TERM = 4
 
 def _computed(_xp: Any, *operands: Any, body: Body, rtol: float, atol: float) -> Any:
     if is_exact():
-        return _finite(operands, body)
+        return _proved(operands, body)
     with arrays.using_namespace(None):
         return of_each(operands, lambda rows: [_of_row(row.tolist(), body, rtol, atol) for row in rows])
 
 
-def _finite(operands: Sequence[Any], body: Body) -> Any:
-    """A sum of finitely many terms in balls. Raises BackendError for others."""
+def _proved(operands: Sequence[Any], body: Body) -> Any:
+    """A sum in balls. Raises BackendError where the rest of an infinite one is not bounded."""
     first, last, *reads = operands
     low, high = (float(limit) for limit in (first, last))
     check_limits(low, high)
+    if math.isinf(low) or math.isinf(high):
+        return _infinite(low, high, reads, body)
     if any(arrays.to_numpy(limit).dtype != "float64" for limit in (first, last)):
         raise EvaluationError("a sum goes from one whole number to another, which its limits are not known to be")
-    if not (math.isfinite(low) and math.isfinite(high)):
-        raise BackendError("there are no proved digits of infinite sums", hint="leave out --digits and the like")
     limits.require_steps(_TERM * (high - low))
     total: Any = arrays.default_namespace().asarray(0.0, "float64")
     for k in range(int(low), int(high) + 1):
         limits.charge_steps(_TERM * limits.UNITS_PER_STEP)
         total = total + body(float(k), *reads)[0]
     return total
+
+
+def _infinite(low: float, high: float, reads: Sequence[Any], body: Body) -> Any:
+    # Imported here as few programs are computed in balls.
+    from gradcli.functionals.ball_sums import infinite_sum
+
+    if low > high or low == math.inf:
+        return arrays.default_namespace().asarray(0.0, "float64")
+    if math.isfinite(low):
+        return infinite_sum(int(low), 1, reads, body)
+    if math.isfinite(high):
+        return infinite_sum(int(high), -1, reads, body)
+    return infinite_sum(0, 1, reads, body) + infinite_sum(-1, -1, reads, body)
 
 
 def _of_row(row: Sequence[float], body: Body, rtol: float, atol: float) -> float:

@@ -1,0 +1,290 @@
+"""Bounds of functions up to infinity, by powers: what proves that little is left of an integral or sum beyond a place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from flint import arb
+
+from gradcli.arrays.flint.balls import Balls, exact
+from gradcli.errors import BackendError
+from gradcli.program.ir import Program, Variable
+
+# A logarithm is bounded by a power with this exponent.
+_SLOWLY = 8
+
+
+class Growth(NamedTuple):
+    """Bounds for all distances d from some D > 0 on, with x = d/D: the magnitude is at most `most` * x**`order`, if that is
+    known, and `sign` times the value, if a sign is known, at least `least` * x**`below`, which is positive.
+
+    The numbers are exact, and rounded to the safe side.
+    """
+
+    most: arb | None = None
+    order: arb = arb(0)
+    sign: int = 0
+    least: arb = arb(0)
+    below: arb = arb(0)
+
+    def rest(self, distance: arb) -> arb | None:
+        """A bound of the integral of the magnitude from the distance D on; None where there is none."""
+        if self.most is None or not self.order < -1:
+            return None
+        return (self.most * distance / (-self.order - 1)).upper()
+
+
+# A truth value may be unknown.
+_Bound = Growth | bool | None
+
+
+def growth(program: Program, place: Growth, reads: Sequence[arb]) -> Growth:
+    """The bounds of the first output of a program whose first input grows as `place`, and whose others are `reads`.
+
+    Raises BackendError for a function of which no bounds are known.
+    """
+    known: dict[Variable, _Bound] = dict(zip(program.inputs, [place, *map(constant, reads)]))
+
+    def value(atom: Any) -> _Bound:
+        if isinstance(atom, Variable):
+            return known[atom]
+        return atom if type(atom) is bool else constant(_number(atom))
+
+    for primitive, operands, params, output in program.equations:
+        rule = _RULES.get(primitive.name)
+        if rule is None:
+            raise BackendError(
+                f"'{primitive.called}' is not known to decay, and there are no proved digits up to infinity",
+                hint="leave out --digits",
+            )
+        known[output] = rule(*map(value, operands), **params)
+    found = value(program.outputs[0])
+    return found if isinstance(found, Growth) else Growth()
+
+
+def distance(start: arb) -> Growth:
+    """That of the distance from D, `start`, on."""
+    return Growth(start.upper(), arb(1), 1, start.lower(), arb(1))
+
+
+def constant(x: arb) -> Growth:
+    """That of a number."""
+    sign = 1 if x > 0 else -1 if x < 0 else 0
+    return Growth(_most(x), arb(0), sign, abs(x).lower() if sign else arb(0), arb(0)) if x.is_finite() else Growth()
+
+
+def _number(atom: Any) -> arb:
+    return arb(atom.numbers if type(atom) is Balls else exact(atom))
+
+
+def _most(x: arb) -> arb:
+    return abs(x).upper()
+
+
+def negative(x: Growth) -> Growth:
+    return x._replace(sign=-x.sign)
+
+
+def add(x: Growth, y: Growth) -> Growth:
+    """The larger power is at least as large as that of a sum, as x >= 1."""
+    most = None if x.most is None or y.most is None else (x.most + y.most).upper()
+    found = Growth(most, max(x.order, y.order))
+    if x.sign and x.sign == y.sign:
+        larger = x if x.below >= y.below else y
+        least = (x.least + y.least).lower() if x.below == y.below else larger.least
+        return found._replace(sign=x.sign, least=least, below=larger.below)
+    for large, small in ((x, y), (y, x)):
+        if large.sign and small.most is not None and small.order <= large.below and small.most < large.least:
+            return found._replace(sign=large.sign, least=(large.least - small.most).lower(), below=large.below)
+    return found
+
+
+def _multiply(x: Growth, y: Growth) -> Growth:
+    most = None if x.most is None or y.most is None else (x.most * y.most).upper()
+    return Growth(
+        most, (x.order + y.order).upper(), x.sign * y.sign, (x.least * y.least).lower(), (x.below + y.below).lower()
+    )
+
+
+def _reciprocal(x: Growth) -> Growth:
+    found = Growth()
+    if x.sign:
+        found = Growth((1 / x.least).upper(), -x.below)
+        if x.most is not None:
+            found = found._replace(sign=x.sign, least=(1 / x.most).lower(), below=-x.order)
+    return found
+
+
+def _whole_power(x: Growth, *, n: float) -> Growth:
+    found = constant(arb(1))
+    for _ in range(abs(int(n))):
+        found = _multiply(found, x)
+    return found if n >= 0 else _reciprocal(found)
+
+
+def _pow(x: Growth, y: Growth) -> Growth:
+    """A power of a positive base whose exponent has bounds, or of a base that has some."""
+    if x.order == 0 and x.below == 0 and x.sign and x.most is not None:
+        # A power of a negative base has a whole exponent, or no value.
+        found = _exp(_multiply(y, constant(x.least.log().union(x.most.log()))))
+        return found if x.sign > 0 else found._replace(sign=0)
+    if y.most is None or y.order != 0 or y.below != 0 or x.sign <= 0:
+        return Growth()
+    low, high = (y.least if y.sign > 0 else -y.most), (-y.least if y.sign < 0 else y.most)
+    if y.sign < 0:
+        return _reciprocal(_positive_power(x, -high, -low))
+    return _positive_power(x, low, high) if y.sign > 0 else Growth()
+
+
+def _positive_power(x: Growth, low: arb, high: arb) -> Growth:
+    """A positive number to an exponent between two positive numbers."""
+    most = None
+    order = max((x.order * low).upper(), (x.order * high).upper())
+    if x.most is not None:
+        most = max((x.most**low).upper(), (x.most**high).upper())
+    least = min((x.least**low).lower(), (x.least**high).lower())
+    below = min((x.below * low).lower(), (x.below * high).lower())
+    return Growth(most, order, 1 if least > 0 else 0, least, below)
+
+
+def _exp(x: Growth) -> Growth:
+    if x.most is not None and x.order <= 0:
+        # It is bounded on both sides.
+        return Growth(x.most.exp().upper(), arb(0), 1, (-x.most).exp().lower(), arb(0))
+    rate = (x.least * x.below).lower()
+    if x.sign < 0 and rate > 0:
+        # exp(-c*x**b) <= exp(-c) * x**(-c*b): the quotient of both sides falls from x = 1 on.
+        return Growth((-x.least).exp().upper(), -rate)
+    if x.sign > 0 and rate > 0:
+        return Growth(None, arb(0), 1, x.least.exp().lower(), rate)
+    return Growth(arb(1), arb(0)) if x.sign < 0 else Growth()
+
+
+def _log(x: Growth) -> Growth:
+    if x.sign <= 0 or x.most is None:
+        return Growth()
+    # log(x) <= e*x**(1/e).
+    slope = max(_most(x.order), _most(x.below)) * _SLOWLY
+    most = max(_most(x.most.log()), _most(x.least.log())) + slope
+    found = Growth(most.upper(), arb(1) / _SLOWLY)
+    least = x.least.log().lower()
+    return found._replace(sign=1, least=least) if least > 0 and x.below >= 0 else found
+
+
+def _bounded(bound: Callable[[], arb]) -> Callable[[Growth], Growth]:
+    """An odd function of a magnitude that is at most a bound, and at most that of its argument."""
+
+    def rule(x: Growth) -> Growth:
+        if x.most is not None and x.order < 0:
+            return Growth(x.most, x.order)
+        return Growth(bound().upper())
+
+    return rule
+
+
+def _gamma(x: Growth) -> Growth:
+    """From 2 on it rises, and with log(t) the slope t*digamma(t) of its logarithm rises too."""
+    if x.sign > 0 and x.least >= 2 and x.below > 0:
+        rate = (x.least.digamma() * x.least * x.below).lower()
+        return Growth(None, arb(0), 1, x.least.gamma().lower(), rate)
+    return Growth()
+
+
+def _below_one(_x: Growth) -> Growth:
+    return Growth(arb(1))
+
+
+def _rising(name: str, bound: Callable[[], arb]) -> Callable[[Growth], Growth]:
+    """Such a function that rises, too."""
+    bounded = _bounded(bound)
+
+    def rule(x: Growth) -> Growth:
+        found = bounded(x)
+        if x.sign and x.below >= 0:
+            least = getattr(x.least, name)().lower()
+            return found._replace(sign=x.sign, least=least, below=arb(0)) if least > 0 else found
+        return found
+
+    return rule
+
+
+def _abs(x: Growth) -> Growth:
+    return x._replace(sign=abs(x.sign))
+
+
+def _cosh(x: Growth) -> Growth:
+    """At least half of exp(abs(x)), and at least 1."""
+    found = _multiply(_exp(_abs(x)), constant(arb(1) / 2)) if x.sign else Growth()
+    if found.sign and found.below > 0:
+        return found._replace(most=None)
+    return Growth(None, arb(0), 1, arb(1), arb(0))
+
+
+def _erfc(x: Growth) -> Growth:
+    return _exp(negative(_multiply(x, x))) if x.sign > 0 and x.below > 0 else Growth(arb(2))
+
+
+def _either(x: Growth, y: Growth) -> Growth:
+    """One of two values."""
+    most = None if x.most is None or y.most is None else max(x.most, y.most)
+    found = Growth(most, max(x.order, y.order))
+    if x.sign and x.sign == y.sign:
+        found = found._replace(sign=x.sign, least=min(x.least, y.least), below=min(x.below, y.below))
+    return found
+
+
+def _where(condition: bool | None, x: Growth, y: Growth) -> Growth:
+    return _either(x, y) if condition is None else x if condition else y
+
+
+def _compared(sign: int) -> Callable[[Growth, Growth], bool | None]:
+    """A comparison that holds where the difference has a sign, and fails where it has the other one."""
+
+    def rule(x: Growth, y: Growth) -> bool | None:
+        difference = add(x, negative(y))
+        return None if not difference.sign else difference.sign == sign
+
+    return rule
+
+
+_RULES: dict[str, Callable[..., _Bound]] = {
+    "add": add,
+    "subtract": lambda x, y: add(x, negative(y)),
+    "multiply": _multiply,
+    "divide": lambda x, y: _multiply(x, _reciprocal(y)),
+    "negative": negative,
+    "reciprocal": _reciprocal,
+    "square": lambda x: _abs(_multiply(x, x)) if x.sign else _multiply(x, x),
+    "whole_power": _whole_power,
+    "pow": _pow,
+    "sqrt": lambda x: _pow(x, constant(arb(1) / 2)),
+    "rsqrt": lambda x: _pow(x, constant(arb(-1) / 2)),
+    "exp": _exp,
+    "expm1": lambda x: add(_exp(x), constant(arb(-1))),
+    "log": _log,
+    "log1p": lambda x: _log(add(x, constant(arb(1)))),
+    "sin": _bounded(lambda: arb(1)),
+    "cos": _below_one,
+    "tanh": _rising("tanh", lambda: arb(1)),
+    "atan": _rising("atan", lambda: arb.pi() / 2),
+    "erf": _below_one,
+    "erfc": _erfc,
+    "gamma": _gamma,
+    "abs": _abs,
+    "sign": lambda x: constant(arb(x.sign)) if x.sign else Growth(arb(1)),
+    "cosh": _cosh,
+    "sech": lambda x: _reciprocal(_cosh(x)),
+    "maximum": _either,
+    "minimum": _either,
+    "where": _where,
+    "less": _compared(-1),
+    "less_equal": _compared(-1),
+    "greater": _compared(1),
+    "greater_equal": _compared(1),
+    "logical_and": lambda a, b: False if a is False or b is False else None if None in (a, b) else True,
+    "logical_or": lambda a, b: True if a or b else None if None in (a, b) else False,
+    "logical_not": lambda a: None if a is None else not a,
+    "equal": lambda x, y: False if add(x, negative(y)).sign else None,
+    "not_equal": lambda x, y: True if add(x, negative(y)).sign else None,
+}
