@@ -34,7 +34,7 @@ def infinite_sum(first: int, direction: int, reads: Sequence[Any], body: Body) -
         count *= 2
         if count > _MOST_TERMS:
             raise BackendError(
-                "the terms are not known to decrease fast enough for proved digits of an infinite sum",
+                "there are no proved digits of an infinite sum whose terms are not known to decrease fast",
                 hint="leave out --digits",
             )
     total: Any = Balls(arb(0))

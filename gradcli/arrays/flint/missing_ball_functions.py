@@ -15,5 +15,5 @@ REASONS = {
 
 # The same for functions of functions, which are no functions of the namespace.
 REASONS_OF_FUNCTIONALS = {
-    "nsum": "enclosed sums of infinite series; finite ones have digits",
+    "nsum": "enclosed sums of infinite series that converge slowly; finite and fast ones have digits",
 }
