@@ -97,7 +97,7 @@ Wrt = Annotated[
         short="-w",
         brief="Differentiate by these names alone.",
         metavar="NAMES",
-        help="Differentiate by these, as in x,q; default: every bound name.",
+        help="Differentiate by these, as in x,q; default: every name with a value.",
     ),
 ]
 Const = Annotated[list[str] | None, Option("--const", metavar="NAMES", help="Do not differentiate by these.")]
@@ -135,7 +135,7 @@ Digits = Annotated[
 ]
 MaxPrecision = Annotated[
     int,
-    Option("--max-precision", group=LIMITS, metavar="N", min=1, help="The most digits to compute with for them."),
+    Option("--max-precision", group=LIMITS, metavar="N", min=1, help="The most digits to compute with for --digits."),
 ]
 Json = Annotated[
     bool,
@@ -173,7 +173,12 @@ Bare = Annotated[
     ),
 ]
 GradOutput = Annotated[
-    str | None, Option("--grad-output", metavar="EXPR", help="The cotangent of a value that is no scalar.")
+    str | None,
+    Option(
+        "--grad-output",
+        metavar="EXPR",
+        help="The gradient of a weighted sum of the elements of the value, with these weights: the cotangent.",
+    ),
 ]
 NoGrad = Annotated[bool, Option("--no-grad", help="The value alone.")]
 NoRewrite = Annotated[

@@ -30,7 +30,7 @@ _WORDS = {
 _CODES = {NONFINITE: "nonfinite", KINK: "nonsmooth"}
 
 _HELP = """\
-A row for each leaf, of its worst entry, with the number of digits that are known to agree. The exit
+A row for each name, of its worst element, with the number of digits that are known to agree. The exit
 status is 1 where a derivative does not agree, or cannot be checked at this point. With --certify the
 derivatives of functions with a 'backward' clause are compared with those that they have without it,
 which are proved, and the number of digits is that of the derivative in float64 that are right.

@@ -87,7 +87,7 @@ class EvalOptions(opt.ProgramRun):
         opt.Option(
             "--jacobian",
             brief="By element, where the value is a vector or matrix.",
-            help="The derivative of each element of the value by each leaf.",
+            help="The derivative of each element of the value by each name.",
         ),
     ] = False
     grad_output: opt.GradOutput = None
@@ -100,7 +100,7 @@ class EvalOptions(opt.ProgramRun):
         ),
     ] = False
     retain: Annotated[
-        list[str] | None, opt.Option("--retain", metavar="NAMES", help="The gradients of these intermediates too.")
+        list[str] | None, opt.Option("--retain", metavar="NAMES", help="The derivatives by these computed names too.")
     ] = None
     nodes: Annotated[bool, opt.Option("--nodes", help="A row for every named value and its place in the graph.")] = (
         False

@@ -49,7 +49,7 @@ class SeriesOptions(opt.ProgramRun):
             short="-w",
             brief="The series is in these names.",
             metavar="NAMES",
-            help="The series is in these; default: every bound name.",
+            help="The series is in these; default: every name with a value.",
         ),
     ] = None
     const: Annotated[list[str] | None, opt.Option("--const", metavar="NAMES", help="It is not in these.")] = None
