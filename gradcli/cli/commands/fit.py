@@ -275,7 +275,10 @@ class FitOptions(table_reading.TableOptions, opt.PictureRun):
         opt.Option("--starts", metavar="N", min=1, help="Search from at most N points, where starts are missing."),
     ] = 32
     seed: Annotated[
-        int, opt.Option("--seed", metavar="N", min=0, help="What chooses those points, samples and parts of rows.")
+        int,
+        opt.Option(
+            "--seed", metavar="N", min=0, help="The seed of the points of --starts, the samples of --bootstrap, and the parts of --cross-validate."
+        ),
     ] = 0
     cluster: opt.Cluster = None
     output: Annotated[

@@ -124,10 +124,15 @@ class MinimizeOptions(model_arguments.SearchOptions):
             "--steps", metavar="N", min=1, help="The most iterations; the number of steps of adam, sgd, rmsprop."
         ),
     ] = None
-    lr: Annotated[float | None, opt.Option("--lr", metavar="RATE", help="Their learning rate.")] = None
-    momentum: Annotated[float | None, opt.Option("--momentum", metavar="SHARE", help="Their momentum.")] = None
+    lr: Annotated[float | None, opt.Option("--lr", metavar="RATE", help="The learning rate of adam, sgd, rmsprop.")] = (
+        None
+    )
+    momentum: Annotated[
+        float | None, opt.Option("--momentum", metavar="SHARE", help="The momentum of adam, sgd, rmsprop.")
+    ] = None
     batch: Annotated[
-        int | None, opt.Option("--batch", metavar="ROWS", min=1, help="Rows of the data for each of their steps.")
+        int | None,
+        opt.Option("--batch", metavar="ROWS", min=1, help="Rows of the data for each step of adam, sgd, rmsprop."),
     ] = None
     epochs: Annotated[int | None, opt.Option("--epochs", metavar="N", min=1, help="Passes through all rows.")] = None
     schedule: Annotated[

@@ -92,7 +92,7 @@ class SampleOptions(model_arguments.SearchOptions):
             brief="Iterations that adapt the sampler.",
             metavar="N",
             min=0,
-            help="How many iterations before them adapt the sampler.",
+            help="How many iterations before the draws adapt the sampler.",
         ),
     ] = 1_000
     target: Annotated[
