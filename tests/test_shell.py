@@ -404,7 +404,8 @@ def test_incomplete(text):
     assert not is_complete(text)
 
 
-_OPTIONS = {"--wrt": True, "--json": False, "-o": True}
+_OPTIONS = {"--wrt": True, "--json": False, "--output": True, "--order": True, "--quiet": False}
+_SHORT = {"-w": "--wrt", "-j": "--json", "-o": "--output", "-n": "--order", "-q": "--quiet"}
 
 
 @pytest.mark.parametrize(
@@ -424,19 +425,28 @@ _OPTIONS = {"--wrt": True, "--json": False, "-o": True}
         ("x v='[1, 2]'", "x", ["v=[1, 2]"]),
         ("x t='column:Time (s)'", "x", ["t=column:Time (s)"]),
         ("1 if x > 2 else 3", "1 if x > 2 else 3", []),
-        ("x -o out.png", "x", ["-o", "out.png"]),
+        ("x -o out.png", "x", ["--output", "out.png"]),
+        ("x -o /tmp/out.png -j", "x", ["--output", "/tmp/out.png", "--json"]),
+        ("x**2 -n 2 -w x,y", "x**2", ["--order", "2", "--wrt", "x,y"]),
+        ("x -n + 2", "x -n + 2", []),
+        ("x -n", "x -n", []),
+        ("-n -j", "-n", ["--json"]),
+        ("-n 2 -x", "-x", ["--order", "2"]),
+        ("x -j", "x", ["--json"]),
+        # 'q' is a name of the session.
+        ("x -q", "x -q", []),
         ("y=x**2; y", "y=x**2; y", []),
         ("x=5", None, ["x=5"]),
         ("", None, []),
     ],
 )
 def test_the_words_of_a_command(text, program, rest):
-    assert command_words(text, _OPTIONS, equations=False)[:2] == (program, rest)
+    assert command_words(text, _OPTIONS, _SHORT, ["q"], equations=False)[:2] == (program, rest)
 
 
 def test_the_text_of_equations_may_look_like_a_value():
-    assert command_words("y~a*x a=1", _OPTIONS, equations=True)[:2] == ("y~a*x", ["a=1"])
-    assert command_words("v=g*t t~1", _OPTIONS, equations=True)[:2] == ("v=g*t", ["t~1"])
+    assert command_words("y~a*x a=1", _OPTIONS, _SHORT, [], equations=True)[:2] == ("y~a*x", ["a=1"])
+    assert command_words("v=g*t t~1", _OPTIONS, _SHORT, [], equations=True)[:2] == ("v=g*t", ["t~1"])
 
 
 def test_long_blocks_are_read_in_linear_time():

@@ -315,11 +315,12 @@ def _argument(argument: Field | None, words: Sequence[str], path: str) -> dict[s
 
 
 class CommandParameters(NamedTuple):
-    """The options of a command, the values that each may have as its help shows them, None for a flag; and whether it
-    takes a program."""
+    """The options of a command, the values that each may have as its help shows them, None for a flag; whether it
+    takes a program; and the options by their short names."""
 
     options: Mapping[str, str | None]
     takes_program: bool
+    short: Mapping[str, str]
 
 
 def parameters_of(name: str) -> CommandParameters:
@@ -327,4 +328,5 @@ def parameters_of(name: str) -> CommandParameters:
     options: type = command_named(name).options
     declared = fields(options)
     shown = {o: None if f.kind is bool else f.declared.metavar or "" for o, f in _by_name(declared).items()}
-    return CommandParameters(shown | {"--help": None}, any(field.name == "words" for field in declared))
+    short = {f.declared.short: option for option, f in _by_name(declared).items() if f.declared.short}
+    return CommandParameters(shown | {"--help": None}, any(field.name == "words" for field in declared), short)

@@ -77,7 +77,8 @@ def _run_command(session: Session, name: str, rest: str) -> bool:
     parameters = command.parameters_of(name)
     takes_value = {option: values is not None for option, values in parameters.options.items()}
     try:
-        words = command_words(rest, takes_value, equations=name in _EQUATIONS)
+        names = session.workspace.entries
+        words = command_words(rest, takes_value, parameters.short, names, equations=name in _EQUATIONS)
     except ValueError as error:
         raise UsageError(str(error), hint="close it, or leave quotes out: a program needs none") from None
     # What a command reads is typed here, and never the rest of the session's input.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from textwrap import dedent
 from typing import NamedTuple
 
@@ -176,9 +176,12 @@ _LEFT_OPEN = re.compile(r"(?:[-+*/%@^=<>~|&,;:!·×÷≤≥≠]|\b(?:if|else|and
 _RIGHT_OPEN = re.compile(r"(?:[-+*/%@^=<>~|&,;:·×÷≤≥≠{)\]]|!=|(?:if|else|and|or|in|is|for)\b)")
 
 
-def command_words(text: str, options: Mapping[str, bool], *, equations: bool) -> Words:
-    """Divide what stands behind the name of a command. `options` says which options take a value; the text of a command
-    for `equations` may be `y=a*x` or `y~a*x`, which elsewhere gives a name a value.
+def command_words(
+    text: str, options: Mapping[str, bool], short: Mapping[str, str], names: Container[str], *, equations: bool
+) -> Words:
+    """Divide what stands behind the name of a command. `options` says which options take a value, and `short` has those
+    with a short name by it; a short name without a value is no option where it may be a minus before one of `names`. The
+    text of a command for `equations` may be `y=a*x` or `y~a*x`, which elsewhere gives a name a value.
 
     The program needs no quotes: it goes on where an operator stands beside a blank. Raises ValueError for a quote that
     is not closed.
@@ -188,7 +191,16 @@ def command_words(text: str, options: Mapping[str, bool], *, equations: bool) ->
     operands: list[str] = []
     joined = False
     takes_value = False
-    for word, quoted in _blank_separated(text):
+    separated = [*_blank_separated(text)]
+    for (word, quoted), (behind, _) in zip(separated, [*separated[1:], ("", False)]):
+        option = short.get(word)
+        if (
+            option is not None
+            and not quoted
+            and not takes_value
+            and _ends_program(word, behind, options[option], names)
+        ):
+            word = option
         if takes_value:
             rest.append(word)
             takes_value = False
@@ -211,6 +223,13 @@ def command_words(text: str, options: Mapping[str, bool], *, equations: bool) ->
 _PATH = re.compile(r"~?/[^\W\d][\w-]*[/.]\w")
 # NAME='VALUE' or --option='VALUE'.
 _QUOTED_VALUE = re.compile(r"^([\w-]+=)(['\"])(.*)\2$", re.DOTALL)
+
+
+def _ends_program(word: str, behind: str, takes_value: bool, names: Container[str]) -> bool:
+    """Whether a short name of an option is no operand with a minus: an operand has an operator behind it, or the end."""
+    if behind and _RIGHT_OPEN.match(behind) is not None and not _PATH.match(behind):
+        return False
+    return bool(behind) if takes_value else word[1:] not in names
 
 
 def _goes_on(program: str, word: str) -> bool:
