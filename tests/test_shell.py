@@ -186,6 +186,18 @@ def test_hints_are_written_for_the_shell(answer):
     assert "did you mean 'diff'" in answer(":dif x")
 
 
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("x**2 --order 2", "options stand behind a command: :eval x**2 --order 2"),
+        ("x --json", "options stand behind a command: :eval x --json"), ("x --y", "give it a value, as in y=1"),
+        (":q", "did you mean 'quit'?"), (":s", ":help lists the commands"), (":dif x", "did you mean 'diff'?"),
+    ],
+)  # fmt: skip
+def test_hints_at_options_and_commands(answer, line, hint):
+    assert answer("x = 3", line).endswith(f"hint: {hint}\n")
+
+
 def test_a_command_that_is_not_there_yet(answer, monkeypatch):
     monkeypatch.delitem(COMMANDS, "explain", raising=False)
     assert answer(":explain 1").startswith("error: this version of gradcli has no command 'explain'")

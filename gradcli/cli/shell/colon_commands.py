@@ -63,6 +63,9 @@ def unknown_command(name: str) -> UsageError:
     hint = ":help lists the commands"
     if name in _FIRST:
         return UsageError(f"this version of gradcli has no command '{name}'", hint=hint)
+    begun = [known for known in names() if name and known.startswith(name)]
+    if len(begun) == 1:
+        hint = f"did you mean '{begun[0]}'?"
     return UsageError(f"there is no command ':{name}'", hint=did_you_mean(name, names(), hint))
 
 

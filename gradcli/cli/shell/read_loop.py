@@ -14,7 +14,7 @@ from gradcli.cli.process.environment import Environment
 from gradcli.cli.shell import colon_commands
 from gradcli.cli.shell.shell_session import Session, check_hint
 from gradcli.cli.shell.typed_text import CONTINUED, PROMPT, InputReader, inputs_of, is_command
-from gradcli.errors import ExitStatus, GradcliError, PipeClosed, UsageError
+from gradcli.errors import ExitStatus, GradcliError, PipeClosed, UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from gradcli.cli.shell.workspace import Answer
@@ -24,9 +24,20 @@ WELCOME = "Try x=5; q=3; log(x**q)  :help  :quit"
 # Depth of files that load each other.
 _MAX_FILES = 16
 # Words that leave Python's shell, or ask it for help.
-_BARE_COMMANDS = {"quit": ":quit", "exit": ":quit", "help": ":help", "quit()": ":quit", "exit()": ":quit"}
+_BARE_COMMANDS = {"quit": ":quit", "exit": ":quit", "help": ":help", "?": ":help", "quit()": ":quit", "exit()": ":quit"}
+# An option at the end of an input, which may have a value.
+_OPTION = re.compile(r"\S\s+(--[a-z][a-z-]*)(?:\s+[\w,.]+)?\s*$")
 # A command in a hint.
 _COMMAND = re.compile(r"\bgradcli (--help|[a-z]+)")
+
+
+def _hint_at_options(error: GradcliError, text: str) -> None:
+    """Make the hint that of an expression with an option behind it, where `text` is one."""
+    from gradcli.cli.command import parameters_of
+
+    found = _OPTION.search(text)
+    if found is not None and found[1] in parameters_of("eval").options:
+        error.hint = f"options stand behind a command: :eval {text.strip()}"
 
 
 class Shell(Session):
@@ -92,9 +103,14 @@ class Shell(Session):
             check_hint(error, [text])
             if text.split()[0] in colon_commands.names():
                 error.hint = f"commands begin with a colon: :{text.strip()}"
+            _hint_at_options(error, text)
             raise
         for statement in found:
-            answer = names.run(statement)
+            try:
+                answer = names.run(statement)
+            except UnknownNameError as error:
+                _hint_at_options(error, statement.text)
+                raise
             self.transcript.append(statement.text)
             if answer is not None:
                 self._show(statement.text, answer)
