@@ -401,3 +401,8 @@ class TestComplexNumbers:
 
 def _number(value):
     return complex(value["re"], value["im"]) if isinstance(value, dict) else value
+
+
+def test_rules_of_a_name_that_a_loop_changes_are_refused(run):
+    done = run("explain", "for i in range(3) { x = x*(i + 1) }; x", "--symbolic")
+    assert "--symbolic explains formulas of numbers, and a branch, a loop or a change of a tensor is none" in done.err

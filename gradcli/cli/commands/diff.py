@@ -292,7 +292,7 @@ def names_to_differentiate(program: tree.Module, bound: Collection[str], wrt: Se
     asked = inputs.names_of(wrt)
     constants = scope.CONSTANTS.keys() - {*bound, *asked}
     reads = {n: r for n, r in scope.free_names(program).items() if n not in constants}
-    names = asked or [n for n, r in reads.items() if not r.maybe_assigned]
+    names = asked or [n for n, r in reads.items() if not r.maybe_assigned] or [*reads]
     if not names:
         example = "gradcli diff 'log(x**q)' --wrt x"
         raise UsageError(
