@@ -302,3 +302,40 @@ def test_a_picture_fits_the_terminal(opened, words):
     assert terminal.ends() == 0
     assert terminal.lines[0].strip() == "the title"
     assert len(terminal.lines) <= 23
+
+
+@pytest.mark.parametrize(
+    ("words", "columns", "lines"),
+    [
+        (
+            ["eval", "x/3", "x=[1,2,3]", "--jacobian"],
+            40,
+            [
+                "value",
+                "[0.3333333333333333, 0.6666666666666666,",
+                " 1.]",
+                "by        x",
+                "jacobian",
+                "[[0.3333333333333333, 0., 0.],",
+                " [0., 0.3333333333333333, 0.],",
+                " [0., 0., 0.3333333333333333]]",
+            ],
+        ),
+        (
+            ["propagate", "a*b", "a=1±.1", "b=3"],
+            36,
+            [
+                "value                 3.00 ± 0.30",
+                "relative uncertainty  0.1",
+                "degrees of freedom    inf",
+                "interval of 0.95",
+                "  3.00 ± 0.59  (k = 1.96)",
+            ],
+        ),
+    ],
+)
+def test_a_table_that_is_too_wide_stands_below_itself(opened, words, columns, lines):
+    terminal = opened(*words, columns=columns)
+    assert terminal.ends() == 0
+    shown = [line for line in terminal.lines if line.strip()]
+    assert shown[: len(lines)] == lines

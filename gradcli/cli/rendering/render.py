@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -38,6 +39,8 @@ def show(tables: Sequence[Table], environment: Environment) -> None:
 
 # The width that Rich adds between columns, and around the table.
 _GAP = 2
+# The columns of a table of names and values.
+_NAMES_AND_VALUES = 2
 
 
 def _width(table: Table) -> int:
@@ -50,12 +53,37 @@ def _longest_line(text: str) -> int:
     return max(map(len, text.split("\n")))
 
 
-def _below_itself(table: Table) -> str:
-    """A table that is too wide, as blocks with one line for each column."""
+def _below_itself(table: Table, width: int) -> str:
+    """A table that is too wide, as blocks with one line for each column; one of names and values stays such a list."""
+    if not table.header and len(table.rows[0]) == _NAMES_AND_VALUES:
+        wide = max(len(name) for name, _ in table.rows)
+        return "\n".join(_beside(name, cell, wide, width) for name, cell in table.rows) + "\n"
     heads = table.header or ("",) * len(table.rows[0])
     wide = max(map(len, heads))
-    rows = ("\n".join(f"{head:{wide}}  {cell}".lstrip() for head, cell in zip(heads, row)) for row in table.rows)
+    rows = ("\n".join(_beside(head, cell, wide, width) for head, cell in zip(heads, row)) for row in table.rows)
     return "\n\n".join(rows) + "\n"
+
+
+def _beside(name: str, cell: str, wide: int, width: int) -> str:
+    """A cell beside its name, for which there are `wide` characters, or below it where it has lines too long for that."""
+    start = f"{name:{wide}}  " if wide else ""
+    lines = cell.split("\n")
+    if _longest_line(cell) <= width - len(start):
+        return start + f"\n{' ' * len(start)}".join(lines)
+    # Imported here as few tables are too wide.
+    from textwrap import fill, indent, wrap
+
+    below = [name] if name else []
+    if not cell.startswith("["):
+        return "\n".join([*below, *indent(fill(cell, width - 2), "  ").split("\n")])
+    # An array: the blanks that align its columns go, and lines are broken behind commas.
+    if not cell.startswith("[["):
+        lines = [" ".join(line.strip() for line in lines)]
+    for line in lines:
+        dense = re.sub(r" +(?=[,\]])", "", line)
+        hanging = " " * (len(dense) - len(dense.lstrip(" [")))
+        below += wrap(dense, width, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(below)
 
 
 def _decorated(tables: Sequence[Table], environment: Environment) -> str:
@@ -68,7 +96,7 @@ def _decorated(tables: Sequence[Table], environment: Environment) -> str:
     with console.capture() as capture:
         for table in tables:
             if _width(table) > console.width:
-                console.print(Text(_below_itself(table), overflow="fold"))
+                console.print(Text(_below_itself(table, console.width), overflow="fold"))
                 continue
             drawn = RichTable(box=box.SIMPLE_HEAD if table.header else None, show_header=bool(table.header))
             for name in table.header or ("",) * len(table.rows[0]):
