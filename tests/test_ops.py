@@ -627,5 +627,12 @@ def test_a_cell_of_the_page_is_one_cell():
     assert all(len(found) == 1 for found in widths.values())
 
 
+@pytest.mark.parametrize(("columns", "lines"), [(40, 50), (80, 23)])
+def test_the_groups_fit_the_terminal(run, columns, lines):
+    shown = run("ops", variables={"COLUMNS": str(columns)}).out.splitlines()
+    assert max(map(len, shown)) < columns
+    assert len(shown) <= lines
+
+
 if __name__ == "__main__":
     PAGE.write_text(ops.page(), encoding="utf-8")

@@ -53,9 +53,20 @@ def run(options: OpsOptions, environment: Environment) -> ExitStatus:
         show_json(_listing_json(), environment)
     elif name is None:
         environment.write(_overview(help_pages.width(environment)))
+        environment.write(help_pages.commands_page(environment, _USES))
     else:
         _show_meaning(name, options.json, environment)
     return ExitStatus.SUCCESS
+
+
+# What stands below the groups.
+_USES = {
+    "ops NAME": "describes a function: gradcli ops log",
+    "ops GROUP": "lists a group: gradcli ops losses",
+    "ops WORD": "searches: gradcli ops 'standard deviation'",
+}
+# The width from which names stand beside the title of their group.
+_BESIDE = 60
 
 
 def is_described(word: str) -> bool:
@@ -185,22 +196,15 @@ def _overview(width: int) -> str:
     operators = [_symbol(usage) for usage in dict(_operators())]
     lines = [*_overview_lines([*groups, ("operators", [*dict.fromkeys(operators)])], width)]
     lines += _overview_lines([("statements", list(_KEYWORDS))], width)
-    lines += [
-        "",
-        "gradcli ops NAME   describes a function: gradcli ops log",
-        "gradcli ops GROUP  lists a group: gradcli ops losses",
-        "gradcli ops WORD   searches: gradcli ops 'standard deviation'",
-        "",
-    ]
-    return "\n".join(lines)
+    return "\n".join([*lines, "", ""])
 
 
 def _overview_lines(groups: Iterable[tuple[str, list[str]]], width: int) -> Iterator[str]:
     for title, names in groups:
         head = f"{title:{_TITLES}}  "
-        if len(title) > _TITLES:
+        if len(title) > _TITLES or width < _BESIDE:
             yield title
-            head = " " * len(head)
+            head = "  " if width < _BESIDE else " " * (_TITLES + 2)
         shown = len(names)
         while shown > 1 and len(_shown(head, names, shown)) >= width:
             shown -= 1
