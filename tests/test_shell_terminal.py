@@ -322,12 +322,25 @@ def test_a_picture_fits_the_terminal(opened, words):
             ],
         ),
         (
+            ["ops", "std"],
+            80,
+            [
+                "std(x, axis=None, keepdims=False, correction=0)",
+                "  standard deviation over the axes, the square root of var, without overflow",
+                "derivative  g*(x - mean(x))/((n - correction)*std(x)), 0 where std(x) = 0",
+                "domain      smooth where std(x) != 0",
+                "edges       where all elements are equal, the derivative is 0",
+                "            nan where n <= correction",
+            ],
+        ),
+        (
             ["propagate", "a*b", "a=1±.1", "b=3"],
             36,
             [
-                "value                 3.00 ± 0.30",
-                "relative uncertainty  0.1",
-                "degrees of freedom    inf",
+                "value               3.00 ± 0.30",
+                "relative uncertainty",
+                "  0.1",
+                "degrees of freedom  inf",
                 "interval of 0.95",
                 "  3.00 ± 0.59  (k = 1.96)",
             ],

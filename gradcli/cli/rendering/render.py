@@ -56,7 +56,7 @@ def _longest_line(text: str) -> int:
 def _below_itself(table: Table, width: int) -> str:
     """A table that is too wide, as blocks with one line for each column; one of names and values stays such a list."""
     if not table.header and len(table.rows[0]) == _NAMES_AND_VALUES:
-        wide = max(len(name) for name, _ in table.rows)
+        wide = max((len(name) for name, _ in table.rows if len(name) <= width // 2), default=0)
         return "\n".join(_beside(name, cell, wide, width) for name, cell in table.rows) + "\n"
     heads = table.header or ("",) * len(table.rows[0])
     wide = max(map(len, heads))
@@ -66,16 +66,22 @@ def _below_itself(table: Table, width: int) -> str:
 
 def _beside(name: str, cell: str, wide: int, width: int) -> str:
     """A cell beside its name, for which there are `wide` characters, or below it where it has lines too long for that."""
-    start = f"{name:{wide}}  " if wide else ""
-    lines = cell.split("\n")
-    if _longest_line(cell) <= width - len(start):
-        return start + f"\n{' ' * len(start)}".join(lines)
     # Imported here as few tables are too wide.
-    from textwrap import fill, indent, wrap
+    from textwrap import wrap
 
-    below = [name] if name else []
+    start = f"{name:{wide}}  " if wide else ""
+    hanging, lines = " " * len(start), cell.split("\n")
+    if len(name) <= wide and _longest_line(cell) <= width - len(start):
+        return start + f"\n{hanging}".join(lines)
+    below = wrap(name, width)
+    if cell.startswith("gradcli "):
+        # What can be copied has no line breaks of its own.
+        return "\n".join([*below, f"  {cell}"])
     if not cell.startswith("["):
-        return "\n".join([*below, *indent(fill(cell, width - 2), "  ").split("\n")])
+        if len(name) <= wide and len(start) <= width // 2:
+            parts = [part for line in lines for part in wrap(line, width - len(start)) or [""]]
+            return start + f"\n{hanging}".join(parts)
+        return "\n".join([*below, *(f"  {part}" for line in lines for part in wrap(line, width - 2))])
     # An array: the blanks that align its columns go, and lines are broken behind commas.
     if not cell.startswith("[["):
         lines = [" ".join(line.strip() for line in lines)]
@@ -96,7 +102,7 @@ def _decorated(tables: Sequence[Table], environment: Environment) -> str:
     with console.capture() as capture:
         for table in tables:
             if _width(table) > console.width:
-                console.print(Text(_below_itself(table, console.width), overflow="fold"))
+                console.print(Text(_below_itself(table, console.width)), soft_wrap=True)
                 continue
             drawn = RichTable(box=box.SIMPLE_HEAD if table.header else None, show_header=bool(table.header))
             for name in table.header or ("",) * len(table.rows[0]):
