@@ -150,6 +150,12 @@ def test_the_gradient_of_a_jacobian_that_the_program_takes(run):
     assert run("eval", *words).json["grad"]["p"] == pytest.approx([1.0, 0.0], abs=1e-12)
 
 
+def test_a_jacobian_of_order_1_is_the_jacobian(run):
+    asked = run("eval", "[x/3, x]", "x=1", "--jacobian", "--order", "1", "--json")
+    assert asked.json == run("eval", "[x/3, x]", "x=1", "--jacobian", "--json").json
+    assert "are of a single number" in run("eval", "[x/3, x]", "x=1", "--jacobian", "--order", "2").err
+
+
 def test_jacobian(run):
     record = run("eval", "[x*y, x+y, y]", "x=2", "y=3", "--jacobian", "--json").json
     assert record["jacobian"] == {"x": [3.0, 1.0, 0.0], "y": [2.0, 1.0, 1.0]}

@@ -156,8 +156,8 @@ def scalar(value: Any) -> Any:
     """Return `value`. Raises DifferentiationError for a non-scalar value."""
     if arrays.shape(value):
         raise DifferentiationError(
-            f"derivatives of higher order need a scalar, and the value has shape {list(arrays.shape(value))}",
-            hint="sum(…) of it is a scalar",
+            f"derivatives of higher order are of a single number, and the value has shape {list(arrays.shape(value))}",
+            hint="sum(…) of it is a number, and so is an element, as in (…)[0]",
         )
     return value
 

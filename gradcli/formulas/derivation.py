@@ -227,7 +227,7 @@ class _DerivativeRecorder:
         if arrays.shape(value):
             raise DifferentiationError(
                 f"a formula is the derivative of a scalar, and the value has shape {list(arrays.shape(value))}",
-                hint="sum(…) of it is a scalar",
+                hint="sum(…) of it is a number, and so is an element, as in (…)[0]",
             )
         return value
 

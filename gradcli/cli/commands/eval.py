@@ -388,7 +388,8 @@ def _request(options: EvalOptions, sources: inputs.Sources, wrt: Sequence[str]) 
         gradient=not (options.no_grad or options.bare),
         grad_output=inputs.cotangent(options.grad_output, options.dtype),
         jacobian=options.jacobian,
-        order=options.order,
+        # The Jacobian has the derivatives of order 1.
+        order=None if options.jacobian and options.order == 1 else options.order,
         sparse=options.sparse,
         retain=inputs.names_of(options.retain),
         nodes=options.nodes,

@@ -171,7 +171,7 @@ def _found(question: SeriesRequest) -> _RawExpansion:
     if shape:
         raise DifferentiationError(
             f"a series is one of a scalar, and the value has shape {list(shape)}",
-            hint="sum(…) of it is a scalar, and [0] behind it is its first element",
+            hint="sum(…) of it is a number, and so is an element, as in (…)[0]",
             span=program.body[-1].span,
             source=program.source,
         )
