@@ -8,20 +8,23 @@ from typing import Any
 
 from gradcli.io.text_tables import Table, number_text
 
+# Significant digits of points and weights, which are exact to about so many; and the rounding error of an efficiency.
+_DIGITS, _ROUNDING = 10, 1e-12
+
 
 def tables(found: Any) -> list[Table]:
     """The tables of a design: how good it is, its points, and the standard errors to expect."""
     facts = [
         ("criterion", found.criterion),
         ("support points", str(len(found.support))),
-        ("efficiency at least", number_text(found.efficiency_bound)),
+        ("efficiency at least", _bound_text(found.efficiency_bound)),
     ]
     if found.rows is not None:
-        facts.append((f"efficiency of {found.rows:,} rows", number_text(found.efficiency)))
+        facts.append((f"efficiency of {found.rows:,} rows", _rounded(found.efficiency)))
     names = [*found.support[0].point]
     made = [
         Table((), facts),
-        Table((*names, "weight"), [(*_numbers(each.point), number_text(each.weight)) for each in found.support]),
+        Table((*names, "weight"), [(*_numbers(each.point), _rounded(each.weight)) for each in found.support]),
     ]
     if found.exact is not None:
         made.append(Table((*names, "rows"), [(*_numbers(each.point), str(each.rows)) for each in found.exact]))
@@ -32,7 +35,17 @@ def tables(found: Any) -> list[Table]:
 
 
 def _numbers(point: Mapping[str, float]) -> Sequence[str]:
-    return [number_text(value) for value in point.values()]
+    return [_rounded(value) for value in point.values()]
+
+
+def _rounded(number: float) -> str:
+    """A number that was found by a search, which JSON has with all digits."""
+    return f"{number:.{_DIGITS}g}"
+
+
+def _bound_text(bound: float) -> str:
+    """A lower bound, rounded down unless it is 1 up to rounding errors."""
+    return _rounded(bound if bound > 1 - _ROUNDING else math.floor(bound * 10**_DIGITS) / 10**_DIGITS)
 
 
 def _estimates(what: str, estimates: Mapping[str, Any], rows: int | None) -> Table:
