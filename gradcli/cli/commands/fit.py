@@ -277,7 +277,10 @@ class FitOptions(table_reading.TableOptions, opt.PictureRun):
     seed: Annotated[
         int,
         opt.Option(
-            "--seed", metavar="N", min=0, help="The seed of the points of --starts, the samples of --bootstrap, and the parts of --cross-validate."
+            "--seed",
+            metavar="N",
+            min=0,
+            help="The seed of the points of --starts, the samples of --bootstrap, and the parts of --cross-validate.",
         ),
     ] = 0
     cluster: opt.Cluster = None
