@@ -67,6 +67,7 @@ NAMED = (
     *(f"{method}.{group}" for method in ("bootstrap", "jackknife") for group in ("estimates", "derived")),
     "monotonic",
     "wirtinger",
+    "certified.wirtinger",
     "ranges",
     "curves[].values",
     "formulas[].derivatives",
