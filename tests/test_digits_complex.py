@@ -391,3 +391,9 @@ class TestFourierTransforms:
     def test_they_are_those_of_numpy(self, run, program):
         found = run("eval", program, "z=[1+2j,3j,4+1j,-0.5,0.25j]", "--certify", "--no-grad", "--json").json
         assert found["certified"]["value"] >= 13
+
+
+def test_there_is_no_derivative_where_a_power_has_none(run):
+    for options in ((), ("--digits", "20")):
+        found = run("eval", "z**z", "z=0j", *options, "--json").json["grad"]["z"]
+        assert not {"0", 0.0} & {found["re"]}

@@ -22,6 +22,7 @@ from gradcli.primitives.entries.comparisons import (
     usable_divisor,
     where,
 )
+from gradcli.primitives.entries.complex_parts import real_part
 from gradcli.primitives.entries.exponential import log
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.jet_rules import Coefficients, from_derivative, integrate_coefficients
@@ -85,8 +86,9 @@ def _power_by_exponent(g: Any, y: Any, x: Any, q: Any) -> Any:
         return g * (y * log(x))
     # 0**q is 0 for all q > 0, so its derivative by q is 0; log(0) must not be evaluated.
     at_zero = equal(x, 0)
-    # Of a complex exponent the real part decides, and programs with one are not evaluated at a base of 0.
-    flat = logical_and(at_zero, greater_equal(q, 0)) if not arrays.is_complex(q) else at_zero
+    # 0**q is 0 around a complex q whose real part is above 0, and has no derivative at others.
+    right = greater(real_part(q), 0) if arrays.is_complex(q) else greater_equal(q, 0)
+    flat = logical_and(at_zero, right)
     return g * where(flat, 0.0, y * log(where(flat, 1.0, x)))
 
 
