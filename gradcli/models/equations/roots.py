@@ -316,7 +316,7 @@ def _check(question: RootProblem) -> None:
         hint = f"give one a start, as in {name}~1"
         if not free and len(question.constants) == 1:
             (given, value), *_ = question.constants.items()
-            start = f"{given}~{number_text(value)}" if not arrays.shape(value) else f"{given}~…"
+            start = f"{given}~…" if arrays.shape(value) else f"{given}~{_short(value)}"
             hint = f"{given}=… is a value that stays: write {start} to start there, or {given}=0..10 for a range"
         if len(free) > 1:
             hint += f", and the others too, or values, as in {free[1]}=1"
@@ -338,6 +338,10 @@ def _check(question: RootProblem) -> None:
         raise UsageError("a bracket is for one unknown number", hint="give the unknowns starts, as in x~1 y~1")
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise UsageError(f"there is no number in the bracket from {low:g} to {high:g}", hint="write x=0..5")
+
+
+def _short(number: Any) -> str:
+    return number_text(number) if arrays.is_complex(number) else f"{float(number):.12g}"
 
 
 def _check_box(question: RootProblem, box: Mapping[str, tuple[float, float]]) -> None:
