@@ -293,6 +293,13 @@ def test_digits_of_a_solution_inside_a_root(run):
     assert "'odeint' has no proved digits inside an integral" in inside.err
 
 
+def test_the_derivative_of_a_solution_has_no_formula(run):
+    for language in ("text", "latex"):
+        done = run("diff", "odeint(lambda y, t: -k*y, 1, [0, 1])[1]", "--to", language)
+        assert done.status == 1
+        assert f"'odeint' cannot be written as {language}" in done.err
+
+
 _NETWORK = "sum(odeint(lambda y, t: tanh(W@y)*cos(t) - 0.5*y, y0, [s, 1, end]{})[1:]**2)"
 
 

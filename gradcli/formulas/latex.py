@@ -278,8 +278,8 @@ LANGUAGE: Language = Language(
         "series_sum": with_body(lambda: LANGUAGE, "kjnm", r"\sum_{{{variable}={low}}}^{{{high}}} {body}", SUM),
         **dict.fromkeys(("partial_of_one", "partial_of_two", "partial_of_three", "partial_of_four"), _partial),
     },
-    # A function of a body, such as a root, has no notation.
-    others=lambda primitive: None if any(p.name == "body" for p in primitive.parameters) else _called,
+    # A function of a body, such as a root, or of a system of equations, has no notation.
+    others=lambda primitive: None if {"body", "system"} & {p.name for p in primitive.parameters} else _called,
     number=_number,
     array=_array,
     document=latex,
