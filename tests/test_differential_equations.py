@@ -339,6 +339,7 @@ def test_adjoint_equations_of_special_problems(run, program, slope):
 def test_adjoint_equations_across_switches_are_refused(run):
     done = run("eval", "odeint(lambda y, t: -abs(y - a), 2, [0, 3], adjoint=True)[1]", "a=1")
     assert "adjoint= is for right sides that bend and jump nowhere" in done.err
+    assert "adjoint= is True or False" in run("eval", "odeint(lambda y, t: -y, 1, [0, 1], adjoint='yes')[1]").err
     found = run("eval", "odeint(lambda y, t: -abs(y - a), 2, [0, 3])[1]", "a=1", "--json").json
     assert found["grad"]["a"] == pytest.approx(1 - math.exp(-3), rel=1e-11)
 

@@ -120,7 +120,8 @@ def _made_of(system: System) -> _Equations:
         lapse, states, pulled = inputs[0], inputs[1 : 1 + n], inputs[1 + n : 1 + 2 * n]
         last, *given = inputs[1 + 2 * n + count : 2 + 2 * n + 2 * count]
         rates, found = _pulled(program, [last + lapse], [*states, *given], pulled)
-        return [*rates, *(-1.0 * c for c in found)]
+        # What follows the rates are the conditions of a path.
+        return [*rates[:n], *(-1.0 * c for c in found), *rates[n:]]
 
     def begin(_program: Program, inputs: Sequence[Any]) -> list[Any]:
         return [*inputs[1 + count :], *[0.0] * count]

@@ -239,12 +239,10 @@ def _method(options: Mapping[str, Any]) -> dict[str, Any]:
     if name not in _METHODS:
         raise CallError(f"there is no method {name!r}", hint="the methods are auto, taylor and radau")
     adjoint = given.pop("adjoint", None)
-    # Truth values of the program are numbers.
-    return {
-        "method": _METHODS[name],
-        "adjoint": None if adjoint is None else bool(concrete(adjoint)),
-        **_options(None, given),
-    }
+    if adjoint is not None and (isinstance(adjoint, str) or concrete(adjoint) not in (True, False)):
+        raise CallError("adjoint= is True or False", hint="leave it out where either will do")
+    chosen = None if adjoint is None else bool(concrete(adjoint))
+    return {"method": _METHODS[name], "adjoint": chosen, **_options(None, given)}
 
 
 def _with_arguments(function: Function, args: Any) -> Function:
