@@ -397,3 +397,14 @@ def test_there_is_no_derivative_where_a_power_has_none(run):
     for options in ((), ("--digits", "20")):
         found = run("eval", "z**z", "z=0j", *options, "--json").json["grad"]["z"]
         assert not {"0", 0.0} & {found["re"]}
+
+
+def test_solutions_with_complex_states_have_digits(run):
+    found = run("eval", "odeint(lambda y, t: 1j*y, 1+0j, [0, 1])", "--no-grad", "--digits", "20", "--json").json
+    assert_digits(element(found["value"], 1), mpmath.exp(1j), 20)
+
+
+def test_proofs_of_roots_are_of_real_numbers_alone(run):
+    found = run("solve", "abs(x + 1j) = 2", "x=0..3", "--all", "--prove")
+    assert found.status == 1
+    assert "this is proved of real numbers alone" in found.err

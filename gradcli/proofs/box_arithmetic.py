@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gradcli.arrays.dtypes import is_complex
 from gradcli.arrays.flint import intervals
 from gradcli.arrays.flint.balls import (
     Balls,
@@ -63,7 +64,12 @@ class UnsupportedError(EvaluationError):
 
 
 def interval_of(value: Any) -> Interval | Truth:
-    """A constant of a program as an interval, with a leading axis of length 1."""
+    """A constant of a program as an interval, with a leading axis of length 1.
+
+    Raises EvaluationError for a complex one.
+    """
+    if isinstance(value, complex) or (isinstance(value, Balls) and is_complex(value)):
+        raise real_number_needed()
     if isinstance(value, Balls):
         numbers = np.asarray(value.numbers, object)
         ends = [_float_ends(number) for number in numbers.ravel()]

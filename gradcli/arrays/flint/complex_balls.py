@@ -221,6 +221,14 @@ class ComplexBalls(Balls):
     def __getitem__(self, key: Any) -> Any:
         return _namespace().index(self, key if type(key) is tuple else (key,))
 
+    @property
+    def real(self) -> Balls:
+        return _namespace().real(self)  # type: ignore[no-any-return]
+
+    @property
+    def imag(self) -> Balls:
+        return _namespace().imag(self)  # type: ignore[no-any-return]
+
     def as_integer_ratio(self) -> tuple[int, int]:
         """Raises ValueError: a complex number is no fraction."""
         raise ValueError("a complex number is no fraction")
