@@ -579,3 +579,12 @@ def test_unknowns_of_a_system_may_be_in_different_units(run):
     assert root["derivatives"]["x"]["a"] == pytest.approx(5e19)
     # From here x gets close to 0 before y gets large, where the second equation is off by a third.
     assert run("solve", "x**2 = 1e-200; y*x = 1", "x~1", "y~1", "--json").status == 1
+
+
+def test_an_equation_with_an_integral_needs_no_start(run):
+    # Beyond 10, what is integrated oscillates more often than there is time for.
+    done = run("solve", "integrate(1/sqrt(1-k*sin(t)**2), t, 0, x) = 1", "k=0.5", "--max-elements", "40000000")
+    assert done.status == 0, done.err
+    # The inverse of the integral is Jacobi's amplitude: am(1 | 0.5).
+    assert "x  0.932315" in done.out
+    assert "those between x=-10 and x=10; to look beyond takes too long" in done.out

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from gradcli import arrays, limits
 from gradcli.calculus.implicit import implicit_derivatives
 from gradcli.compiled.evaluated import check_digits, in_namespace
-from gradcli.errors import BindingError, UsageError, as_bool, did_you_mean, expect
+from gradcli.errors import BindingError, LimitError, UsageError, as_bool, did_you_mean, expect
 from gradcli.evaluation import python_values
 from gradcli.io.text_tables import Table, number_text
 from gradcli.language.equations import Equations, read_equations
@@ -274,7 +274,17 @@ def _anywhere(question: RootProblem, system: System, start: Any, watch: Progress
     ]
     roots = _of_all(question, system, sorted([*near, *far]))
     parts = [roots.message, *_incompleteness_notes(seen.near, curve.name)]
-    if seen.left_out:
+    if seen.points is None and roots.converged:
+        parts.append(
+            f"those between {curve.name}={-NEAR:g} and {curve.name}={NEAR:g}; to look beyond takes too long: "
+            f"{curve.name}=LOW..HIGH --all finds those of a range"
+        )
+    elif seen.points is None:
+        found = _of_search(question, system, search(system, start, question.seed, watch))
+        if found.converged:
+            return replace(found, message=f"{found.message}; there may be others")
+        roots, parts = found, [found.message]
+    elif seen.left_out:
         parts.append(
             f"those between {curve.name}={-NEAR:g} and {curve.name}={NEAR:g}; beyond are more, as {seen.left_out:,} changes of "
             f"sign show: {curve.name}=LOW..HIGH --all finds those of a range"
@@ -530,12 +540,12 @@ _MOST_BEYOND = 50
 
 class Everywhere(NamedTuple):
     """The crossings near 0 and beyond `NEAR`, the number of sign changes beyond `NEAR` that were only counted
-    (`left_out`), and the number of sample points."""
+    (`left_out`), and the number of sample points, None where those beyond `NEAR` would take too long."""
 
     near: AllCrossings
     beyond: list[Crossing]
     left_out: int
-    points: int
+    points: int | None
 
 
 def crossings_everywhere(curve: ScalarEquation, is_noisy: Callable[[float], bool]) -> Everywhere:
@@ -543,6 +553,19 @@ def crossings_everywhere(curve: ScalarEquation, is_noisy: Callable[[float], bool
     xp = arrays.numpy_namespace()
     near = all_crossings(curve, -NEAR, NEAR, is_noisy)
     exponents = xp.arange(xp.log2(NEAR), _LAST, 1.0 / _POINTS)
+    try:
+        with limits.optional_budget():
+            beyond, left_out = _beyond(curve, exponents)
+    except LimitError:
+        # An integral, for instance, takes long up to the largest floats.
+        return Everywhere(near, [], 0, None)
+    return Everywhere(near, sorted(beyond), left_out, 2 * len(exponents) + len(near.found))
+
+
+def _beyond(curve: ScalarEquation, exponents: Any) -> tuple[list[Crossing], int]:
+    """The crossings at powers of 2 with these exponents and of both signs, and the number of those that were only
+    counted."""
+    xp = arrays.numpy_namespace()
     beyond: list[Crossing] = []
     left_out = 0
     with arrays.quiet():
@@ -558,4 +581,4 @@ def crossings_everywhere(curve: ScalarEquation, is_noisy: Callable[[float], bool
             for n in changes:
                 ends = [float(each[k]) for each in (points, values) for k in (n, n + 1)]
                 beyond.append(root_or_jump_between(curve, *ends))
-    return Everywhere(near, sorted(beyond), left_out, 2 * len(exponents) + len(near.found))
+    return beyond, left_out
