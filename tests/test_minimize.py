@@ -629,7 +629,7 @@ class TestComplexNumbers:
         trace = tmp_path / "trace.csv"
         found = run("minimize", "sum(abs(z - [1j, 2])**4)", "z=[0j, 1]", "--trace", str(trace), "--json").json
         assert [z["re"] for z in found["point"]["z"]] == pytest.approx([0, 2], abs=0.1)
-        assert trace.read_text().splitlines()[0].endswith("real(z)[0],real(z)[1],imag(z)[0],imag(z)[1]")
+        assert trace.read_text().splitlines()[0].endswith("real(z[0]),real(z[1]),imag(z[0]),imag(z[1])")
 
     def test_proofs_are_of_real_numbers(self, run):
         words = ["--bounds", "real(z)=-2:2,imag(z)=-2:2", "--prove"]
