@@ -4,7 +4,7 @@
 tensors as inputs, and compares values and gradients. It prints the samples whose results differ, those that raise an
 error which is not gradcli's, and the operators that are refused, with the message. `python -m tests.operators NAME…`
 runs the named operators, `--samples N` sets the number of samples of each, `--complex` draws samples of complex numbers,
-and `--store` writes a selection of programs with PyTorch's results for `tests/test_operators.py`, which does not need
+and `--store` writes a selection of programs with PyTorch's results for `tests/primitives/test_operators.py`, which does not need
 PyTorch.
 
 Needs the dependency group `oracle`, and `expecttest`, which the database imports.

@@ -22,9 +22,9 @@ import gradcli
 from gradcli import Tensor
 from gradcli.primitives import table
 from gradcli.primitives.operation import Composite, Operation
+from tests.primitives.test_primitives import CREATION, case_of
 from tests.pytorch import MISSING, NUMBERS, TWINS
 from tests.references import ELEMENTWISE
-from tests.test_primitives import CREATION, case_of
 
 FUNCTIONS = tuple(operation for operations in table.subjects().values() for operation in operations)
 COMPARED = tuple(f for f in FUNCTIONS if f.name in TWINS)

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.test_docs import ROOT, Block, Workspace, blocks, check, rewrite, steps, with_output
+from tests.project.test_docs import ROOT, Block, Workspace, blocks, check, rewrite, steps, with_output
 
 # Examples tested in tests/backends, where the libraries are installed.
 OF_BACKENDS = ("How to add a backend",)

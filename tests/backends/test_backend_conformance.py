@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_conformance import BETTER, CASES, assert_same, numbers
 
 import gradcli
 from gradcli import arrays
 from gradcli.evaluation import session
 from gradcli.language.names import scope
 from gradcli.language.syntax import parse
+from tests.language.test_conformance import BETTER, CASES, assert_same, numbers
 
 
 def each_of(cases: Sequence[dict[str, Any]]) -> pytest.MarkDecorator:

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from namespaces import lacking, lacking_functions, misspelt
-from test_primitives import CASES, PRIMITIVES, Case, data, leaves, total
 
 from gradcli import Tensor, arrays, grad
 from gradcli.arrays import backends, spellings
@@ -21,6 +19,8 @@ from gradcli.primitives.bind import bind
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Equation, Program, Variable
+from tests.namespaces import lacking, lacking_functions, misspelt
+from tests.primitives.test_primitives import CASES, PRIMITIVES, Case, data, leaves, total
 
 INF, NAN = math.inf, math.nan
 VALUES = np.array(

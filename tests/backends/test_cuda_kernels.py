@@ -9,10 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from emulated_cuda import COMPILER, EmulatedArrays, Module
-from segments import BROADCASTING, MIXED
-from test_backend_functions import ANY_ZERO, EXCLUDED, PARAMETERS, SCALARS, VALUES, WITH_ZEROS, operands_of
-from test_backend_functions import ELEMENTWISE as EVERY_ELEMENTWISE
-from test_conformance import CASES, numbers
 
 from gradcli import arrays
 from gradcli.arrays import spellings
@@ -26,6 +22,18 @@ from gradcli.primitives.entries import arithmetic, comparisons, matrices, powers
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Equation, Program, Variable
+from tests.backends.test_backend_functions import (
+    ANY_ZERO,
+    EXCLUDED,
+    PARAMETERS,
+    SCALARS,
+    VALUES,
+    WITH_ZEROS,
+    operands_of,
+)
+from tests.backends.test_backend_functions import ELEMENTWISE as EVERY_ELEMENTWISE
+from tests.language.test_conformance import CASES, numbers
+from tests.segments import BROADCASTING, MIXED
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="g++ is not installed")
 RNG = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""What the pages of docs/ show of PyTorch is what it prints; what they show of gradcli is in tests/test_docs.py."""
+"""What the pages of docs/ show of PyTorch is what it prints; what they show of gradcli is in tests/project/test_docs.py."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_docs import WITH_PYTORCH, check_sessions, sessions
+from tests.project.test_docs import WITH_PYTORCH, check_sessions, sessions
 
 
 def test_there_is_such_a_page() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests import snippets
-from tests.test_snippets import REFERENCES, assert_same, cases, tolerance
+from tests.language.test_snippets import REFERENCES, assert_same, cases, tolerance
 
 
 # The references are data: a sample shows whether a new version of a library computes others.

@@ -51,7 +51,7 @@ def corpus(further: str | None = None) -> Sequence[Case]:
         for line in file.read_text("utf-8").splitlines():
             case = Case.of_line(line)
             found.setdefault(case.program, case)
-    for text in _literals(sorted(TESTS.glob("*.py"))):
+    for text in _literals(sorted(TESTS.rglob("test_*.py"))):
         found.setdefault(text, _Literal(text, {}))
     return tuple(found.values())
 

@@ -296,7 +296,7 @@ _PAGE_HEAD = """\
 In the column of derivatives, g is the derivative of the program's value by the function's result. The expressions are the derivatives by
 each operand in turn.
 Elementwise and special functions broadcast their operands. `gradcli ops NAME` shows the same with an example.
-`python -m tests.test_ops` writes this page.
+`python -m tests.cli.test_ops` writes this page.
 
 ## Contents
 
