@@ -48,7 +48,7 @@ CASES = {
     "an axis that is not there": (["sum(x, axis=3)", "x=[1,2]"], 1, "shape", (1, 1), "axis 3", ""),
     "an index out of bounds": (["x[5]", "x=[1,2]"], 1, "shape", (1, 1), "index 5", ""),
     "a value that is no scalar": (["x*2", "x=[1,2]"], 1, "differentiation", (1, 1), "a gradient is that of a single number", "--grad-output"),
-    "orders of no scalar": (["x*2", "x=[1,2]", "--jacobian", "--order", "2"], 1, "differentiation", (1, 1), "need a scalar", "sum"),
+    "orders of no scalar": (["x*2", "x=[1,2]", "--jacobian", "--order", "2"], 1, "differentiation", (1, 1), "a single number", "sum"),
     "a condition of many": (["1 if x else 2", "x=[1,2]"], 1, "shape", (1, 6), "one number", "where"),
     "diff of no scalar": (["diff(x*[1,2], x)", "x=1"], 1, "differentiation", (1, 1), "scalar", "diff(sum(y), x)"),
     "diff by an expression": (["diff(x**2, x+1)", "x=1"], 1, "differentiation", (1, 12), "name", "u = "),
