@@ -53,7 +53,7 @@ class DesignOptions(opt.ProgramRun):
             brief="An exact design with N rows too.",
             metavar="N",
             min=1,
-            help="Find an exact design with so many rows too, and its efficiency.",
+            help="Find an exact design of N rows too, and its efficiency.",
         ),
     ] = None
     criterion: Annotated[

@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli.io.text_tables import Table, number_text
 
-# Significant digits of points and weights, which are exact to about so many; and the rounding error of an efficiency.
+# Significant digits of points and weights, about those that are exact; and the rounding error of an efficiency.
 _DIGITS, _ROUNDING = 10, 1e-12
 
 

@@ -125,7 +125,7 @@ def design(
 
     `criterion` is "D", the determinant of the information, "A", the sum of the variances of the parameters, or "c", the
     variance of the quantity `derive`, an expression of parameters such as "V/K". With `rows` there is an exact design
-    with so many rows. `sigma` is the standard deviation of the response, a number or an expression of inputs and known
+    of that many rows. `sigma` is the standard deviation of the response, a number or an expression of inputs and known
     names, and `family` is one of `gaussian poisson binomial`, the last with one trial a row, whose mean the model is.
 
     Raises UsageError where there is no region, and for invalid options; BindingError for names without a value; and

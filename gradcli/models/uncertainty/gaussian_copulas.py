@@ -16,13 +16,13 @@ from gradcli.errors import BindingError
 from gradcli.models.uncertainty.input_quantities import Block, Quantities, triangular_factor
 from gradcli.models.uncertainty.marginal_quantiles import quantile
 
-# The normal quantities of the trapezoidal rule reach so far on both sides, at so many points.
+# The largest normal quantity of the trapezoidal rule, and the number of its points.
 _REACH, _POINTS = 8.0, 4_001
 # Terms of an expansion in Hermite polynomials.
 _TERMS = 48
 # An attainable correlation may be exceeded by this rounding error.
 _ROUNDING = 1e-6
-# With so many degrees of freedom or fewer there are no correlations.
+# The most degrees of freedom with which there are no correlations, as the variance is infinite.
 _NO_DEVIATION = 2.0
 
 

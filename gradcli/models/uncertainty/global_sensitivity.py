@@ -56,7 +56,7 @@ class SobolIndex:
 
 @dataclass(frozen=True)
 class SobolIndices:
-    """The Sobol' indices of a result, from so many `points` of a Sobol' sequence and `evaluations` of the program."""
+    """The Sobol' indices of a result, from `points` points of a Sobol' sequence and `evaluations` of the program."""
 
     indices: Sequence[SobolIndex]
     points: int
@@ -80,7 +80,7 @@ class ElementaryEffect:
 
 @dataclass(frozen=True)
 class MorrisEffects:
-    """The elementary effects on a result, of so many `trajectories` and `evaluations` of the program."""
+    """The elementary effects on a result, from a number of `trajectories` and of `evaluations` of the program."""
 
     effects: Sequence[ElementaryEffect]
     trajectories: int

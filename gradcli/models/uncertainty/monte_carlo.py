@@ -76,7 +76,7 @@ class Sampler:
         self._run = RowProgram(program, (), 0, max_steps=most[0], max_elements=most[1])
 
     def draw(self, samples: int, generator: Any, watch: Callable[[Sampling], object]) -> Drawn:
-        """Draw so many samples by a generator of NumPy; `watch` is called with the number of draws so far.
+        """Draw samples by a generator of NumPy; `watch` is called with the number of draws so far.
 
         Raises the error of the first draw where all of them fail, and ShapeError where the values have different shapes.
         """
@@ -109,7 +109,7 @@ class Sampler:
     def draw_adaptively(
         self, asked: AdaptiveSampling, watch: Callable[[Sampling], object]
     ) -> tuple[Drawn, list[float]]:
-        """Draw blocks of samples until so many significant digits of the uncertainty of each result are stable, and with
+        """Draw blocks of samples until that many significant digits of the uncertainty of each result are stable, and with
         them the mean and the ends of the interval (JCGM 101, 7.9.4). Returns also the numerical tolerances of the
         results.
 
