@@ -137,6 +137,8 @@ class Workspace:
             program.write_text(f"#!/bin/sh\nexec '{sys.executable}' {arguments} \"$@\"\n", encoding="utf-8")
             program.chmod(0o755)
         self.variables = dict(os.environ) | {
+            # Options of the run that this test is part of.
+            "PYTEST_ADDOPTS": "",
             "PATH": f"{programs}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
             "PYTHONPATH": str(package),
             "PYTHONUTF8": "1",
