@@ -25,7 +25,7 @@ from gradcli.primitives.entries.indexing import index
 class FilledTensor:
     """A tensor that the rounds of `loop` fill; `before` is its value before the loop.
 
-    Places are told by their distance from the counter, which is the same in all rounds.
+    A place is given by its distance from the counter, which is the same in all rounds.
     """
 
     def __init__(self, loop: TracedLoop, before: Value) -> None:
