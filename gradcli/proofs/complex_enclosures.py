@@ -16,9 +16,10 @@ from gradcli.arrays.flint.balls import Balls, Undecided, UndecidedError, interva
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.complex_derivatives import check_real_leaves
-from gradcli.errors import DifferentiationError, EvaluationError, GradcliError, Span, locating
+from gradcli.errors import DifferentiationError, GradcliError, Span, locating
 from gradcli.evaluation.complex_results import ComplexValue
 from gradcli.language.interpreter.run import evaluate
+from gradcli.language.named_values import with_named_value
 from gradcli.language.names import scope
 from gradcli.language.stable import stable_expressions
 from gradcli.language.syntax import tree
@@ -32,8 +33,6 @@ from gradcli.proofs.interval_inputs import ComplexIntervals, Intervals, points
 
 # The working precision in bits at which it is found out whether a value is complex.
 _BITS = 128
-# A name with a space, so that no program can use it.
-_VALUE = "complex value"
 
 
 class Rectangle(NamedTuple):
@@ -241,25 +240,12 @@ def _with_inputs(program: Module, names: Sequence[str]) -> Module:
 
 def _part(program: Module, part: str) -> Module:
     """The program whose value is a part of that of `program`."""
-    *before, last = program.body
-    name = _VALUE
-    if isinstance(last, tree.Evaluate):
-        before.append(tree.Assign(last.span, (tree.BoundName(last.span, _VALUE),), last.value))
-    elif isinstance(last, tree.Assign) and isinstance(last.targets[0], tree.BoundName):
-        before.append(last)
-        name = last.targets[0].name
-    else:
-        raise EvaluationError(
-            "the value of the program is complex, and its last statement has no name",
-            hint="end it with a name or an expression",
-            span=last.span,
-            source=program.source,
-        )
+    statements, name = with_named_value(program)
     source, place = _appended(program.source, "⟨value⟩")
     source, end = _appended(source, f"⟨{part}⟩")
     span = Span(place.start, end.end)
     call = tree.Call(span, part, span, None, (tree.Name(place, name, ""),), (), stable_expressions.MODULE)
-    return Module(program.span, source, (*before, tree.Evaluate(span, call)))
+    return Module(program.span, source, (*statements, tree.Evaluate(span, call)))
 
 
 def _appended(source: str, text: str) -> tuple[str, Span]:

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.errors import EvaluationError, UsageError
+from gradcli.errors import UsageError
+from gradcli.language.named_values import with_named_value
 from gradcli.language.stable import stable_expressions
 from gradcli.language.syntax import tree
 
 # The results that share a covariance matrix, and those that are functions of them.
 _PARTS, _POLAR = ("real", "imag"), ("abs", "angle")
-# A name with a space, so that no program can use it.
-_VALUE = "complex value"
 
 
 def program_of_parts(module: tree.Module, *, in_digits: bool) -> tree.Module:
@@ -24,27 +23,15 @@ def program_of_parts(module: tree.Module, *, in_digits: bool) -> tree.Module:
         raise UsageError(
             "there are no proved digits of complex values", hint="leave out --digits, or write real numbers alone"
         )
-    *before, last = module.body
-    if isinstance(last, tree.Evaluate):
-        before.append(tree.Assign(last.span, (tree.BoundName(last.span, _VALUE),), last.value))
-        name = _VALUE
-    elif isinstance(last, tree.Assign) and isinstance(last.targets[0], tree.BoundName):
-        before.append(last)
-        name = last.targets[0].name
-    else:
-        raise EvaluationError(
-            "the value of the program is complex, and its last statement has no name",
-            hint="end it with a name or an expression",
-            span=last.span,
-            source=module.source,
-        )
+    statements, name = with_named_value(module)
+    last = module.body[-1]
 
     def call(function: str, argument: tree.Expression) -> tree.Expression:
         return tree.Call(last.span, function, last.span, None, (argument,), (), stable_expressions.MODULE)
 
     parts = [call("ravel", call(part, tree.Name(last.span, name, ""))) for part in (*_PARTS, *_POLAR)]
     value = call("concat", tree.List(last.span, tuple(parts)))
-    return tree.Module(module.span, module.source, (*before, tree.Evaluate(last.span, value)))
+    return tree.Module(module.span, module.source, (*statements, tree.Evaluate(last.span, value)))
 
 
 def labels_of_parts(labels: Sequence[str], *, several: bool) -> list[str]:
