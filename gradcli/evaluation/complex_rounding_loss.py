@@ -12,14 +12,14 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus.accuracy import digits_of, loss_of_value, loss_text
+from gradcli.calculus.accuracy import digits_of
 from gradcli.calculus.derivatives import gradients
 from gradcli.calculus.higher_orders import Function, leaf_with_shadow
 from gradcli.evaluation.diagnose import Warning
 from gradcli.evaluation.error_terms import ErrorTerms
 from gradcli.evaluation.inner_derivative_accuracy import number_of
 from gradcli.evaluation.rounding_estimate import RoundingErrorEstimate
-from gradcli.evaluation.rounding_loss import LossEstimator, RoundingLoss, element, rounding_warning, units
+from gradcli.evaluation.rounding_loss import LossEstimator, RoundingLoss, element, loss_warnings, units
 from gradcli.kinds.perturbed_roundings import Perturbation
 from gradcli.language.syntax import tree
 from gradcli.primitives.entries.complex_numbers import from_parts, imag, real
@@ -44,17 +44,8 @@ def complex_losses(
         parts = [real(value), imag(value)] if arrays.is_complex(value) else [value]
         found = {name: _derivative(parts, leaves[name]) for name in wrt if name in leaves}
     judge = LossEstimator(terms, [leaf for both in leaves.values() for leaf in both])
-    warnings = []
-    loss = _loss(judge, parts, None)
-    if loss is not None:
-        digits = digits_of(loss.relative)
-        text = loss_of_value(digits if loss.told else None)
-        warnings.append(rounding_warning(program, rounding_estimate, "forward", text, {"value": digits}))
     judged = {name: _digits(judge, derivative) for name, derivative in found.items() if derivative}
-    left = {name: digits for name, digits in judged.items() if digits is not None}
-    if left:
-        warnings.append(rounding_warning(program, rounding_estimate, "backward", loss_text(left), left))
-    return warnings
+    return loss_warnings(program, rounding_estimate, _loss(judge, parts, None), judged)
 
 
 def _leaves(number: Any, roundings: Perturbation) -> list[Tensor]:

@@ -53,20 +53,29 @@ def first_losses(
         wrt = [name for name in wrt if name in leaves]
         found = dict(zip(wrt, gradients(value, [leaves[name] for name in wrt], create_graph=True)))
     judge = LossEstimator(terms, [*leaves.values()])
+    judged = {name: judge.digits(gradient) for name, gradient in found.items() if gradient is not None}
+    return loss_warnings(program, rounding_estimate, judge.loss(value), judged)
+
+
+def loss_warnings(
+    program: tree.Module,
+    rounding_estimate: RoundingErrorEstimate,
+    loss: RoundingLoss | None,
+    judged: Mapping[str, int | None],
+) -> list[Warning]:
+    """Return the warnings of the `loss` of a value, and of the right digits of its derivatives; None if there is none."""
     warnings = []
-    loss = judge.loss(value)
     if loss is not None:
         digits = digits_of(loss.relative)
         text = loss_of_value(digits if loss.told else None)
-        warnings.append(rounding_warning(program, rounding_estimate, "forward", text, {"value": digits}))
-    judged = {name: judge.digits(gradient) for name, gradient in found.items() if gradient is not None}
+        warnings.append(_rounding_warning(program, rounding_estimate, "forward", text, {"value": digits}))
     left = {name: digits for name, digits in judged.items() if digits is not None}
     if left:
-        warnings.append(rounding_warning(program, rounding_estimate, "backward", loss_text(left), left))
+        warnings.append(_rounding_warning(program, rounding_estimate, "backward", loss_text(left), left))
     return warnings
 
 
-def rounding_warning(
+def _rounding_warning(
     program: tree.Module, rounding_estimate: RoundingErrorEstimate, phase: str, text: str, left: Mapping[str, int]
 ) -> Warning:
     found = inaccurate(program, rounding_estimate.place, "what '{}' rounds off here is felt: " + text + _MORE, left)
