@@ -24,7 +24,7 @@ from flint import arb, ctx, fmpq, fmpz
 
 from gradcli import limits
 from gradcli.arrays import backends
-from gradcli.arrays.dtypes import PYTHON_NUMBERS
+from gradcli.arrays.dtypes import PYTHON_NUMBERS, is_complex
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import EvaluationError
 from gradcli.errors import UndecidedError as UndecidedError
@@ -284,8 +284,9 @@ def _operator(name: str, reflected: bool = False) -> Callable[..., Any]:
         if any(type(o) not in PYTHON_NUMBERS and backends.backend_of(type(o)) is None for o in others):
             # The other operand is of an unknown type and may define the reflected operator.
             return NotImplemented
-        namespace = _namespace() if complex not in map(type, others) else _namespace().of_complex_numbers()
-        return getattr(namespace, name)(*((*others, self) if reflected else (self, *others)))
+        operands = (*others, self) if reflected else (self, *others)
+        namespace = _namespace().of_complex_numbers() if any(map(is_complex, operands)) else _namespace()
+        return getattr(namespace, name)(*operands)
 
     return apply
 

@@ -16,7 +16,6 @@ from typing import Any
 from flint import acb, arb, fmpq
 
 from gradcli.arrays import backends
-from gradcli.arrays.dtypes import PYTHON_NUMBERS
 from gradcli.arrays.flint.balls import (
     UNDEFINED,
     Balls,
@@ -200,15 +199,6 @@ def _namespace() -> Any:
     return namespace.of_complex_numbers()
 
 
-def _operator(name: str, reflected: bool = False) -> Callable[..., Any]:
-    def apply(self: ComplexBalls, *others: Any) -> Any:
-        if any(type(o) not in PYTHON_NUMBERS and backends.backend_of(type(o)) is None for o in others):
-            return NotImplemented
-        return getattr(_namespace(), name)(*((*others, self) if reflected else (self, *others)))
-
-    return apply
-
-
 class ComplexBalls(Balls):
     """An array of complex numbers: `numbers` is one `Complex` for zero dimensions, else an object array of them."""
 
@@ -243,14 +233,3 @@ class ComplexBalls(Balls):
     def __complex__(self) -> complex:
         number = as_complex(self.item())
         return complex(to_float(number.real), to_float(number.imag))
-
-    __add__, __radd__ = _operator("add"), _operator("add", True)
-    __sub__, __rsub__ = _operator("subtract"), _operator("subtract", True)
-    __mul__, __rmul__ = _operator("multiply"), _operator("multiply", True)
-    __truediv__, __rtruediv__ = _operator("divide"), _operator("divide", True)
-    __pow__, __rpow__ = _operator("pow"), _operator("pow", True)
-    __matmul__, __rmatmul__ = _operator("matmul"), _operator("matmul", True)
-    __neg__, __pos__, __abs__ = _operator("negative"), _operator("positive"), _operator("abs")
-    __eq__ = _operator("equal")
-    __ne__ = _operator("not_equal")
-    __hash__ = None
