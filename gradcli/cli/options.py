@@ -44,6 +44,11 @@ class Option:
         self.short, self.group, self.brief = short, group, brief
 
 
+def output_path(help: str, brief: str | None = None) -> Option:
+    """The option `--output PATH`; without a `brief` explanation, `help` is on both pages."""
+    return Option("--output", short="-o", group=OUTPUT, brief=brief or help, metavar="PATH", help=help)
+
+
 class Argument:
     """The words of the command line that are no options: one of type `str`, or all of type `list[str]`."""
 

@@ -114,13 +114,9 @@ class MapOptions(table_reading.TableOptions, opt.ProgramRun):
     ] = False
     output: Annotated[
         str | None,
-        opt.Option(
-            "--output",
-            short="-o",
-            group=opt.OUTPUT,
-            brief="Write to a file or a directory.",
-            metavar="PATH",
-            help="Write a file, or into a directory one for each that is read; - is standard output.",
+        opt.output_path(
+            "Write a file, or into a directory one for each that is read; - is standard output.",
+            "Write to a file or a directory.",
         ),
     ] = None
     to: Annotated[

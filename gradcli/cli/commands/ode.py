@@ -120,14 +120,7 @@ class OdeOptions(opt.ProgramRun):
     max_precision: opt.MaxPrecision = limits.MAX_PRECISION
     output: Annotated[
         str | None,
-        opt.Option(
-            "--output",
-            short="-o",
-            group=opt.OUTPUT,
-            brief="Write the table to a file.",
-            metavar="PATH",
-            help="Write the table to a file.",
-        ),
+        opt.output_path("Write the table to a file."),
     ] = None
     to: Annotated[
         str | None,

@@ -86,13 +86,8 @@ class PlotOptions(opt.PictureRun):
     ] = False
     output: Annotated[
         str | None,
-        opt.Option(
-            "--output",
-            short="-o",
-            group=opt.OUTPUT,
-            brief="Write it as .png, .svg or .pdf.",
-            metavar="PATH",
-            help="Write the picture as .png, .svg or .pdf, by the end of its name.",
+        opt.output_path(
+            "Write the picture as .png, .svg or .pdf, by the end of its name.", "Write it as .png, .svg or .pdf."
         ),
     ] = None
     json: Annotated[

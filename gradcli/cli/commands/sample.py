@@ -114,13 +114,8 @@ class SampleOptions(model_arguments.SearchOptions):
     ] = 10
     output: Annotated[
         str | None,
-        opt.Option(
-            "--output",
-            short="-o",
-            group=opt.OUTPUT,
-            brief="Write the draws, as .csv or .parquet.",
-            metavar="PATH",
-            help="Write the draws to a table, as in draws.csv or .parquet.",
+        opt.output_path(
+            "Write the draws to a table, as in draws.csv or .parquet.", "Write the draws, as .csv or .parquet."
         ),
     ] = None
 
