@@ -12,8 +12,10 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
+import gradcli  # noqa: E402
 from gradcli import Tensor, grad, tensor  # noqa: E402
 from gradcli.primitives import table  # noqa: E402
+from tests.primitives.test_special_functions import BESSEL  # noqa: E402
 
 F = torch.nn.functional
 DRAW = np.random.default_rng(0)
@@ -250,3 +252,10 @@ def test_interpolation_is_that_of_numpy() -> None:
 def test_parts_are_those_of_numpy(places: Any) -> None:
     for found, expected in zip(table.known("split")(X, places, 1), np.split(X, places, 1), strict=True):
         np.testing.assert_array_equal(found, expected)
+
+
+def test_bessel_functions_of_tensors_have_their_digits_far_out():
+    for program, x, value, slope in BESSEL[:2] + BESSEL[8:9]:
+        leaf = {"x": torch.tensor([0.5, x], dtype=torch.float64)}
+        found, by = gradcli.compile(program).value_and_grad(leaf, grad_output=torch.ones(2, dtype=torch.float64))
+        assert [float(found[1]), float(by["x"][1])] == pytest.approx([value, slope], rel=2e-13)

@@ -48,7 +48,6 @@ class TestSmooth:
         assert "warnings" not in record
 
     def test_digits(self, run, program, x, expected):
-        pytest.importorskip("flint")
         words = ("eval", program, f"x={x}", "--order", str(len(expected)), "--digits", "15", "--json")
         record = run(*words).json
         found = [record["grad"]["x"], *record.get("derivatives", {}).values()]

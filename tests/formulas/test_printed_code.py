@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import polars
 import pytest
@@ -62,7 +63,6 @@ def in_sqlite(run: Any, program: str, points: Points, _folder: Path) -> Rows:
 
 
 def in_duckdb(run: Any, program: str, points: Points, _folder: Path) -> Rows:
-    duckdb = pytest.importorskip("duckdb")
     select = run("diff", program, "--to", "sql", "--dialect", "duckdb").out
     texts = [[str(i), *(f"CAST('{v!r}' AS DOUBLE)" for v in point.values())] for i, point in enumerate(points)]
     numbers = ", ".join(f"({', '.join(row)})" for row in texts)

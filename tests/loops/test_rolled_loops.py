@@ -275,7 +275,6 @@ def test_numbers_are_those_of_the_rounds(name, kind, round_by_round):
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_machine_code_gives_the_same_numbers(name, monkeypatch):
-    pytest.importorskip("llvmlite")
     source, values = PROGRAMS[name]
     expected = gradcli.compile(source)
     expected.value_and_grad(values)

@@ -246,14 +246,6 @@ def test_bessel_functions_have_their_digits_far_out_and_near_zero(run, program, 
     assert [beside[1], by["x"][1]] == pytest.approx([value, slope], rel=2e-13)
 
 
-def test_bessel_functions_of_tensors_have_their_digits_far_out():
-    torch = pytest.importorskip("torch")
-    for program, x, value, slope in BESSEL[:2] + BESSEL[8:9]:
-        leaf = {"x": torch.tensor([0.5, x], dtype=torch.float64)}
-        found, by = gradcli.compile(program).value_and_grad(leaf, grad_output=torch.ones(2, dtype=torch.float64))
-        assert [float(found[1]), float(by["x"][1])] == pytest.approx([value, slope], rel=2e-13)
-
-
 # By mpmath: an integral of the density with 50 digits.
 OF_LARGE = [
     ("betainc(1e10, 1e10, x)", 0.5, 0.5, 112837.91670814079),
