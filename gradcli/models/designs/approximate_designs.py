@@ -257,7 +257,8 @@ def greatest(candidates: Candidates, slope: Any) -> tuple[Any, float]:
     reached = [climbed(candidates, slope, start) for start in _local_maxima(candidates, values)]
     found, heights = np.stack([point for point, _ in reached]), np.array([height for _, height in reached])
     above = heights > 1 + _NO_RISE
-    return _distinct(found[above], heights[above], candidates.region), float(max(values.max(), heights.max()))
+    best = distinct(found[above], np.argsort(-heights[above], kind="stable"), _SAME, candidates.region)
+    return found[above][best], float(max(values.max(), heights.max()))
 
 
 def _local_maxima(candidates: Candidates, values: Any) -> Any:
@@ -269,15 +270,9 @@ def _local_maxima(candidates: Candidates, values: Any) -> Any:
         padded = np.concatenate([[-np.inf], values, [-np.inf]])
         peaks = (values >= padded[:-2]) & (values >= padded[2:])
         return points[order[peaks[order]][:_MOST_MAXIMA]]
-    chosen: list[int] = []
     # The distance at which as many points would fill the region.
     apart = 0.5 * _MOST_MAXIMA ** (-1 / points.shape[1])
-    for place in order[: 50 * _MOST_MAXIMA].tolist():
-        if len(chosen) == _MOST_MAXIMA:
-            break
-        if not chosen or _distances(points[place][None], points[chosen], region)[0] > apart:
-            chosen.append(place)
-    return points[chosen]
+    return points[distinct(points, order[: 50 * _MOST_MAXIMA], apart, region, _MOST_MAXIMA)]
 
 
 def climbed(candidates: Candidates, slope: Any, start: Any) -> tuple[Any, float]:
@@ -332,12 +327,15 @@ def _distances(points: Any, others: Any, region: DesignRegion) -> Any:
     return np.abs((points[:, None] - others[None]) / region.widths).max(axis=2).min(axis=1)
 
 
-def _distinct(points: Any, heights: Any, region: DesignRegion) -> Any:
+def distinct(points: Any, order: Any, apart: float, region: DesignRegion, most: int | None = None) -> list[int]:
+    """The places of points, in an order, that are farther than `apart` from all that were kept before; at most `most`."""
     kept: list[int] = []
-    for place in np.argsort(-heights, kind="stable").tolist():
-        if not kept or _distances(points[place][None], points[kept], region)[0] > _SAME:
+    for place in order.tolist():
+        if len(kept) == most:
+            break
+        if not kept or _distances(points[place][None], points[kept], region)[0] > apart:
             kept.append(place)
-    return points[kept]
+    return kept
 
 
 def _without_neighbours(points: Any, weights: Any, candidates: Candidates, criterion: Criterion) -> tuple[Any, Any]:

@@ -8,7 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradcli.errors import EvaluationError
-from gradcli.models.designs.approximate_designs import TOLERANCE, ApproximateDesign, Candidates, climbed, greatest
+from gradcli.models.designs.approximate_designs import (
+    TOLERANCE,
+    ApproximateDesign,
+    Candidates,
+    climbed,
+    distinct,
+    greatest,
+)
 
 _MOST_ROUNDS = 40
 # Steps of Remez' algorithm, which converges quadratically; and the condition number from which on a matrix is singular.
@@ -80,13 +87,10 @@ def _linear_program(gradients: Any, quantity: Any) -> tuple[Any, Any, Any]:
 
 def _joined(found: ElfvingDesign, candidates: Candidates, quantity: Any) -> ElfvingDesign:
     """The same design in the order of the points; neighbours are one point, with the coefficients that it then has."""
-    widths = candidates.region.widths
     design = found.design
-    kept: list[int] = []
-    for place in np.argsort(-design.weights, kind="stable").tolist():
-        if all(np.abs((design.points[place] - design.points[other]) / widths).max() > _SAME for other in kept):
-            kept.append(place)
-    points = design.points[kept]
+    points = design.points[
+        distinct(design.points, np.argsort(-design.weights, kind="stable"), _SAME, candidates.region)
+    ]
     points = points[np.lexsort(points.T[::-1])]
     coefficients = np.linalg.lstsq(candidates.gradients_at(points).T, quantity, rcond=None)[0]
     weights = np.abs(coefficients) / np.abs(coefficients).sum()
