@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from types import GenericAlias, UnionType
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from gradcli.arrays import DTYPES
 from gradcli.arrays.backends import BACKENDS
@@ -23,7 +23,8 @@ class Option:
 
     A field of type `bool` is a flag, and an option of type `list[str]` may be repeated. `min` and `max` are bounds of
     numbers. `metavar` stands for the value on the help page, where the options of one `group` stand together. Those
-    with a `brief` explanation are on the page that fits a screen. `short` is the name of one letter.
+    with a `brief` explanation are on the page that fits a screen, with True in the words of `help`. `short` is the name
+    of one letter.
     """
 
     __slots__ = ("brief", "group", "help", "max", "metavar", "min", "name", "short")
@@ -38,15 +39,15 @@ class Option:
         max: int | None = None,
         short: str | None = None,
         group: str = "Options",
-        brief: str | None = None,
+        brief: str | Literal[True] | None = None,
     ) -> None:
         self.name, self.help, self.metavar, self.min, self.max = name, help, metavar, min, max
-        self.short, self.group, self.brief = short, group, brief
+        self.short, self.group, self.brief = short, group, help if brief is True else brief
 
 
-def output_path(help: str, brief: str | None = None) -> Option:
-    """The option `--output PATH`; without a `brief` explanation, `help` is on both pages."""
-    return Option("--output", short="-o", group=OUTPUT, brief=brief or help, metavar="PATH", help=help)
+def output_path(help: str, brief: str | Literal[True] = True) -> Option:
+    """The option `--output PATH`."""
+    return Option("--output", short="-o", group=OUTPUT, brief=brief, metavar="PATH", help=help)
 
 
 class Argument:
@@ -72,7 +73,7 @@ File = Annotated[
         "--file",
         short="-f",
         group=INPUT,
-        brief="Read the program from a file.",
+        brief=True,
         metavar="PATH",
         help="Read the program from a file.",
     ),
@@ -197,7 +198,7 @@ Quiet = Annotated[
 ]
 Traceback = Annotated[bool, Option("--traceback", group=LIMITS, help="Show where in gradcli an error was raised.")]
 MaxSteps = Annotated[int, Option("--max-steps", group=LIMITS, metavar="N", min=1, help="Stop a program after N steps.")]
-Expand = Annotated[bool, Option("--expand", brief="Every operation by itself.", help="Every operation by itself.")]
+Expand = Annotated[bool, Option("--expand", brief=True, help="Every operation by itself.")]
 Log = Annotated[
     str,
     Option(

@@ -65,15 +65,13 @@ class DiffOptions(opt.ProgramRun):
     ] = None
     order: Annotated[
         int,
-        opt.Option(
-            "--order", short="-n", brief="The derivatives of order N.", metavar="N", help="The derivatives of order N."
-        ),
+        opt.Option("--order", short="-n", brief=True, metavar="N", help="The derivatives of order N."),
     ] = 1
     to: Annotated[
         str,
         opt.Option(
             "--to",
-            brief="The language of the formulas.",
+            brief=True,
             metavar="|".join(languages.NAMES),
             help="The language of the formulas.",
         ),

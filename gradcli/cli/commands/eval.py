@@ -74,7 +74,7 @@ class EvalOptions(opt.ProgramRun):
         opt.Option(
             "--order",
             short="-n",
-            brief="All derivatives up to order N.",
+            brief=True,
             metavar="N",
             help="All derivatives up to order N.",
         ),

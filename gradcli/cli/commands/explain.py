@@ -48,7 +48,7 @@ class ExplainOptions(opt.ProgramRun):
         opt.Option(
             "--order",
             short="-n",
-            brief="2: the second derivatives too.",
+            brief=True,
             metavar="1|2",
             help="2: the second derivatives too.",
         ),
@@ -63,7 +63,7 @@ class ExplainOptions(opt.ProgramRun):
     ] = False
     to: Annotated[
         str,
-        opt.Option("--to", brief="How it is written.", metavar="|".join(rendering.FORMATS), help="How it is written."),
+        opt.Option("--to", brief=True, metavar="|".join(rendering.FORMATS), help="How it is written."),
     ] = "text"
     json: opt.Json = False
     expand: opt.Expand = False

@@ -80,7 +80,7 @@ class FitOptions(table_reading.TableOptions, opt.PictureRun):
         list[str] | None,
         opt.Option(
             "--fix",
-            brief="Keep these parameters at their values.",
+            brief=True,
             metavar="NAMES",
             help="Keep these parameters at their values.",
         ),

@@ -80,7 +80,7 @@ class MapOptions(table_reading.TableOptions, opt.ProgramRun):
         opt.Option(
             "--order",
             short="-n",
-            brief="All derivatives up to order N.",
+            brief=True,
             metavar="N",
             min=1,
             help="All derivatives up to order N.",

@@ -63,12 +63,12 @@ class MinimizeOptions(model_arguments.SearchOptions):
         ),
     ] = None
     const: Annotated[
-        list[str] | None, opt.Option("--const", brief="Do not vary these.", metavar="NAMES", help="Do not vary these.")
+        list[str] | None, opt.Option("--const", brief=True, metavar="NAMES", help="Do not vary these.")
     ] = None
     method: Annotated[
         str, opt.Option("--method", metavar="|".join(METHODS), help="How to search; auto takes what suits.")
     ] = "auto"
-    max: Annotated[bool, opt.Option("--max", brief="Find a maximum.", help="Find a maximum.")] = False
+    max: Annotated[bool, opt.Option("--max", brief=True, help="Find a maximum.")] = False
     bounds: Annotated[
         list[str] | None,
         opt.Option(

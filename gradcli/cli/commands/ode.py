@@ -57,7 +57,7 @@ class OdeOptions(opt.ProgramRun):
         opt.Option(
             "--file",
             short="-f",
-            brief="Read the equations from a file.",
+            brief=True,
             metavar="PATH",
             help="Read the equations from a file.",
         ),
@@ -68,10 +68,10 @@ class OdeOptions(opt.ProgramRun):
         int,
         opt.Option(
             "--points",
-            brief="So many times in the range.",
+            brief="N times in the range.",
             metavar="N",
             min=2,
-            help="So many times between the ends of a range.",
+            help="N times between the ends of a range.",
         ),
     ] = 101
     wrt: Annotated[
@@ -89,7 +89,7 @@ class OdeOptions(opt.ProgramRun):
         opt.Option(
             "--order",
             short="-n",
-            brief="The derivatives up to order N, 1 or 2.",
+            brief=True,
             metavar="N",
             min=1,
             help="The derivatives up to order N, 1 or 2.",
@@ -131,7 +131,7 @@ class OdeOptions(opt.ProgramRun):
         opt.Option(
             "--plot",
             group=opt.OUTPUT,
-            brief="A picture of the states, .png, .svg or .pdf.",
+            brief=True,
             metavar="PATH",
             help="A picture of the states, .png, .svg or .pdf.",
         ),

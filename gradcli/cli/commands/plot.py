@@ -60,7 +60,7 @@ class PlotOptions(opt.PictureRun):
         opt.Option(
             "--order",
             short="-n",
-            brief="The derivatives up to order N too.",
+            brief=True,
             metavar="N",
             min=0,
             help="The derivatives up to order N too.",

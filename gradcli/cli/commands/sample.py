@@ -54,7 +54,7 @@ class SampleOptions(model_arguments.SearchOptions):
         ),
     ] = None
     const: Annotated[
-        list[str] | None, opt.Option("--const", brief="Do not draw these.", metavar="NAMES", help="Do not draw these.")
+        list[str] | None, opt.Option("--const", brief=True, metavar="NAMES", help="Do not draw these.")
     ] = None
     bounds: Annotated[
         list[str] | None,
@@ -79,7 +79,7 @@ class SampleOptions(model_arguments.SearchOptions):
         int,
         opt.Option(
             "--draws",
-            brief="How many draws each chain makes.",
+            brief=True,
             metavar="N",
             min=4,
             help="How many draws each chain makes.",

@@ -67,7 +67,7 @@ class SeriesOptions(opt.ProgramRun):
         str,
         opt.Option(
             "--to",
-            brief="The language of the polynomial.",
+            brief=True,
             metavar="|".join(LANGUAGES),
             help="The language of the polynomial.",
         ),

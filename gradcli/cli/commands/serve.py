@@ -65,7 +65,7 @@ class ServeOptions(opt.Options):
         float,
         opt.Option(
             "--max-seconds",
-            brief="The most seconds of a request.",
+            brief=True,
             metavar="S",
             help="The most seconds of a request.",
         ),
