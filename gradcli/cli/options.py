@@ -132,11 +132,11 @@ Digits = Annotated[
     int | None,
     Option(
         "--digits",
-        brief="So many digits of every number, each proved.",
+        brief="N digits of every number, each proved.",
         metavar="N",
         min=1,
         max=MAX_DIGITS,
-        help="So many digits of every number, each of them proved, of the decimals that were typed.",
+        help="N digits of every number, each of them proved, of the decimals that were typed.",
     ),
 ]
 MaxPrecision = Annotated[

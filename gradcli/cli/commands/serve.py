@@ -58,7 +58,7 @@ class ServeOptions(opt.Options):
         ),
     ] = None
     workers: Annotated[
-        int, opt.Option("--workers", metavar="N", min=1, max=256, help="So many requests at a time.")
+        int, opt.Option("--workers", metavar="N", min=1, max=256, help="Answer up to N requests at a time.")
     ] = max(2, os.cpu_count() or 2)
     # Not named as in other commands, where such limits hold for the command itself.
     request_seconds: Annotated[
