@@ -306,9 +306,8 @@ def _with_signs_as_written(node: StableExpression, value: Value) -> Value:
     written: tree.Expression = node
     while isinstance(written, RewrittenExpression):
         written = written.original
-    keeps = (
-        isinstance(written, tree.Binary) and isinstance(written.right, tree.Number) and "1 + x" not in node.rule.pattern
-    )
+    subtracts_number = isinstance(written, tree.Binary) and isinstance(written.right, tree.Number)
+    keeps = subtracts_number and not node.rule.adds_to_variable
     return value if keeps else arithmetic.add(value, 0.0)
 
 

@@ -45,6 +45,11 @@ class StableForm(NamedTuple):
     apart: tuple[float, float] | None = None
     of_complex: Callable[..., Any] | None = None
 
+    @property
+    def adds_to_variable(self) -> bool:
+        """Whether 1 + x is a part of the pattern, whose imaginary part is +0 where that of x is -0."""
+        return "1 + x" in self.pattern
+
 
 def _positive_and_finite(x: Any, q: Any) -> bool:
     base, exponent = constant(x), constant(q)
