@@ -230,7 +230,7 @@ def _characters(text: str) -> str:
 
 
 def _derivatives(text: str) -> str:
-    """`f'(x)`, `f''(x)`, `∂f/∂x`, `d/dx (x^2)`, and the transpose `A'`."""
+    """`f'(x)`, `f''(x)`, `∂f/∂x`, and the transpose `A'`."""
     order = re.search(rf"([^\W\d]\w*)('+)\s*({_BRACKETED})\s*$", text)
     if order is not None and order.end() == len(text):
         if not order[3][1:-1].strip().isidentifier():
@@ -239,8 +239,19 @@ def _derivatives(text: str) -> str:
         count = f", {len(order[2])}" if len(order[2]) > 1 else ""
         return f"{text[: order.start()]}y = {order[1]}{order[3]}; diff(y, {order[3][1:-1]}{count})"
     text = re.sub(r"∂\s*(\w+)\s*/\s*∂\s*(\w+)", r"diff(\1, \2)", text)
-    text = re.sub(rf"[∂d]\s*/\s*[∂d](\w+)\s*({_BRACKETED}|[\w^*.]+)\s*$", r"diff(\2, \1)", text)
     return re.sub(r"(?<=[\w)\]])\.?'(?=\s*(?:[-+*/^),\]@]|$))(?=[^']*$)", ".T", text)
+
+
+# The operator d/dx or d²/dx² before a product, to which it applies also where that is part of a sum.
+_QUOTIENT_OF_DIFFERENTIALS = (
+    r"[∂d](?:\^?([2-9])|([²³])|)\s*/\s*[∂d]([^\W\d]+)(?(1)\^?\1)(?(2)\2)(?!\w)"
+    rf"\s*((?:{_BRACKETED}|[\w^*./])+)(?=\s*(?:[-+=]|$))"
+)
+
+
+def _derivative(m: re.Match[str]) -> str:
+    order = m[1] or (m[2] and str("²³".index(m[2]) + 2))
+    return f"diff({m[4]}, {m[3]}{f', {order}' if order else ''})"
 
 
 # --- numbers and units
@@ -487,6 +498,7 @@ _RULES: tuple[Notation | Callable[[str], str], ...] = (
     Notation(r"(?:@|\bfunction)\s*\(([\w, ]*)\)\s*", r"lambda \1: ", "f = @(u) u^2"),
     Notation(r"^\\?([^\W\d]\w*)\s*(?:->|→|↦)\s*(?=\S)", r"lambda \1: ", "u → u^2"),
     _statements, _indices, _matrices, _powers_of_functions, _functions_without_brackets, _bars,
+    Notation(_QUOTIENT_OF_DIFFERENTIALS, _derivative, "d/dx x^2 + 1"),
     # Brackets, and products without a sign.
     Notation(r"^\|\|([^|]+)\|([^|]+)\|$", r"abs(abs(\1)\2)", "||x - 5| - 1|"),
     Notation(r"\|\|\s*([^|]+?)\s*\|\|(?=\s*(?:$|[-+*/^),]))", r"norm(\1)", "||v||"),
