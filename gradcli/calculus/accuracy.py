@@ -133,24 +133,24 @@ def loss_text(left: Mapping[str, int]) -> str:
     worst = min(left, key=lambda key: (left[key], -len(key)))
     leaves = worst.split(",")
     which = f"of order {len(leaves)} by {leaves[0]}" if len({*leaves}) == 1 < len(leaves) else f"by {worst}"
-    others = f", of {len(left) - 1} other{'s' if len(left) > 2 else ''} less than half" if len(left) > 1 else ""
-    return f"of the digits of the derivative {which} {_count(left[worst])} right{others}"
+    others = f", {len(left) - 1} other{'s' if len(left) > 2 else ''} fewer than half" if len(left) > 1 else ""
+    return f"the derivative {which} has {_count(left[worst])}{others}"
 
 
 def loss_of_value(left: int | None) -> str:
     """The number of right digits of a value in words; None for a value that is no larger than its error."""
     if left is None:
-        return "the value is 0 as far as its digits tell"
-    return f"of the digits of the value {_count(left)} right"
+        return "the value cannot be distinguished from 0"
+    return f"the value has {_count(left)}"
 
 
 def loss_of_order(order: int, left: int) -> str:
     """The number of right digits of a derivative of some order in words."""
-    return f"of the digits of the derivative of order {order} {_count(left)} right"
+    return f"the derivative of order {order} has {_count(left)}"
 
 
 def _count(digits: int) -> str:
-    return {0: "none is", 1: "one is"}.get(digits, f"about {digits} are")
+    return {0: "no right digit", 1: "one right digit"}.get(digits, f"about {digits} right digits")
 
 
 class _Sizes:

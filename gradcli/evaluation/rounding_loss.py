@@ -30,7 +30,7 @@ _EXAGGERATED = 32.0
 # Relative accuracy of the first-order sum of rounding errors with known signs.
 _OF_TERMS = 2.0**-44
 # Advice that ends each warning.
-_MORE = "; --digits gives more, --certify proves which are"
+_MORE = "; --digits computes more, --certify proves how many are right"
 
 
 def first_losses(
@@ -78,7 +78,9 @@ def loss_warnings(
 def _rounding_warning(
     program: tree.Module, rounding_estimate: RoundingErrorEstimate, phase: str, text: str, left: Mapping[str, int]
 ) -> Warning:
-    found = inaccurate(program, rounding_estimate.place, "what '{}' rounds off here is felt: " + text + _MORE, left)
+    found = inaccurate(
+        program, rounding_estimate.place, "the rounding error of '{}' is amplified: " + text + _MORE, left
+    )
     return found._replace(phase=phase)
 
 

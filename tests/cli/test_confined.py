@@ -318,7 +318,7 @@ class TestPrograms:
     def test_the_warning_of_lost_digits(self):
         for limits in ({}, {"max_seconds": 60}):
             program = gradcli.compile("f(t) = 1 - cos(t); f(x)/x**2", **limits)
-            with pytest.warns(AccuracyWarning, match="order 4 by x none is right") as seen:
+            with pytest.warns(AccuracyWarning, match="order 4 by x has no right digit") as seen:
                 program.derivatives({"x": 1e-7}, 4)
             assert [w.filename for w in seen] == [__file__]
 
