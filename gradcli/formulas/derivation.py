@@ -146,10 +146,10 @@ class _DerivativeRecorder:
         None where an operation has no series or is not smooth everywhere, or where control flow depends on the numbers.
         """
         for scale in _SCALES:
-            (course, *others) = self._courses(lambda **given: {(): self._value(given)}, scale)
+            (recorded, *others) = self._recorded_paths(lambda **given: {(): self._value(given)}, scale)
             if others:
                 return None
-            value = self._without_split_tensors(optimise(course.program))
+            value = self._without_split_tensors(optimise(recorded.program))
             # Elements have example values only where they are read.
             known = self._point(scale) | self.examples
             point = {v.name or "": known[v.name or ""] for v in value.inputs}
@@ -173,14 +173,14 @@ class _DerivativeRecorder:
                 by = {name: self.leaves[name] for name in self._names_by() if name in self.leaves}
                 return {(): value} | _derivatives(value, by, self.order)
 
-        keys, program = join_paths(self._courses(run, *_SCALES))
+        keys, program = join_paths(self._recorded_paths(run, *_SCALES))
         program = self._without_split_tensors(program)
         outputs = dict(zip(keys, program.outputs))
         wanted = [(), *itertools.combinations_with_replacement(self._names_by(), self.order)]
         program = program._replace(outputs=tuple(outputs.get(by, 0.0) for by in wanted))
         return dict(zip(wanted, split_outputs(program)))
 
-    def _courses(self, run: Callable[..., Mapping[By, Any]], *scales: float) -> Sequence[ExecutionPath]:
+    def _recorded_paths(self, run: Callable[..., Mapping[By, Any]], *scales: float) -> Sequence[ExecutionPath]:
         try:
             with arrays.quiet(), locating(self.program.source, self.program.body[-1].span):
                 return record_paths(run, map(self._point, scales))

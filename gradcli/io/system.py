@@ -127,7 +127,7 @@ def _opened_pipe(name: bytes, flags: int) -> int:
         if isinstance(late, int):
             os.close(late)
         what = "reads from" if flags & os.O_WRONLY else "writes to"
-        opened = OSError(errno.ENXIO, f"it is a pipe, and nobody {what} it", _shown(name))
+        opened = OSError(errno.ENXIO, f"it is a pipe, and no process {what} it", _shown(name))
     if isinstance(opened, OSError):
         raise opened
     return opened

@@ -17,7 +17,7 @@ from gradcli.program.passes import optimise
 from gradcli.program.record import Tape, record
 
 # Bound on the number of execution paths: nine independent binary choices.
-_MOST_COURSES = 512
+_MOST_PATHS = 512
 
 # Comparisons that are replaced by the negation of another one.
 _OPPOSITES = {"greater_equal": "less", "less_equal": "greater", "not_equal": "equal"}
@@ -105,9 +105,9 @@ def record_paths(run: Callable[..., Results], points: Iterable[Mapping[str, Any]
     found: dict[tuple[bool, ...], ExecutionPath] = {}
     for point in points:
         given.append(point)
-        course = _recorded(run, point, ())
-        _keep(course, found)
-        if not course.path and course.finite:
+        recorded = _recorded(run, point, ())
+        _keep(recorded, found)
+        if not recorded.path and recorded.finite:
             break
     prefixes = {path[:i] for path in found for i in range(len(path) + 1)}
     pending = [*found]
@@ -117,8 +117,8 @@ def record_paths(run: Callable[..., Results], points: Iterable[Mapping[str, Any]
             other = (*path[:i], not path[i])
             if other in prefixes:
                 continue
-            if len(found) == _MOST_COURSES:
-                raise LimitError(f"what is computed here takes one of more than {_MOST_COURSES} courses")
+            if len(found) == _MOST_PATHS:
+                raise LimitError(f"what is computed here takes one of more than {_MOST_PATHS} execution paths")
             # None of the points takes this path by itself.
             new = _at_a_finite_point(run, given, other)
             _keep(new, found)
@@ -127,19 +127,19 @@ def record_paths(run: Callable[..., Results], points: Iterable[Mapping[str, Any]
     return [found[path] for path in sorted(found)]
 
 
-def _keep(course: ExecutionPath, found: dict[tuple[bool, ...], ExecutionPath]) -> None:
-    if course.path not in found or (course.finite and not found[course.path].finite):
-        found[course.path] = course
+def _keep(recorded: ExecutionPath, found: dict[tuple[bool, ...], ExecutionPath]) -> None:
+    if recorded.path not in found or (recorded.finite and not found[recorded.path].finite):
+        found[recorded.path] = recorded
 
 
 def _at_a_finite_point(
     run: Callable[..., Results], points: Sequence[Mapping[str, Any]], asked: Sequence[bool]
 ) -> ExecutionPath:
     for point in points:
-        course = _recorded(run, point, asked)
-        if course.finite:
+        recorded = _recorded(run, point, asked)
+        if recorded.finite:
             break
-    return course
+    return recorded
 
 
 def _recorded(run: Callable[..., Results], point: Mapping[str, Any], asked: Sequence[bool]) -> ExecutionPath:
@@ -164,15 +164,15 @@ def join_paths(found: Sequence[ExecutionPath]) -> tuple[Sequence[tuple[str, ...]
     if len(found) == 1:
         return found[0].keys, optimise(found[0].program)
     joint = _Joint()
-    keys = [*dict.fromkeys(key for course in found for key in course.keys)]
+    keys = [*dict.fromkeys(key for recorded in found for key in recorded.keys)]
     conditions: dict[tuple[bool, ...], Atom] = {}
     results: dict[tuple[bool, ...], Results] = {}
-    for course in found:
-        outputs = joint.outputs(course)
-        results[course.path] = dict(zip(course.keys, outputs))
-        for i, condition in enumerate(outputs[len(course.keys) :]):
-            conditions.setdefault(course.path[:i], condition)
-    for length in range(max(len(course.path) for course in found), 0, -1):
+    for recorded in found:
+        outputs = joint.outputs(recorded)
+        results[recorded.path] = dict(zip(recorded.keys, outputs))
+        for i, condition in enumerate(outputs[len(recorded.keys) :]):
+            conditions.setdefault(recorded.path[:i], condition)
+    for length in range(max(len(recorded.path) for recorded in found), 0, -1):
         for path in {p[:-1] for p in results if len(p) == length}:
             then, other = results.pop((*path, True)), results.pop((*path, False))
             results[path] = {k: joint.chosen(conditions[path], then.get(k, 0.0), other.get(k, 0.0)) for k in keys}
@@ -187,10 +187,10 @@ class _Joint:
         self.inputs: dict[str, Variable] = {}
         self.equations: list[Equation] = []
 
-    def outputs(self, course: ExecutionPath) -> Sequence[Atom]:
+    def outputs(self, recorded: ExecutionPath) -> Sequence[Atom]:
         """The outputs of a path, followed by its conditions."""
-        program = course.program
-        program = optimise(program._replace(outputs=(*program.outputs, *course.conditions)))
+        program = recorded.program
+        program = optimise(program._replace(outputs=(*program.outputs, *recorded.conditions)))
         same = {v: self.inputs.setdefault(v.name or "", v) for v in program.inputs}
 
         def moved(atom: Atom) -> Atom:

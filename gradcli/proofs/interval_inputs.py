@@ -93,7 +93,9 @@ def _finite(number: Number, offset: int, text: str, whole: str) -> Bounds:
         raise _error("an end of an interval is a number", offset, text, whole)
     ends = bounds(number)
     if not all(type(end) is fmpq for end in ends):
-        raise _error("an end of an interval must be finite, and no giant", offset, text, whole)
+        raise _error(
+            "an end of an interval must be finite, with an exponent that ball arithmetic has", offset, text, whole
+        )
     return ends
 
 
@@ -107,7 +109,9 @@ def points(value: Any) -> Intervals:
     shape = getattr(numbers, "shape", ())
     parts = tuple(map(bounds, numbers.ravel() if shape else (numbers,)))
     if not all(type(end) is fmpq for part in parts for end in part):
-        raise BindingError("numbers beside intervals must be finite, and no giants", hint=_HINT)
+        raise BindingError(
+            "numbers beside intervals must be finite, with exponents that ball arithmetic has", hint=_HINT
+        )
     return Intervals(shape, parts)
 
 

@@ -102,7 +102,7 @@ def opened(path: str) -> IO[bytes]:
     if is_url(path):
         raise BindingError(
             f"{path!r} cannot be read: tables at a URL are .parquet or .arrow",
-            hint=f"load it beside: curl -s {path} | gradcli map … -",
+            hint=f"download it: curl -s {path} | gradcli map … -",
         )
     with readable(path):
         if stat.S_ISDIR(system.status(path).st_mode):

@@ -177,9 +177,9 @@ def test_a_pipe_that_nobody_has_the_other_end_of(run, tmp_path, monkeypatch):
     pipe = str(tmp_path / "pipe")
     os.mkfifo(pipe)
     for words in (["eval", "--file", pipe, "x=1"], ["eval", "x", "--vars", pipe], ["map", "x", pipe]):
-        assert "it is a pipe, and nobody writes to it" in run(*words).err
+        assert "it is a pipe, and no process writes to it" in run(*words).err
     done = run("map", "x", "--output", pipe, stdin="x\n1\n")
-    assert (done.status, "it is a pipe, and nobody reads from it" in done.err) == (1, True)
+    assert (done.status, "it is a pipe, and no process reads from it" in done.err) == (1, True)
     with subprocess.Popen([sys.executable, "-c", f"open({pipe!r}, 'w').write('x**2')"]):
         monkeypatch.setattr(system, "_OTHER_END", 60)
         assert run("eval", "--file", pipe, "x=3", "--no-grad").out == "value  9.0\n"

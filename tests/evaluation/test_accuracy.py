@@ -176,8 +176,18 @@ def test_a_derivative_written_by_hand_is_watched_too():
     ("program", "x", "operation", "digits"),
     [
         ("f(t) = sinh(t); diff(f(x)/x, x, 4)", "0.0035", "diff", "the derivative of order 4 has about 2 right digits"),
-        ("f(t) = sinh(t); diff(diff(f(x)/x, x), x)", "1e-5", "diff", "the derivative of order 1 has about 3 right digits"),
-        ("f(t) = sinh(t); sum(hessian(sum(f(x)/x), x))", "[1, 1e-6]", "hessian", "the derivative of order 2 has one right digit"),
+        (
+            "f(t) = sinh(t); diff(diff(f(x)/x, x), x)",
+            "1e-5",
+            "diff",
+            "the derivative of order 1 has about 3 right digits",
+        ),
+        (
+            "f(t) = sinh(t); sum(hessian(sum(f(x)/x), x))",
+            "[1, 1e-6]",
+            "hessian",
+            "the derivative of order 2 has one right digit",
+        ),
         ("f(t) = sinh(t); diff(f(x)/x, x)", "1e-5", "diff", "the derivative by x has about"),
     ],
 )

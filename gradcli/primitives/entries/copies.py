@@ -121,7 +121,7 @@ def _item(x: Any) -> Any:
     number = one_element(x)
     if constant(number) is not number and getattr(number, "requires_grad", True):
         raise EvaluationError(
-            "'item' gives a number without a gradient in PyTorch, and with one this has something to lose",
+            "'item' gives a number without a gradient in PyTorch, and this tensor has one to lose",
             hint="write detach(x) for a constant, and reshape(x, ()) for the number with its gradient",
         )
     return number
