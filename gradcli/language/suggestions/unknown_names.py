@@ -10,6 +10,7 @@ from gradcli.language.syntax.foreign_keywords import FOREIGN_COMMANDS, FOREIGN_W
 from gradcli.language.syntax.foreign_notations import FUNCTIONS_WITHOUT_PARENTHESES
 from gradcli.language.syntax.layout import bracketed_text
 from gradcli.primitives import table
+from gradcli.primitives.distribution_names import DISTRIBUTIONS, METHODS
 
 # For each function of the language, its names in other languages, in books and in spreadsheets, in lower case and
 # without '_'.
@@ -168,6 +169,10 @@ _EXPRESSIONS = {
     **dict.fromkeys((("coalesce", 2), ("ifnull", 2), ("nvl", 2)), "where(isnan({0}), {1}, {0})"),
     ("C", 2): "comb({0}, {1})",
     ("W", 1): "lambertw({0})",
+    **dict.fromkeys(
+        ((name, 2) for name in ("cor", "corr", "correl", "correlation", "pearson")), "corrcoef({0}, {1})[0, 1]"
+    ),
+    **dict.fromkeys((("covar", 2), ("covariance", 2)), "cov({0}, {1})[0, 1]"),
     **dict.fromkeys((("integral", 4), ("nintegrate", 4)), "integrate({0}, {1}, {2}, {3})"),
     ("lim", 3): "limit({0}, {1}, {2})",
 }
@@ -211,8 +216,25 @@ def _with_its_type(key: str) -> str | None:
     return None
 
 
+def _distribution(source: str, span: Span) -> str | None:
+    """The hint for a distribution at `span` that stands without the name of its library, as in `norm.cdf(x)`,
+    `stats.norm(0, 1).pdf(x)` and `Normal(0, 1).log_prob(x)`; None for anything else."""
+    written = source[span.start : span.end + _CONTEXT_LENGTH]
+    found = re.match(r"(?:stats\.)?((\w+)(?:\([^()]*\))?\.(\w+))(?=\()", written)
+    if found is None or found[3] not in METHODS:
+        return None
+    library = next((library for library, names in DISTRIBUTIONS.items() if found[2] in names), None)
+    if library is None:
+        return None
+    arguments = bracketed_text(written[found.end() :])
+    end = span.start + found.end() + len(arguments) + 2
+    return _write(f"{library}.{found[1]}({arguments})", Span(span.start, end))
+
+
 def hint_for_function(name: str, source: str, span: Span) -> str | None:
     """The hint for a call of an unknown function, whose name is at `span` in the source."""
+    if (distribution := _distribution(source, span)) is not None:
+        return distribution
     key = _letters(name)
     behind = source[span.end : span.end + _CONTEXT_LENGTH]
     # The span of the call, including its parentheses.
@@ -341,6 +363,8 @@ def _without_variable(name: str, before: str, behind: str, place: int) -> Propos
 
 def hint_for_name(name: str, source: str, span: Span) -> str | None:
     """The hint for a name without a value, which is at `span` in the source."""
+    if (distribution := _distribution(source, span)) is not None:
+        return distribution
     before, behind = (
         source[max(0, span.start - _CONTEXT_LENGTH) : span.start],
         source[span.end : span.end + _CONTEXT_LENGTH],
