@@ -68,6 +68,16 @@ def test_the_law_of_planck_has_derivatives(run):
     assert grad["T"] == pytest.approx(2e13**3 * u / 5000 * math.exp(u) / math.expm1(u) ** 2, rel=1e-13)
 
 
+def test_the_current_of_goldman_hodgkin_and_katz_without_a_voltage():
+    program = "P*z^2*V*F^2/(R*T)*(ci - co*exp(-z*V*F/(R*T)))/(1 - exp(-z*V*F/(R*T)))"
+    given = {"P": 1e-6, "z": 2.0, "F": 96485.33, "R": 8.314, "T": 310.0, "ci": 0.14, "co": 0.005}
+    value, grad = gradcli.compile(program).value_and_grad({**given, "V": 0.0})
+    current = given["P"] * given["z"] * given["F"]
+    slope = current * given["z"] * given["F"] / (given["R"] * given["T"]) * (given["ci"] + given["co"]) / 2
+    np.testing.assert_allclose(value, current * (given["ci"] - given["co"]), rtol=1e-13)
+    np.testing.assert_allclose([grad["V"], grad["ci"], grad["co"]], [slope, current, -current], rtol=1e-12)
+
+
 @pytest.mark.parametrize("order", [20, 100])
 def test_high_orders(order):
     found = gradcli.compile("sin(x)/x").derivatives({"x": 0.0}, order)

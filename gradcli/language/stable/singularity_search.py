@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 _SINGULAR = frozenset({"divide", "reciprocal", "pow", "cot", "csc", "coth", "csch", "gamma", "digamma", "polygamma"})
 # Functions whose derivatives are infinite where the last operand is 0.
 _IRREGULAR = frozenset({"log", "log2", "log10", "sqrt", "rsqrt"})
-# Expressions with more nodes are skipped; their subexpressions are examined.
-_MOST_PARTS = 40
+# Expressions with more nodes are skipped; their subexpressions are examined. The current equation of Goldman, Hodgkin
+# and Katz in all its quantities has 43.
+_MOST_PARTS = 100
 
 
 class SingularitySearch:
