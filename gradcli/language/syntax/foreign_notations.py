@@ -496,7 +496,8 @@ _RULES: tuple[Notation | Callable[[str], str], ...] = (
     Notation(r"^(.+?)\s+where\s+([^\W\d]\w*\s*=(?!=).+)$", r"\2; \1", "beta*x where beta = 3"),
     Notation(r"^([^\W\d]\w*)\s*<-\s*function\s*\(([\w, ]*)\)\s*(?=[^\s{])", r"\1(\2) = ", "f <- function(u) u^2"),
     Notation(r"(?:@|\bfunction)\s*\(([\w, ]*)\)\s*", r"lambda \1: ", "f = @(u) u^2"),
-    Notation(r"^\\?([^\W\d]\w*)\s*(?:->|→|↦)\s*(?=\S)", r"lambda \1: ", "u → u^2"),
+    Notation(r"(^|(?<![<>!=])=\s*|[(,]\s*)\\?([^\W\d]\w*)\s*(?:->|→|↦)\s*(?=\S)", r"\1lambda \2: ", "root(u → u^2 - 2, 1)"),
+    Notation(r"([(,]\s*)([^\W\d]\w*)\s*=>\s*(?=\S)", r"\1lambda \2: ", "root(u => u^2 - 2, 1)"),
     _statements, _indices, _matrices, _powers_of_functions, _functions_without_brackets, _bars,
     Notation(_QUOTIENT_OF_DIFFERENTIALS, _derivative, "d/dx x^2 + 1"),
     # Brackets, and products without a sign.
