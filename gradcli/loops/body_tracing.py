@@ -79,9 +79,13 @@ class Trace:
         self.strict = strict
         self.number = next(_numbers)
         self._excludes = False
+        # Whether a guard excludes a kink or a tie.
+        self.excluded = False
         # Whether some path stands for an operand of `where`.
         self.selects = False
         self._inputs = 0
+        # Inputs of the round that are the same for all inputs of the program.
+        self.constants: set[Variable] = set()
         self.rows: list[Row] = []
         # By identity: the value from outside, which stays alive, and the input that it became.
         self.read: dict[int, tuple[Any, Variable]] = {}
@@ -100,9 +104,12 @@ class Trace:
         outputs = tuple(map(self.atom, results))
         return TracedPath(tuple(self.equations), outputs, tuple(self.conditions), tuple(self.holds))
 
-    def input(self, example: Any) -> Traced:
-        """A value of the round that no equation computes."""
-        return Traced(self, self._variable(example), example)
+    def input(self, example: Any, *, constant: bool = False) -> Traced:
+        """A value of the round that no equation computes; a `constant` is the same for all inputs of the program."""
+        made = Traced(self, self._variable(example), example, counts=constant)
+        if constant:
+            self.constants.add(made.variable)
+        return made
 
     def _variable(self, example: Any) -> Variable:
         """A variable for an input, with a name by which the programs of different paths are joined."""
@@ -151,6 +158,11 @@ class Trace:
         finally:
             self._excludes = False
 
+    def guard(self, condition: Traced) -> None:
+        """Let the path hold only where a condition does."""
+        self.guards.append(condition.variable)
+        self.excluded |= self._excludes
+
     def decided(self, condition: Traced) -> bool:
         """Whether a condition holds on this path: as asked, else as in the example."""
         if condition.variable in self.conditions:
@@ -169,7 +181,7 @@ class Traced(ExampleValue):
     """A value of the round of a loop. `example` is its value in the first round.
 
     `lag` is its distance from the counter of the loop, if it is the counter plus a whole number; `counts` says whether
-    it depends on nothing but the counter. It is `differential` unless it is a constant to derivatives.
+    it depends on nothing but the counter and values that are the same for all inputs. It is `differential` unless it is a constant to derivatives.
     """
 
     __slots__ = ("counts", "differential", "lag", "trace")
@@ -203,7 +215,7 @@ class Traced(ExampleValue):
     def assume(self) -> bool:
         held = assume(self.example)
         if held:
-            self.trace.guards.append(self.variable)
+            self.trace.guard(self)
         return held
 
     def decide(self, *, of_loop: bool = False) -> bool:

@@ -101,6 +101,22 @@ def _dependencies(path: TracedPath, outputs: Sequence[Any]) -> set[Variable]:
     return needed_variables(path.equations, (*outputs, *path.conditions))
 
 
+def constant_carries(trace: Trace, carried: Sequence[Carried], paths: Sequence[TracedPath]) -> set[Variable]:
+    """The carried values that are the same for all inputs of the program, as a number that counts rounds."""
+    read = {v for _, v in trace.read.values()} | {r.variable for r in trace.rows}
+    places = {i for i, c in enumerate(carried) if not isinstance(c.before, Kind)}
+    size = -1
+    while size != len(places):
+        size = len(places)
+        varying = read | {c.variable for i, c in enumerate(carried) if i not in places}
+        places = {i for i in places if all(_reads_none(path, path.outputs[i], varying) for path in paths)}
+    return {carried[i].variable for i in places}
+
+
+def _reads_none(path: TracedPath, output: Any, variables: set[Variable]) -> bool:
+    return variables.isdisjoint(needed_variables(path.equations, [output]))
+
+
 def guards_held(trace: Trace, before: Traced) -> Traced:
     """Whether the guards of the path hold, and `before`, as 1 or 0."""
     found = before

@@ -197,6 +197,18 @@ PROGRAMS = {
         "ys = [x*u + sin(v*x) for u, v in zip(e, e[1:])]; ys[3]*ys[-1] + prod(ys) + len(ys)",
         {"x": 0.3, "e": E},
     ),
+    "a function that calls itself": (
+        "def f(n, s) { if n == 0 { return s } else { return f(n - 1, sin(s)*x + y/n) } }\nf(40, x)",
+        {"x": 0.9, "y": 0.2},
+    ),
+    "a lambda that calls itself": (
+        "f = lambda a, b, n=30: a*b if n < 1 else f(b, a + 0.1*b, n=n - 1); f(x, y)",
+        {"x": 0.3, "y": 0.7},
+    ),
+    "a call of itself with an input": (
+        "f(s) = s if abs(s*s - a) < 1e-9 else f(s - 0.4*(s*s - a)/(2*s)); f(x)",
+        {"x": 1.3, "a": 2.0},
+    ),
     "a map": ("f(v) = x*v if v > 0 else x**2; ys = list(map(f, e)); sum(ys) + ys[2]", {"x": 0.3, "e": E}),
 }
 # Those with functions that machine code does not have.
@@ -226,7 +238,7 @@ def round_by_round(monkeypatch):
 
     def find(source, function):
         with monkeypatch.context() as patched:
-            patched.setattr(loop_policy, "_FEWEST_ROUNDS", 10**12)
+            patched.setattr(loop_policy, "_MOST_REFUSALS", 0)
             return numbers(function(gradcli.compile(source)))
 
     return find

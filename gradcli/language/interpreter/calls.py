@@ -38,7 +38,8 @@ def _call(machine: Evaluator, node: tree.Call, scope: Scope) -> Task:
     function = _own(machine, node, scope)
     positional, keywords = yield from arguments_of(tree.positional(node), node.keywords)
     if function is not None:
-        return (yield from _invoke(machine, node, function, positional, keywords, scope))
+        again = defined_functions.repeated_call(machine, node, function, scope, positional, keywords)
+        return again or (yield from _invoke(machine, node, function, positional, keywords, scope))
     if (
         node.receiver is not None
         and isinstance(positional[0], ProgramList)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from gradcli import limits
-from gradcli.errors import LimitError
+from gradcli.errors import LimitError, NotRecordableError
+from gradcli.language.interpreter import call_arguments
 from gradcli.language.interpreter.machine import Evaluator, Scope, ScopedNode, Task, block
-from gradcli.language.interpreter.values import Closure, Value
+from gradcli.language.interpreter.values import Closure, TailCall, Value
 from gradcli.language.names import scope as scope_of_program
 from gradcli.language.syntax import tree
 from gradcli.primitives.signature import Parameter
 
 # Cost of a call besides its body, in eighths of a step.
 _CALL_COST = 2 * limits.UNITS_PER_STEP
+# Within a round of a loop that is traced, tail calls up to this number are part of it.
+_MOST_TRACED_CALLS = 64
 
 
 def _define(machine: Evaluator, node: tree.Define, scope: Scope) -> Task:
@@ -43,13 +46,89 @@ def call(machine: Evaluator, closure: Closure, scope: Scope, named: Mapping[str,
     limits.charge_steps(_CALL_COST)
     machine.depth += 1
     try:
-        return (yield from _body(machine, closure, scope, {**closure.defaults, **named}))
+        value = yield from _body(machine, closure, scope, {**closure.defaults, **named})
+        if type(value) is TailCall:
+            value = yield from _repeated(machine, closure, scope, value)
+        return value
     finally:
         machine.depth -= 1
 
 
+def _repeated(machine: Evaluator, closure: Closure, scope: Scope, made: TailCall) -> Task:
+    """The value of a function that calls itself last: its body runs again and again, instead of within itself."""
+    from gradcli.language.interpreter import rolled_tail_calls
+
+    def run(named: Mapping[str, Value]) -> Task:
+        return _body(machine, closure, scope, named)
+
+    rounds, value = 0, made
+    while type(value) is TailCall:
+        rounds += 1
+        if machine.traced_loops and rounds > _MOST_TRACED_CALLS:
+            raise NotRecordableError("a round has a long recursion")
+        named = value.named
+        if not rounds & (rounds - 1):
+            # Tried after 1, 2, 4, 8, … calls, as how many there will be is not known.
+            named = rolled_tail_calls.last_arguments(machine, closure.node, run, scope, value, rounds)
+        value = yield from run(named)
+    return value
+
+
+def repeated_call(
+    machine: Evaluator,
+    node: tree.Call,
+    function: Value,
+    scope: Scope,
+    positional: Sequence[Value],
+    keywords: Mapping[str, Value],
+) -> TailCall | None:
+    """What a function returns for a call of itself whose value is its own; None for any other call."""
+    if (
+        type(function) is not Closure
+        or node not in machine.tail_calls.get(function.node, ())
+        or scope.outer is not function.scope
+    ):
+        return None
+    call_arguments.fit(function.name, function.parameters, positional, keywords)
+    limits.charge_steps(_CALL_COST)
+    given = zip((p.name for p in function.parameters), positional)
+    return TailCall(node, {**function.defaults, **dict(given), **keywords})
+
+
+def _tail_calls(machine: Evaluator, node: tree.Define | tree.Lambda) -> Collection[tree.SyntaxNode]:
+    """The calls whose value is that of a function, and that may be calls of itself."""
+    if isinstance(node, tree.Define) and node.backward is not None and machine.clauses:
+        return ()
+    return frozenset(
+        e
+        for e in _last_expressions(machine, node)
+        if isinstance(e, tree.Call)
+        and e.receiver is None
+        and not e.module
+        and (isinstance(node, tree.Lambda) or e.name == node.name)
+    )
+
+
+def _last_expressions(machine: Evaluator, node: tree.Define | tree.Lambda) -> Iterator[tree.SyntaxNode]:
+    """The expressions one of which gives the value of a function."""
+    waiting: list[tree.SyntaxNode] = [node.body]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, tree.Conditional) and part not in machine.stable:
+            waiting += [part.body, part.orelse]
+        elif isinstance(part, tree.Return):
+            waiting += [part.value] if part.value is not None else []
+        elif isinstance(part, (tree.Block, tree.If, tree.For, tree.While)):
+            waiting += [s for s in tree.children(part) if isinstance(s, tree.Statement)]
+        elif isinstance(part, tree.Expression):
+            yield part
+
+
 def _body(machine: Evaluator, closure: Closure, scope: Scope, named: Mapping[str, Value]) -> Task:
+    """Run the body of a function once."""
     node = closure.node
+    if node not in machine.tail_calls:
+        machine.tail_calls[node] = _tail_calls(machine, node)
     if isinstance(node, tree.Lambda) or node.backward is None or not machine.clauses:
         return (yield ScopedNode(node.body, Scope(machine.local(named), closure.scope, scope.opaque, closure.own)))
     # Imported here as few programs have such functions.

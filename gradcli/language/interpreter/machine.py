@@ -120,6 +120,8 @@ class Evaluator:
         self.traced_loops: list[Any] = []
         # How often each loop could not be rolled.
         self.refusals: dict[tree.SyntaxNode, int] = {}
+        # The calls of themselves that functions make last, by the function, of those that were called.
+        self.tail_calls: dict[tree.SyntaxNode, Collection[tree.SyntaxNode]] = {}
         # The pending `break`, `continue` or `return`, if any.
         self.leaving: PendingExit | None = None
         self.depth = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from gradcli.errors import Span
@@ -21,7 +21,7 @@ from gradcli.language.interpreter.traced_loops import (
 from gradcli.language.interpreter.values import Value
 from gradcli.language.syntax import tree
 from gradcli.loops.body_tracing import Traced, example_of
-from gradcli.loops.rolling import Carried, Rounds, guards_held, rolled
+from gradcli.loops.rolling import Carried, Rounds, guards_held
 from gradcli.primitives.entries.comparisons import greater
 
 # The structure of a nested value: True for a number or tensor, None for None, else what the list is made from and the
@@ -55,15 +55,26 @@ def run(
     """
     if not may_be_rolled(machine.program) or _changes_lists(machine.program):
         return None
-    found = attempt(machine, node, lambda: CallLoop(machine, node.span, counters, one_round, ends=ends).run(state))
+    found = attempt(
+        machine, node, lambda known: CallLoop(machine, node.span, counters, one_round, known, ends=ends).run(state)
+    )
     return None if found is None else found[0]
 
 
 class CallLoop(TracedLoop):
     """A loop of calls that is being traced."""
 
-    def __init__(self, machine: Evaluator, span: Span, counters: range, one_round: Round, *, ends: bool) -> None:
-        super().__init__(machine, counters)
+    def __init__(
+        self,
+        machine: Evaluator,
+        span: Span,
+        counters: range,
+        one_round: Round,
+        constants: Collection[int] = (),
+        *,
+        ends: bool,
+    ) -> None:
+        super().__init__(machine, counters, constants)
         self.one_round, self.span, self.ends = one_round, span, ends
 
     def item_of(self, along: Value) -> Value:
@@ -75,7 +86,7 @@ class CallLoop(TracedLoop):
     def run(self, state: Value) -> RolledCalls:
         before, structure = _flattened(state)
         places = [self.place(value) for value in before]
-        guard, active = self.trace.input(1.0), self.trace.input(1.0)
+        guard, active = self.trace.input(1.0, constant=True), self.trace.input(1.0, constant=True)
         # The structure of the result of a round, and its leaves as first computed.
         known: list[tuple[Structure, Sequence[Value]]] = []
 
@@ -101,7 +112,7 @@ class CallLoop(TracedLoop):
             Carried(1.0, guard.variable),
         ]
         rounds = Rounds(self.counter.variable, self.counters, len(carried) - 2 if self.ends else None)
-        found = iter(rolled(self.trace, rounds, carried, paths))
+        found = iter(self.rolled(rounds, carried, paths))
         return RolledCalls(_rebuilt(structure, found, self.span), _rebuilt(known[0][0], found, self.span))
 
 

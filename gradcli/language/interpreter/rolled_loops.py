@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gradcli.language.interpreter.filled_tensors import (
@@ -30,7 +30,7 @@ from gradcli.language.interpreter.values import Value, as_bool, as_tensor_or_num
 from gradcli.language.names import scope as scope_of_program
 from gradcli.language.syntax import tree
 from gradcli.loops.body_tracing import Traced, example_of
-from gradcli.loops.rolling import Carried, Rounds, guards_held, needed_places, rolled
+from gradcli.loops.rolling import Carried, Rounds, guards_held, needed_places
 from gradcli.primitives.entries.comparisons import greater
 from gradcli.primitives.entries.indexing import index
 
@@ -51,18 +51,28 @@ def run(machine: Evaluator, node: Loop, values: Value, scope: Scope, count: int)
     if not may_be_rolled(machine.program) or _functions_change_lists(machine.program, node):
         return None
     before = dict(scope.names)
-    found = attempt(machine, node, lambda: _Rolling(machine, node, values, scope, count).run())
-    if found is None:
+
+    def restore() -> None:
         scope.names.clear()
         scope.names.update(before)
+
+    def traced(constants: Collection[int]) -> Value:
+        restore()
+        return _Rolling(machine, node, values, scope, count, constants).run()
+
+    found = attempt(machine, node, traced)
+    if found is None:
+        restore()
     return found
 
 
 class _Rolling(TracedLoop):
     """A loop of statements that is being traced."""
 
-    def __init__(self, machine: Evaluator, node: Loop, values: Value, scope: Scope, count: int) -> None:
-        super().__init__(machine, values if isinstance(values, range) else range(count))
+    def __init__(
+        self, machine: Evaluator, node: Loop, values: Value, scope: Scope, count: int, constants: Collection[int]
+    ) -> None:
+        super().__init__(machine, values if isinstance(values, range) else range(count), constants)
         self.node, self.scope = node, scope
         # The names that are assigned in each round, with what they go along.
         self.targets = _targets(node, values)
@@ -139,7 +149,7 @@ class _Rolling(TracedLoop):
         """The values of names after all rounds, and that of the last statement; `given` are those of `before` as
         numbers and tensors."""
         around = {n: v for n, v in self.scope.names.items() if n not in before}
-        guard, active = self.trace.input(1.0), self.trace.input(1.0)
+        guard, active = self.trace.input(1.0, constant=True), self.trace.input(1.0, constant=True)
         examples: dict[str, Value] = {}
         order = [*kept, *([_VALUE] if self.has_value else [])]
 
@@ -198,7 +208,7 @@ class _Rolling(TracedLoop):
         names = [order[i] for i in needed if i < len(order)]
         paths = [path._replace(outputs=tuple(path.outputs[i] for i in needed)) for path in paths]
         rounds = Rounds(self.counter.variable, self.counters, len(names) if self.leaves else None)
-        return dict(zip(names, rolled(self.trace, rounds, [carried[i] for i in needed], paths)))
+        return dict(zip(names, self.rolled(rounds, [carried[i] for i in needed], paths)))
 
     def row_at(self, sequence: Value, key: Sequence[Any]) -> Value | None:
         if isinstance(sequence, FilledReference):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from gradcli import arrays, limits
@@ -16,10 +16,11 @@ from gradcli.language.interpreter.values import Value, as_tensor_or_number, leng
 from gradcli.language.names import scope as scope_of_program
 from gradcli.language.syntax import tree
 from gradcli.loops.body_tracing import Trace, Traced, TracedPath, example_of, require_plain
-from gradcli.loops.rolling import TooManyRoundsError, traced_paths
-from gradcli.primitives.bind import Kind
+from gradcli.loops.rolling import Carried, Rounds, TooManyRoundsError, constant_carries, rolled, traced_paths
+from gradcli.primitives.bind import Kind, constant
 from gradcli.primitives.entries.arithmetic import add, multiply, subtract
 from gradcli.primitives.entries.indexing import index
+from gradcli.program.ir import Variable
 
 # Methods that change a list.
 _CHANGING = frozenset({"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"})
@@ -33,10 +34,25 @@ class NotRolledError(Exception):
     """A loop has to be run round by round."""
 
 
-def attempt(machine: Evaluator, node: tree.SyntaxNode, run: Callable[[], Value]) -> tuple[Value] | None:
-    """The result of tracing a loop; None where it has to be run round by round."""
+class ConstantPlacesError(Exception):
+    """A loop has to be traced again, as its guards exclude ties of numbers that no input changes.
+
+    `numbers` are the numbers of the places that have such numbers.
+    """
+
+    def __init__(self, numbers: Collection[int]) -> None:
+        self.numbers = numbers
+
+
+def attempt(machine: Evaluator, node: tree.SyntaxNode, run: Callable[[Collection[int]], Value]) -> tuple[Value] | None:
+    """The result of tracing a loop, by `run` for the numbers of places that are known to have constants; None where it
+    has to be run round by round."""
     try:
-        return (run(),)
+        try:
+            return (run(()),)
+        except ConstantPlacesError as known:
+            machine.leaving = None
+            return (run(known.numbers),)
     except (GradcliError, NotRolledError) as error:
         if isinstance(error, TooManyRoundsError):
             limits.require_steps(_STEPS_PER_ROUND * error.rounds)
@@ -46,14 +62,18 @@ def attempt(machine: Evaluator, node: tree.SyntaxNode, run: Callable[[], Value])
 
 
 class TracedLoop:
-    """A loop of which a round is being traced."""
+    """A loop of which a round is being traced.
 
-    def __init__(self, machine: Evaluator, counters: range) -> None:
+    `constants` are the numbers of the places, in the order in which they are made, whose numbers no input changes.
+    """
+
+    def __init__(self, machine: Evaluator, counters: range, constants: Collection[int] = ()) -> None:
         if length_of(counters) > sys.maxsize:
             raise NotRolledError
         self.machine, self.counters = machine, counters
         self.trace = Trace(strict=machine.rolling == "late")
         self.counter = Traced(self.trace, self.trace.input(0.0).variable, float(counters.start), 0, counts=True)
+        self.constants, self.places = constants, list[Variable]()
         # The lists that the round may change.
         self.owned: list[ProgramList] = []
         # Parts of tensors by the tensor and the key, so that each is the same object in all paths.
@@ -72,7 +92,19 @@ class TracedLoop:
         if not is_number(value):
             raise NotRolledError
         require_plain(value)
-        return self.trace.input(example_of(value))
+        made = self.trace.input(example_of(value), constant=len(self.places) in self.constants)
+        self.places.append(made.variable)
+        return made
+
+    def rolled(self, rounds: Rounds, carried: Sequence[Carried], paths: Sequence[TracedPath]) -> list[Value]:
+        """The carried values after the last round, see `gradcli.loops.rolling.rolled`."""
+        constants = constant_carries(self.trace, carried, paths)
+        if self.trace.excluded and not self.constants:
+            numbers = [i for i, variable in enumerate(self.places) if variable in constants]
+            if numbers:
+                raise ConstantPlacesError(numbers)
+        found = rolled(self.trace, rounds, carried, paths)
+        return [constant(f) if c.variable in constants else f for c, f in zip(carried, found)]
 
     def item(self, along: Value) -> Value:
         """What a name has in a round, as the loop goes along a range or a tensor."""

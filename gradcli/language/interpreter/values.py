@@ -45,6 +45,16 @@ class Closure:
         return self.node.name if isinstance(self.node, tree.Define) else "lambda"
 
 
+class TailCall:
+    """A call that a function makes of itself last, in place of its value: the node, and the arguments by name."""
+
+    __slots__ = ("named", "node")
+
+    def __init__(self, node: tree.Call, named: Mapping[str, Value]) -> None:
+        self.node = node
+        self.named = named
+
+
 class BuiltinFunction:
     """A function of the language as a value, as `torch.sin` without a call."""
 
