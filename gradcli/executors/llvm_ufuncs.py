@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
 from threading import RLock
@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 # NumPy's type numbers of dtypes.
 _TYPES = {"bool": 0, "float64": 12}
-# The index of PyUFunc_FromFuncAndData in the table of NumPy's ufunc C API.
-_FROM_LOOP = 1
+# The indices of PyUFunc_FromFuncAndData and PyUFunc_FromFuncAndDataAndSignature in the table of NumPy's ufunc C API.
+_FROM_LOOP, _WITH_SIGNATURE = 1, 31
 # LLVM is used by one thread at a time; the lock is reentrant.
 lock = RLock()
 
@@ -67,21 +67,29 @@ def compile_loop(name: str, text: str, symbols: Sequence[str] = ()) -> MachineCo
             return None
 
 
-def as_ufunc(code: MachineCode | None, inputs: Sequence[str], outputs: Sequence[str]) -> Loop | None:
-    """The code wrapped as a ufunc over arrays of these dtypes; None if there is no code, or NumPy lacks the C API."""
-    if code is None or _make() is None:
+def as_ufunc(
+    code: MachineCode | None, inputs: Sequence[str], outputs: Sequence[str], signature: str | None = None
+) -> Loop | None:
+    """The code wrapped as a ufunc over arrays of these dtypes; None if there is no code, or NumPy lacks the C API.
+
+    With a `signature`, such as `(n),(m,n)->(m)`, it is a generalised ufunc.
+    """
+    make = None if code is None else _make()
+    if code is None or make is None:
         return None
     import ctypes
 
     loops, data = (ctypes.c_void_p * 1)(code.address), (ctypes.c_void_p * 1)()
     types = ctypes.create_string_buffer(bytes(_TYPES[d] for d in (*inputs, *outputs)))
     called = ctypes.create_string_buffer(code.name.encode())
-    ufunc = _make()(
+    axes = None if signature is None else ctypes.create_string_buffer(signature.encode())
+    given = [
         ctypes.addressof(loops), ctypes.addressof(data), ctypes.addressof(types), 1, len(inputs), len(outputs), -1,
         ctypes.addressof(called), None, 0,
-    )  # fmt: skip
+    ]  # fmt: skip
+    ufunc = make.elementwise(*given) if axes is None else make.generalised(*given, ctypes.addressof(axes))
     # The ufunc refers to these objects as long as it lives.
-    return Loop(ufunc, code, loops, data, types, called)
+    return Loop(ufunc, code, loops, data, types, called, axes)
 
 
 @cache
@@ -125,9 +133,16 @@ def _is_found(symbol: str) -> bool:
     return True
 
 
+class _Makers(NamedTuple):
+    """The functions of NumPy's C API that make ufuncs from loops."""
+
+    elementwise: Callable[..., Any]
+    generalised: Callable[..., Any]
+
+
 @cache
-def _make() -> Any:
-    """The function of NumPy's C API that makes a ufunc from a loop; None if this NumPy does not expose it."""
+def _make() -> _Makers | None:
+    """The functions that make ufuncs; None if this NumPy does not expose them."""
     import ctypes
 
     try:
@@ -139,4 +154,7 @@ def _make() -> Any:
     )
     functions = ctypes.cast(pointer(table, None), ctypes.POINTER(ctypes.c_void_p))
     signature = [*[ctypes.c_void_p] * 3, *[ctypes.c_int] * 4, *[ctypes.c_void_p] * 2, ctypes.c_int]
-    return ctypes.PYFUNCTYPE(ctypes.py_object, *signature)(functions[_FROM_LOOP])
+    return _Makers(
+        ctypes.PYFUNCTYPE(ctypes.py_object, *signature)(functions[_FROM_LOOP]),
+        ctypes.PYFUNCTYPE(ctypes.py_object, *signature, ctypes.c_void_p)(functions[_WITH_SIGNATURE]),
+    )

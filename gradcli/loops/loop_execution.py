@@ -11,6 +11,7 @@ from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.executors import cpu
 from gradcli.executors.whole_program import computed
 from gradcli.loops import machine_code, python_code
+from gradcli.loops.stretch import Stretch
 from gradcli.program.ir import Equation, Program, Variable
 
 if TYPE_CHECKING:
@@ -24,38 +25,28 @@ _FEW = 20
 def history(xp: Any, given: Any, *sequences: Any, loop: RolledLoop, last: bool) -> Any:
     """The carries of all rounds, or of the last one, see `loop_primitive`."""
     if xp.name != "numpy":
-        return _stepwise(xp, given, sequences, loop, last=last)
+        return _by_library(xp, given, sequences, loop, last=last)
     np = arrays.numpy_namespace()
-    if given.ndim == 1 and all(s.ndim == 2 for s in sequences):
-        return _single(np, given, sequences, loop, last=last)
-    lanes = lanes_of([given.shape, *(s.shape for s in sequences)])
+    single = given.ndim == 1 and all(s.ndim == 2 for s in sequences)
+    lanes = () if single else lanes_of([given.shape, *(s.shape for s in sequences)])
     count = math.prod(lanes)
-    starts = np.ascontiguousarray(np.broadcast_to(given, (*lanes, given.shape[-1]))).reshape(count, given.shape[-1])
+    if not single:
+        given = np.broadcast_to(given, (*lanes, given.shape[-1]))
+    starts = np.ascontiguousarray(given).reshape(count, given.shape[-1])
     rows = [_flat_lanes(np, s, lanes) for s in sequences]
-    found = np.empty((1 if last else loop.rounds + 1, count, loop.carries))
-    if not machine_code.run(loop, starts, rows, found, last=last):
-        if count <= _FEW:
-            for lane in range(count):
-                own = [r[:, min(lane, r.shape[1] - 1)] for r in rows]
-                found[:, lane] = python_code.history(loop, starts[lane], own, last=last)
-        else:
-            _by_rounds(loop, starts, rows, found, last=last)
+    found = np.empty((loop.kept_rows(last=last), count, loop.carries))
+    if loop.source is not None:
+        _with_source(np, loop, loop.source, starts, rows, found, last=last)
+    elif loop.spacing > 1 and not last:
+        _spaced(loop, starts, rows, found)
+    else:
+        _run(loop, starts, rows, found, loop.all_rounds, last=last)
     return found.reshape(len(found), *lanes, loop.carries)
 
 
 def lanes_of(shapes: Sequence[Shape]) -> Shape:
     """The shape of the independent loops that operands of these shapes are for."""
     return broadcast([shapes[0][:-1], *(s[1:-1] for s in shapes[1:])])
-
-
-def _single(np: Any, given: Any, sequences: Sequence[Any], loop: RolledLoop, *, last: bool) -> Any:
-    """The history of one loop."""
-    start = np.ascontiguousarray(given).reshape(1, -1)
-    rows = [np.ascontiguousarray(s) for s in sequences]
-    found = np.empty((1 if last else loop.rounds + 1, loop.carries))
-    if not machine_code.run(loop, start, rows, found, last=last):
-        found[:] = python_code.history(loop, start[0], rows, last=last)
-    return found
 
 
 def _flat_lanes(np: Any, sequence: Any, lanes: Sequence[int]) -> Any:
@@ -66,26 +57,78 @@ def _flat_lanes(np: Any, sequence: Any, lanes: Sequence[int]) -> Any:
         sequence = np.broadcast_to(
             sequence.reshape(shape[0], *[1] * (len(lanes) - len(own)), *shape[1:]), (shape[0], *lanes, shape[-1])
         )
-    return np.ascontiguousarray(sequence).reshape(shape[0], -1, shape[-1])
+    return np.ascontiguousarray(sequence).reshape(shape[0], math.prod(sequence.shape[1:-1]), shape[-1])
 
 
-def _by_rounds(loop: RolledLoop, starts: Any, rows: Sequence[Any], found: Any, *, last: bool) -> None:
+def _run(loop: RolledLoop, starts: Any, rows: Sequence[Any], found: Any, stretch: Stretch, *, last: bool) -> None:
+    """Compute the carries of some rounds, all of them or the last ones."""
+    if machine_code.run(loop, starts, rows, found, stretch, last=last):
+        return
+    count = len(starts)
+    if count > _FEW:
+        _by_rounds(loop, starts, rows, found, stretch, last=last)
+        return
+    for lane in range(count):
+        own = [r[:, min(lane, r.shape[1] - 1)] for r in rows]
+        python_code.compute(loop, starts[lane], own, found[:, lane], stretch, last=last)
+
+
+def _spaced(loop: RolledLoop, starts: Any, rows: Sequence[Any], found: Any) -> None:
+    """Compute the rows that are kept of a loop with a spacing."""
+    before = starts.copy()
+    found[0] = starts[:, : loop.carries]
+    for number, begin in enumerate(range(0, loop.rounds, loop.spacing), start=1):
+        stretch = loop.all_rounds._replace(begin=begin, end=min(begin + loop.spacing, loop.rounds))
+        _run(loop, before, rows, found[number : number + 1], stretch, last=True)
+        before[:, : loop.carries] = found[number]
+
+
+def _with_source(
+    np: Any, loop: RolledLoop, source: RolledLoop, starts: Any, rows: Sequence[Any], found: Any, *, last: bool
+) -> None:
+    """Compute a loop from the last round to the first, and the rows of its first sequence that were not kept."""
+    kept, *others = rows
+    before = starts.copy()
+    given = np.empty((len(starts), source.carries + source.reads))
+    given[:, source.carries :] = starts[:, loop.carries :]
+    between = np.empty((source.spacing + 1, len(starts), source.carries))
+    for number in reversed(range(len(kept) - 1)):
+        begin = number * source.spacing
+        end = min(begin + source.spacing, loop.rounds)
+        given[:, : source.carries] = kept[number]
+        part = between[: end - begin + 1]
+        _run(source, given, others, part, source.all_rounds._replace(begin=begin, end=end, result=begin), last=False)
+        skipped = (begin, *loop.all_rounds.sequences[1:])
+        stretch = loop.all_rounds._replace(begin=begin, end=end, sequences=skipped, result=begin)
+        own = found if last else found[begin : end + 1]
+        _run(loop, before, [part, *others], own, stretch, last=last)
+        before[:, : loop.carries] = own[0]
+
+
+def _by_rounds(loop: RolledLoop, starts: Any, rows: Sequence[Any], found: Any, stretch: Stretch, *, last: bool) -> None:
     """Compute all independent loops together, one round after the other."""
     count = len(starts)
     carries = [*starts[:, : loop.carries].T.copy()]
     reads = [*starts[:, loop.carries :].T.copy()]
     run = cpu.executable(_over_lanes(loop, count), reproducible=True)
-    if not last:
-        found[loop.rounds if loop.reverse else 0] = starts[:, : loop.carries]
-    for i in reversed(range(loop.rounds)) if loop.reverse else range(loop.rounds):
-        row = [c for r, offset in zip(rows, loop.offsets) for c in _columns(r[i + offset], count)]
+    found[0 if last else stretch.first_row] = starts[:, : loop.carries]
+    for i in stretch.rounds:
+        row = [
+            c for r, offset, skipped in zip(rows, loop.offsets, stretch.sequences)
+            for c in _columns(r[i + offset - skipped], count)
+        ]  # fmt: skip
         result = run([loop.first + loop.step * i, *carries, *reads, *row])
         assert result is not None
         carries = [*result]
-        if not last or i == (0 if loop.reverse else loop.rounds - 1):
-            after = found[0 if last else i if loop.reverse else i + 1]
-            for k, carry in enumerate(carries):
-                after[:, k] = carry
+        if not last:
+            _write(found[stretch.row_after(i)], carries)
+    if last:
+        _write(found[0], carries)
+
+
+def _write(row: Any, carries: Sequence[Any]) -> None:
+    for k, carry in enumerate(carries):
+        row[:, k] = carry
 
 
 def _columns(row: Any, count: int) -> list[Any]:
@@ -107,6 +150,19 @@ def _over_lanes(loop: RolledLoop, count: int) -> Program:
         )
     outputs = tuple(varying.get(a, a) if isinstance(a, Variable) else a for a in loop.program.outputs)
     return Program((counter, *lanes.values()), tuple(equations), outputs)
+
+
+def _by_library(xp: Any, given: Any, sequences: Sequence[Any], loop: RolledLoop, *, last: bool) -> Any:
+    """Run the loop on arrays of a library, all rows of which are kept meanwhile."""
+    whole, source = loop.with_all_rows, loop.source
+    if source is not None:
+        start = xp.concat((sequences[0][0], given[..., loop.carries :]), axis=-1)
+        rows = _stepwise(xp, start, sequences[1:], source.with_all_rows, last=False)
+        sequences = [rows, *sequences[1:]]
+    found = _stepwise(xp, given, sequences, whole, last=last)
+    if last or loop.spacing == 1:
+        return found
+    return xp.concat((found[: loop.rounds : loop.spacing], found[loop.rounds :]), axis=0)
 
 
 def _stepwise(xp: Any, given: Any, sequences: Sequence[Any], loop: RolledLoop, *, last: bool) -> Any:

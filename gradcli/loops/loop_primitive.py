@@ -6,6 +6,8 @@
 [rows, ..., width]. Axes in between are independent loops, and are broadcast. The result has shape [rounds + 1, ...,
 carries]: row i has the carries before round i, the last row those after the last round; if the loop is reversed, the
 rows are in the order of the counter, too, so that the first row is the last result. With `last`, it is the only row.
+If the loop has a `spacing`, most rows between the first and the last one are left out; those that are not are there for
+the loop of the cotangents, which has this loop as its `source`, and have no derivatives of their own.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from gradcli.loops.rolled_loop import LiveValues, RolledLoop
 from gradcli.primitives import batching
 from gradcli.primitives.bind import assume, bind, constant
 from gradcli.primitives.conversions import broadcast_to, permuted, reshaped
-from gradcli.primitives.entries.arithmetic import zeros_like
+from gradcli.primitives.entries.arithmetic import add, zeros_like
 from gradcli.primitives.entries.comparisons import isfinite
 from gradcli.primitives.entries.indexing import normalize_key, scatter
 from gradcli.primitives.entries.shape import concat
@@ -39,15 +41,54 @@ _OPERATION = 2
 
 def _pulled_back(i: int, g: Any, y: Any, *operands: Any, loop: RolledLoop, last: bool) -> Any:
     """The cotangent of operand `i`: that of the carries and reads, or of the sequence number i - 1."""
-    live = loop.live(range(loop.carries), stacked=not last)
-    final = 0 if loop.reverse else loop.rounds
+    if loop.source is not None:
+        return _pulled_back_through_source(i, g, operands, loop, last=last)
     if last:
         # Only the last carries were kept: compute the others again.
+        loop = loop.checkpointed()
         y = bind(loop_history, operands, {"loop": loop, "last": False})
-    back = loop.reversed(live, outside=not last)
-    found = Cotangents(loop, live, back, y, _row(g, 0 if last else final), None if last else g, operands, rows=i > 0)
+    # Rows between the first and the last one have cotangents only where all rows are kept.
+    every = not last and loop.spacing == 1
+    live = loop.live(range(loop.carries), stacked=every)
+    back = loop.reversed(live, outside=every)
+    after = _row(g, 0 if last or loop.reverse else -1)
+    found = Cotangents(loop, live, back, y, after, g if every else None, operands, rows=i > 0)
     pulled = found.of_given(range(loop.carries + loop.reads)) if i == 0 else found.of_sequence(i - 1)
-    return zeros_like(operands[i]) if pulled is None else pulled
+    if pulled is None:
+        pulled = zeros_like(operands[i])
+    if i == 0 and not every and not last:
+        carries, reads = _divided_columns(pulled, loop.carries)
+        pulled = concat([add(carries, _row(g, 0)), reads], -1)
+    return pulled
+
+
+def _pulled_back_through_source(i: int, g: Any, operands: Sequence[Any], loop: RolledLoop, *, last: bool) -> Any:
+    """The cotangent of an operand of a loop whose first sequence is computed again: as if all its rows were kept, and
+    were computed from the first one."""
+    assert loop.source is not None
+    source, whole = loop.source.with_all_rows, loop.with_all_rows
+    start, kept, *sequences = operands
+    given = [concat([_row(kept, 0), _divided_columns(start, loop.carries)[1]], -1), *sequences]
+    y = bind(loop_history, given, {"loop": source, "last": False})
+    own = [start, y, *sequences]
+    found = bind(loop_history, own, {"loop": whole, "last": last})
+
+    def of_own(number: int) -> Any:
+        return _pulled_back(number, g, found, *own, loop=whole, last=last)
+
+    through = _pulled_back(max(0, i - 1), of_own(1), y, *given, loop=source, last=False)
+    if i > 1:
+        return add(of_own(i), through)
+    to_first, to_reads = _divided_columns(through, source.carries)
+    if i == 1:
+        return padded(reshaped(to_first, (1, *arrays.shape(to_first))), 0, arrays.shape(kept)[0])
+    carries, reads = _divided_columns(of_own(0), loop.carries)
+    return concat([carries, add(reads, to_reads)], -1)
+
+
+def _divided_columns(x: Any, count: int) -> tuple[Any, Any]:
+    """The first columns of a matrix, and the others."""
+    return part(x, (..., slice(0, count))), part(x, (..., slice(count, None)))
 
 
 class Cotangents:
@@ -156,11 +197,14 @@ def _series(loop: RolledLoop, operands: Sequence[Jet], order: int, *, last: bool
     """The coefficients of the history from 0 to `order`."""
     coefficients = [[o.zeros() if c is None else c for c in map(o.coefficient, range(order + 1))] for o in operands]
     given, rows = coefficients[0], coefficients[1:]
-    varied = tuple(any(o.coefficient(k) is not None for k in range(1, order + 1)) for o in operands[1:])
+    varied = [any(o.coefficient(k) is not None for k in range(1, order + 1)) for o in operands[1:]]
+    if loop.source is not None:
+        # The rows between are computed again with all of their coefficients.
+        varied[0] = True
     carries = [part(c, (..., slice(0, loop.carries))) for c in given]
     reads = [part(c, (..., slice(loop.carries, None))) for c in given]
     sequences = [concat(cs, -1) if v else cs[0] for cs, v in zip(rows, varied)]
-    series = loop.series(order, varied, perturbed=perturbed)
+    series = loop.series(order, tuple(varied), perturbed=perturbed)
     found = _history(series, [concat([*carries, *reads], -1), *sequences], last=last)
     width = loop.carries
     return [part(found, (..., slice(k * width, (k + 1) * width))) for k in range(order + 1)]
@@ -192,7 +236,7 @@ def _elements(shapes: Sequence[Shape], params: Mapping[str, Any]) -> int:
 
 def _history_shape(shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:
     loop: RolledLoop = params["loop"]
-    return (1 if params["last"] else loop.rounds + 1, *loop_execution.lanes_of(shapes), loop.carries)
+    return (loop.kept_rows(last=params["last"]), *loop_execution.lanes_of(shapes), loop.carries)
 
 
 loop_history = Primitive(

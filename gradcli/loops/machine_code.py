@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -10,8 +9,10 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from gradcli import arrays
 from gradcli.executors.llvm_equations import EquationCode
-from gradcli.executors.llvm_ufuncs import MachineCode, compile_loop
+from gradcli.executors.llvm_ufuncs import Loop, as_ufunc, compile_loop
+from gradcli.loops.stretch import Stretch
 from gradcli.primitives.entries import arithmetic, comparisons, exponential, powers, special, trigonometric
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Equation
@@ -28,31 +29,38 @@ _MOST_EQUATIONS = 5_000
 
 
 class _State:
-    """The operations that a loop has computed without machine code, and its code, if it was compiled."""
+    """The operations that a loop has computed without machine code, and its code, if it was compiled.
+
+    `bounds` are those of all rounds, by whether the last carries alone are kept.
+    """
+
+    __slots__ = ("bounds", "computed", "function", "loop", "tried")
 
     def __init__(self) -> None:
         self.computed = 0
         self.tried = False
-        self.code: MachineCode | None = None
-        self.function: Callable[..., None] | None = None
+        # What keeps the machine code of the function.
+        self.loop: Loop | None = None
+        self.function: Callable[..., Any] | None = None
+        self.bounds: dict[bool, Any] = {}
 
 
 _states: WeakKeyDictionary[RolledLoop, _State] = WeakKeyDictionary()
 _lock = Lock()
 
 
-def run(loop: RolledLoop, starts: Any, sequences: Sequence[Any], found: Any, *, last: bool) -> bool:
-    """Compute the carries of all rounds of independent loops by machine code; returns False where there is none.
+def run(loop: RolledLoop, starts: Any, sequences: Sequence[Any], found: Any, stretch: Stretch, *, last: bool) -> bool:
+    """Compute the carries of some rounds of independent loops by machine code; returns False where there is none.
 
     `starts` has the carries and reads of each loop, of shape [loops, carries + reads], `sequences` are of shape [rows,
     loops or 1, width], and `found`, of shape [rounds + 1, loops, carries], or [1, loops, carries] for the `last`
-    carries, receives the results. All are contiguous. For a single loop the axis of loops may be absent.
+    carries, receives the results. All are contiguous.
     """
     state = _states.get(loop)
     if state is None:
         state = _states.setdefault(loop, _State())
     if state.function is None:
-        state.computed += loop.cost * len(starts)
+        state.computed += loop.cost_of_round * (stretch.end - stretch.begin) * len(starts)
         if state.tried or state.computed < _WORTH_COMPILING:
             return False
         with _lock:
@@ -61,19 +69,21 @@ def run(loop: RolledLoop, starts: Any, sequences: Sequence[Any], found: Any, *, 
                 state.tried = True
         if state.function is None:
             return False
-    count = len(starts)
-    pointers = (ctypes.c_void_p * max(1, len(sequences)))(*map(_address, sequences))
-    lanes = (ctypes.c_int64 * max(1, len(sequences)))(*(s.shape[1] if s.ndim == 3 else 1 for s in sequences))
-    # With a distance of 0 each row of the results is written over the one before.
-    distance = 0 if last else count * loop.carries
-    state.function(count, distance, _address(starts), _address(found), pointers, lanes)
+    if stretch is loop.all_rounds:
+        bounds = state.bounds.get(last)
+        if bounds is None:
+            bounds = state.bounds[last] = _bounds(stretch, last=last)
+    else:
+        bounds = _bounds(stretch, last=last)
+    state.function(bounds, starts, *sequences, found)
     return True
 
 
-def _address(array: Any) -> int:
-    # A third of the time of `array.ctypes.data`.
-    address: int = array.__array_interface__["data"][0]
-    return address
+def _bounds(stretch: Stretch, *, last: bool) -> Any:
+    """The whole numbers that machine code reads first, as an array of floats like its others."""
+    # With a factor of 0 each row of the results is written over the one before.
+    numbers = (stretch.begin, stretch.end, 0 if last else 1, stretch.result, *stretch.sequences)
+    return arrays.numpy_namespace().array(numbers, "float64")
 
 
 @phase("compile")
@@ -84,10 +94,11 @@ def _compile(loop: RolledLoop, state: _State) -> None:
     text = writer.text()
     if text is None:
         return
-    state.code = compile_loop("loop", text, sorted(writer.called))
-    if state.code is not None:
-        prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 2, *[ctypes.c_void_p] * 4)
-        state.function = prototype(state.code.address)
+    sequences = "".join(f",(r{j},l{j},w{j})" for j in range(len(loop.widths)))
+    code = compile_loop("loop", text, sorted(writer.called))
+    dtypes = ["float64"] * (2 + len(loop.widths))
+    state.loop = as_ufunc(code, dtypes, ["float64"], f"(b),(l,g){sequences}->(r,l,c)")
+    state.function = None if state.loop is None else state.loop.ufunc
 
 
 # Functions of the C library that Python's `math` calls; its `hypot` may differ by a rounding.
@@ -175,43 +186,55 @@ class _LoopCode(NumberCode):
         loop = self.loop
         if any(e.output.dtype not in ("float64", "bool") for e in loop.program.equations):
             return None
-        carries = range(loop.carries)
-        entry: list[str] = []
-        self.lines = entry
-        sequences = [self._sequence(j, width) for j, width in enumerate(loop.widths)]
-        before: list[str] = []
-        self.lines = before
+        self.lines = entry = list[str]()
+        begin, end, factor, result, *skipped = self._integers("%bounds", 4 + len(loop.widths))
+        lanes = [self._size(5 + 3 * j) for j in range(len(loop.widths))]
+        steps = [self._distances(number, width) for number, width in zip(lanes, loop.widths)]
+        distance = self.put(f"mul i64 {factor}, {self.put(f'mul i64 %count, {loop.carries}')}")
+        first, last = begin, self.put(f"sub i64 {end}, 1")
+        if loop.reverse:
+            first, last = last, first
+        row = self.put(f"sub i64 {end if loop.reverse else begin}, {result}")
+        self.lines = before = list[str]()
         given = self._loaded(self._moved("%starts", "%lane", loop.carries + loop.reads), loop.carries + loop.reads)
         out = self._moved("%found", "%lane", loop.carries)
-        self._store(self._moved(out, "%found.row", loop.rounds if loop.reverse else 0), given[: loop.carries])
-        own = [self._moved(pointer, "%lane", step) for pointer, _, step in sequences]
-        body: list[str] = []
-        self.lines = body
+        self._store(self._moved(out, distance, row), given[: loop.carries])
+        own = [self._moved(f"%sequence.{j}", "%lane", step) for j, (_, step) in enumerate(steps)]
+        self.lines = top = list[str]()
         rows = [
-            self._loaded(self._moved(pointer, self.put(f"add i64 %i, {offset}"), row), width)
-            for pointer, (_, row, _), offset, width in zip(own, sequences, loop.offsets, loop.widths)
+            self._loaded(
+                self._moved(pointer, self.put(f"sub i64 {self.put(f'add i64 %i, {offset}')}, {skip}"), step), width
+            )
+            for pointer, (step, _), offset, skip, width in zip(own, steps, loop.offsets, skipped, loop.widths)
         ]
-        before_round = [
-            *(f"%carry.{k}" for k in carries),
-            *given[loop.carries :],
-            *(name for row in rows for name in row),
-        ]
-        self.names = dict(zip(loop.program.inputs, ["%counter", *before_round]))
+        elements = [name for row in rows for name in row]
+        self.lines = body = list[str]()
+        carries = [f"%carry.{k}" for k in range(loop.carries)]
+        self.names = dict(zip(loop.program.inputs, ["%counter", *carries, *given[loop.carries :], *elements]))
         try:
             for equation in loop.program.equations:
                 self.names[equation.output] = self.computed(equation)
         except KeyError:
             return None
         results = [self.number(atom) for atom in loop.program.outputs]
-        after = self.put(f"add i64 %i, {0 if loop.reverse else 1}")
-        self._store(self._moved(out, after, "%found.row"), results)
-        first, last, step = (loop.rounds - 1, 0, -1) if loop.reverse else (0, loop.rounds - 1, 1)
-        phis = [f"  %carry.{k} = phi double [ {given[k]}, %lane.begin ], [ {results[k]}, %round ]" for k in carries]
+        self.lines = bottom = list[str]()
+        after = [f"%after.{k}" for k in range(loop.carries)]
+        place = self.put(f"sub i64 {self.put(f'add i64 %i, {0 if loop.reverse else 1}')}, {result}")
+        self._store(self._moved(out, distance, place), after)
+        fill = self._stop(after, out, distance, end, factor, result, last)
+        idle = self.literal(1.0) if loop.idle is None else elements[loop.idle]
         newline = "\n"
+        arguments = newline.join(
+            f"  %argument.{j} = getelementptr ptr, ptr %arguments, i64 {j}\n  {name} = load ptr, ptr %argument.{j}"
+            for j, name in enumerate(["%bounds", "%starts", *(f"%sequence.{j}" for j in range(len(own))), "%found"])
+        )
         return f"""
 {newline.join(sorted(self.declared))}
-define void @loop(i64 %count, i64 %found.row, ptr %starts, ptr %found, ptr %sequences, ptr %lanes) {{
+define void @loop(ptr %arguments, ptr %sizes, ptr %steps, ptr %data) {{
 entry:
+{arguments}
+  %count.place = getelementptr i64, ptr %sizes, i64 2
+  %count = load i64, ptr %count.place
 {newline.join(entry)}
   %any = icmp sgt i64 %count, 0
   br i1 %any, label %lane.begin, label %end
@@ -220,15 +243,23 @@ lane.begin:
 {newline.join(before)}
   br label %round
 round:
-  %i = phi i64 [ {first}, %lane.begin ], [ %i.next, %round ]
-{newline.join(phis)}
+  %i = phi i64 [ {first}, %lane.begin ], [ %i.next, %next ]
+{newline.join(f"  {c} = phi double [ {g}, %lane.begin ], [ {a}, %next ]" for c, g, a in zip(carries, given, after))}
   %place = sitofp i64 %i to double
   %scaled = fmul double %place, {self.literal(loop.step)}
   %counter = fadd double %scaled, {self.literal(loop.first)}
+{newline.join(top)}
+  %works = fcmp une double {idle}, {self.literal(0.0)}
+  br i1 %works, label %body, label %next
+body:
 {newline.join(body)}
-  %i.next = add i64 %i, {step}
-  %done = icmp eq i64 %i, {last}
-  br i1 %done, label %lane.end, label %round
+  br label %next
+next:
+{newline.join(f"  {a} = phi double [ {c}, %round ], [ {r}, %body ]" for a, c, r in zip(after, carries, results))}
+{newline.join(bottom)}
+  %i.next = add i64 %i, {-1 if loop.reverse else 1}
+  br i1 %done, label %{"lane.end" if loop.active is None else "ended"}, label %round
+{fill}
 lane.end:
   %lane.next = add i64 %lane, 1
   %more = icmp slt i64 %lane.next, %count
@@ -238,12 +269,49 @@ end:
 }}
 """
 
-    def _sequence(self, number: int, width: int) -> tuple[str, str, str]:
-        """The pointer to a sequence, the distance of its rows, and that of the loops, 0 if all read the same."""
-        pointer = self.put(f"load ptr, ptr {self.put(f'getelementptr ptr, ptr %sequences, i64 {number}')}")
-        lanes = self.put(f"load i64, ptr {self.put(f'getelementptr i64, ptr %lanes, i64 {number}')}")
+    def _stop(
+        self, after: Sequence[str], out: str, distance: str, end: str, factor: str, result: str, last: str
+    ) -> str:
+        """Write `%done`, whether a round is the last one; returns the blocks behind a loop that may end before."""
+        bottom = self.lines
+        is_last = self.put(f"icmp eq i64 %i, {last}")
+        if self.loop.active is None:
+            bottom.append(f"  %done = or i1 {is_last}, false")
+            return ""
+        ended = self.compared("oeq", after[self.loop.active], self.literal(0.0))
+        bottom.append(f"  %done = or i1 {is_last}, {ended}")
+        self.lines = before = list[str]()
+        rows_end = self.put(f"mul i64 {end}, {factor}")
+        self.lines = again = list[str]()
+        place = self.put(f"sub i64 {self.put('add i64 %rest, 1')}, {result}")
+        self._store(self._moved(out, distance, place), after)
+        self.lines = bottom
+        newline = "\n"
+        return f"""ended:
+{newline.join(before)}
+  br label %rest.test
+rest.test:
+  %rest = phi i64 [ %i.next, %ended ], [ %rest.next, %rest.round ]
+  %rest.more = icmp slt i64 %rest, {rows_end}
+  br i1 %rest.more, label %rest.round, label %lane.end
+rest.round:
+{newline.join(again)}
+  %rest.next = add i64 %rest, 1
+  br label %rest.test
+"""
+
+    def _integers(self, pointer: str, count: int) -> list[str]:
+        """Consecutive whole numbers, which are stored as floats."""
+        return [self.put(f"fptosi double {number} to i64") for number in self._loaded(pointer, count)]
+
+    def _size(self, number: int) -> str:
+        """The length of an axis of the arguments."""
+        return self.put(f"load i64, ptr {self.put(f'getelementptr i64, ptr %sizes, i64 {number}')}")
+
+    def _distances(self, lanes: str, width: int) -> tuple[str, str]:
+        """The distance of the rows of a sequence, and that of the loops, 0 if all read the same."""
         shared = self.put(f"icmp eq i64 {lanes}, 1")
-        return pointer, self.put(f"mul i64 {lanes}, {width}"), self.put(f"select i1 {shared}, i64 0, i64 {width}")
+        return self.put(f"mul i64 {lanes}, {width}"), self.put(f"select i1 {shared}, i64 0, i64 {width}")
 
     def _moved(self, pointer: str, count: int | str, distance: int | str) -> str:
         """A pointer to numbers, moved `count` times by a distance."""

@@ -3,65 +3,112 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from gradcli import arrays
 from gradcli.executors import stepwise
 from gradcli.executors.scalars import ScalarWriter
+from gradcli.loops.stretch import Stretch
 
 if TYPE_CHECKING:
     from gradcli.loops.rolled_loop import RolledLoop
 
-# Takes an iterable of the counters and row elements of all rounds, the carries and the reads; returns a list for each
-# carry.
+# Takes an iterable of the counters and row elements of some rounds, the carries and the reads; returns a list for each
+# carry, of its value before the first round and after each of them, or of the last one alone.
 History = Callable[..., list[list[float]]]
+# Rounds whose numbers are kept as Python's at a time, which take four times as much memory as an array of them.
+_AT_A_TIME = 10_000
 
-_functions: WeakKeyDictionary[RolledLoop, History] = WeakKeyDictionary()
+# By whether the values of all rounds are returned.
+_functions: WeakKeyDictionary[RolledLoop, dict[bool, History]] = WeakKeyDictionary()
 
 
-def history(loop: RolledLoop, given: Any, sequences: Sequence[Any], *, last: bool) -> Any:
-    """The carries of all rounds, an array of shape [rounds + 1, carries], in the order of the counter, or the last ones.
+def compute(
+    loop: RolledLoop, given: Any, sequences: Sequence[Any], found: Any, stretch: Stretch, *, last: bool
+) -> None:
+    """Write the carries of some rounds to `found`, or the `last` ones, see `machine_code.run`.
 
-    `given` is a vector and each of `sequences` a matrix.
+    `given` is a vector, each of `sequences` and `found` a matrix.
     """
-    columns = _columns(loop, given.tolist(), sequences)
+    if loop.idle is not None:
+        stretch = _without_idle(loop, loop.idle, given, sequences, found, stretch, last=last)
+    numbers = given.tolist()
+    before = numbers[: loop.carries]
+    if not last:
+        found[stretch.first_row] = before
+    written = stretch.begin + 1 - stretch.result
+    for begin, end, columns in _pieces(loop, numbers, sequences, stretch, keep=not last):
+        before = [column[-1] for column in columns]
+        if last:
+            continue
+        after = arrays.numpy_namespace().array(columns).T[1:]
+        if loop.reverse:
+            found[begin - stretch.result : end - stretch.result] = after[::-1]
+        else:
+            found[written : written + len(after)] = after
+            written += len(after)
     if last:
-        return [[c[-1] for c in columns]]
-    missing = loop.rounds + 1 - len(columns[0])
-    if missing:
-        # The loop ended before.
-        columns = [[*c, *[c[-1]] * missing] for c in columns]
-    found = arrays.numpy_namespace().array(columns).T
-    return found[::-1] if loop.reverse else found
+        found[0] = before
+    elif not loop.reverse:
+        # The loop may have ended before.
+        found[written : stretch.end + 1 - stretch.result] = before
+
+
+def _without_idle(
+    loop: RolledLoop, idle: int, given: Any, sequences: Sequence[Any], found: Any, stretch: Stretch, *, last: bool
+) -> Stretch:
+    """The rounds without those that change nothing, the last ones, whose carries are written to `found`."""
+    ends = [*itertools.accumulate(loop.widths)]
+    number = next(j for j, end in enumerate(ends) if idle < end)
+    first = stretch.begin + loop.offsets[number] - stretch.sequences[number]
+    marks = sequences[number][first : first + stretch.end - stretch.begin, idle - ends[number]]
+    end = stretch.begin + int(arrays.numpy_namespace().count_nonzero(marks))
+    if not last:
+        found[end - stretch.result : stretch.end + 1 - stretch.result] = given[: loop.carries]
+    return stretch._replace(end=end)
 
 
 def rounds_until_end(loop: RolledLoop, given: Any, sequences: Sequence[Any]) -> int:
     """The number of rounds after which a loop that may end before its last round is no longer active."""
-    return len(_columns(loop, given.tolist(), sequences)[0]) - 1
+    pieces = _pieces(loop, given.tolist(), sequences, loop.all_rounds, keep=True)
+    return sum(len(columns[0]) - 1 for _, _, columns in pieces)
 
 
-def _columns(loop: RolledLoop, numbers: Sequence[float], sequences: Sequence[Any]) -> list[list[float]]:
-    """For each carry its values before the first round and after each of those that were run."""
-    function = _functions.get(loop)
+def _pieces(
+    loop: RolledLoop, numbers: Sequence[float], sequences: Sequence[Any], stretch: Stretch, *, keep: bool
+) -> Iterator[tuple[int, int, list[list[float]]]]:
+    """For some rounds after others, from `begin` to before `end`, a list for each carry: its value before the first of
+    them that is run, unless only the last one is wanted, and after each of those that were run."""
+    functions = _functions.setdefault(loop, {})
+    function = functions.get(keep)
     if function is None:
-        function = _functions[loop] = _LoopWriter(loop).function()
-    try:
-        return function(_rounds(loop, sequences), *numbers)
-    except (ArithmeticError, ValueError):
-        return _with_infinities(loop, _rounds(loop, sequences), numbers)
+        function = functions[keep] = _LoopWriter(loop).function(keep=keep)
+    carries, reads = numbers[: loop.carries], numbers[loop.carries :]
+    starts = range(stretch.begin, stretch.end, _AT_A_TIME)
+    for begin in starts[::-1] if loop.reverse else starts:
+        part = stretch._replace(begin=begin, end=min(begin + _AT_A_TIME, stretch.end))
+        try:
+            columns = function(_rounds(loop, sequences, part), *carries, *reads)
+        except (ArithmeticError, ValueError):
+            columns = _with_infinities(loop, _rounds(loop, sequences, part), [*carries, *reads])
+        yield part.begin, part.end, columns
+        carries = [column[-1] for column in columns]
+        if loop.active is not None and not carries[loop.active]:
+            return
 
 
-def _rounds(loop: RolledLoop, sequences: Sequence[Any]) -> Iterable[Any]:
+def _rounds(loop: RolledLoop, sequences: Sequence[Any], stretch: Stretch) -> Iterable[Any]:
     """The counter, where it is read, and the elements of the rows, of one round after the other."""
     columns: list[Iterable[float]] = []
     order = slice(None, None, -1) if loop.reverse else slice(None)
     if loop.reads_counter:
-        columns.append(loop.first + loop.step * i for i in range(loop.rounds)[order])
-    for sequence, offset in zip(sequences, loop.offsets):
-        columns += [c[order] for c in sequence[offset : offset + loop.rounds].T.tolist()]
-    return zip(*columns) if columns else itertools.repeat((), loop.rounds)
+        columns.append(loop.first + loop.step * i for i in stretch.rounds)
+    for sequence, offset, skipped in zip(sequences, loop.offsets, stretch.sequences):
+        first = stretch.begin + offset - skipped
+        columns += [c[order] for c in sequence[first : first + stretch.end - stretch.begin].T.tolist()]
+    return zip(*columns) if columns else itertools.repeat((), stretch.end - stretch.begin)
 
 
 def _with_infinities(loop: RolledLoop, rounds: Iterable[Any], numbers: Sequence[float]) -> list[list[float]]:
@@ -83,7 +130,7 @@ class _LoopWriter(ScalarWriter):
         super().__init__(loop.program)
         self.loop = loop
 
-    def function(self) -> History:
+    def function(self, *, keep: bool) -> History:
         loop = self.loop
         names = [self.names[v] for v in loop.program.inputs]
         carries, reads = names[1 : 1 + loop.carries], names[1 + loop.carries : 1 + loop.carries + loop.reads]
@@ -95,14 +142,13 @@ class _LoopWriter(ScalarWriter):
         kept = [f"h{k}" for k in range(loop.carries)]
         lines = [
             f"def history({', '.join(['rounds', *carries, *reads])}):",
-            *(f"    {h} = [{c}]" for h, c in zip(kept, carries)),
-            *(f"    a{h} = {h}.append" for h in kept),
+            *(f"    {h} = [{c}]; a{h} = {h}.append" for h, c in zip(kept, carries) if keep),
             f"    for {', '.join(row)}{',' if len(row) == 1 else ''} in rounds:" if row else "    for _ in rounds:",
             *(f"        {line}" for line in body),
             f"        {', '.join(carries)} = {', '.join(results)}",
-            *(f"        a{h}({c})" for h, c in zip(kept, carries)),
+            *(f"        a{h}({c})" for h, c in zip(kept, carries) if keep),
             *([] if loop.active is None else [f"        if not {carries[loop.active]}: break"]),
-            f"    return [{', '.join(kept)}]",
+            f"    return [{', '.join(kept if keep else (f'[{c}]' for c in carries))}]",
         ]
         exec("\n".join(lines), self.known)
         made: History = self.known["history"]

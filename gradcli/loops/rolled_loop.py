@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.autograd.engine import grad
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
@@ -19,6 +19,7 @@ from gradcli.executors import stepwise
 from gradcli.kinds.branch_points import watching
 from gradcli.kinds.jets import Jet
 from gradcli.kinds.perturbed_roundings import Perturbation
+from gradcli.loops.stretch import Stretch
 from gradcli.primitives.bind import bind, constant
 from gradcli.primitives.entries.arithmetic import add
 from gradcli.primitives.entries.comparisons import isfinite, maximum
@@ -26,6 +27,8 @@ from gradcli.program.execution_paths import ExecutionPath, join_paths
 from gradcli.program.ir import Program, Variable
 from gradcli.program.passes import optimise
 from gradcli.program.record import record
+
+_BYTES_PER_NUMBER = 8
 
 
 class LiveValues(NamedTuple):
@@ -77,6 +80,13 @@ class RolledLoop:
     If it is `valid_if_finite`, its results are valid only if they are finite: where they are not, what was not taken by
     a `maximum` or the like may have left nan.
 
+    With an `idle` number, a round in which this element of its rows is 0 changes nothing; they are the last ones in the
+    order of the counter.
+
+    Of the carries of all rounds only each row whose number is a multiple of `spacing`, and the last row, are kept. With
+    a `source`, a loop that keeps its rows so, the first sequence has these rows, and the rows between are computed
+    again.
+
     Compared by identity, so that it can be a parameter of a primitive.
     """
 
@@ -93,6 +103,9 @@ class RolledLoop:
     active: int | None = None
     valid_if_finite: bool = False
     selects: bool = False
+    idle: int | None = None
+    spacing: int = 1
+    source: RolledLoop | None = None
     _series: dict[tuple[int, tuple[bool, ...], bool], RolledLoop] = field(default_factory=dict, init=False)
     _reversed: dict[tuple[LiveValues, bool], RolledLoop] = field(default_factory=dict, init=False)
     _taken: dict[LiveValues, RolledLoop] = field(default_factory=dict, init=False)
@@ -100,6 +113,30 @@ class RolledLoop:
     def with_rounds(self, rounds: int) -> RolledLoop:
         """The same loop with another number of rounds."""
         return replace(self, rounds=rounds)
+
+    def checkpointed(self) -> RolledLoop:
+        """The same loop, with each √n-th row kept if all of them take more than `limits.MAX_STORED_BYTES`.
+
+        A gradient then keeps some 2√n rows at a time, and runs the rounds once more.
+        """
+        stored = (self.rounds + 1) * self.carries * _BYTES_PER_NUMBER
+        if self.reverse or stored <= limits.MAX_STORED_BYTES:
+            return self
+        return replace(self, spacing=math.isqrt(self.rounds))
+
+    @cached_property
+    def with_all_rows(self) -> RolledLoop:
+        """The same loop, of which all rows are kept, and whose first sequence has all rows."""
+        return self if self.spacing == 1 and self.source is None else replace(self, spacing=1, source=None)
+
+    @cached_property
+    def all_rounds(self) -> Stretch:
+        """All rounds, for arrays with all rows."""
+        return Stretch(0, self.rounds, self.reverse, (0,) * len(self.widths))
+
+    def kept_rows(self, *, last: bool) -> int:
+        """The number of rows of the result: only that after the `last` round, or those that are kept."""
+        return 1 if last else -(-self.rounds // self.spacing) + 1
 
     @cached_property
     def reads_counter(self) -> bool:
@@ -109,8 +146,14 @@ class RolledLoop:
 
     @property
     def cost(self) -> int:
-        """The number of operations of all rounds."""
-        return self.rounds * (len(self.program.equations) + self.carries)
+        """The number of operations of all rounds, and of those that are run again."""
+        again = 0 if self.source is None else self.source.cost
+        return self.rounds * self.cost_of_round + again
+
+    @cached_property
+    def cost_of_round(self) -> int:
+        """The number of operations of a round."""
+        return len(self.program.equations) + self.carries
 
     @cached_property
     def discards(self) -> bool:
@@ -234,6 +277,8 @@ class RolledLoop:
             widths=(self.carries, *around, *self.widths),
             offsets=(at, *[at] * len(around), *self.offsets),
             reverse=not self.reverse,
+            idle=None if around or self.reverse else self.active,
+            source=None if self.spacing == 1 else self,
         )
 
     def series(self, order: int, varied: tuple[bool, ...], *, perturbed: bool = False) -> RolledLoop:
@@ -273,7 +318,19 @@ class RolledLoop:
             widths=widths,
             offsets=self.offsets,
             reverse=self.reverse,
+            active=self.active,
+            idle=self._idle_of_series(widths),
+            spacing=self.spacing,
+            source=None if self.source is None else self.source.series(order, varied[1:], perturbed=perturbed),
         )
+
+    def _idle_of_series(self, widths: Sequence[int]) -> int | None:
+        """The place of the element that marks idle rounds among the elements of rows of these widths."""
+        if self.idle is None:
+            return None
+        ends = [*itertools.accumulate(self.widths)]
+        number = next(j for j, end in enumerate(ends) if self.idle < end)
+        return sum(widths[:number]) + self.idle - (ends[number] - self.widths[number])
 
     def _derived(
         self,
@@ -284,6 +341,10 @@ class RolledLoop:
         widths: Sequence[int],
         offsets: Sequence[int],
         reverse: bool,
+        active: int | None = None,
+        idle: int | None = None,
+        spacing: int = 1,
+        source: RolledLoop | None = None,
     ) -> RolledLoop:
         """The loop of the same rounds whose program is that of `run`, a function of scalars by position."""
         given = dict.fromkeys([f"{i}" for i in range(1 + carries + reads + sum(widths))], EXAMPLE)
@@ -302,7 +363,10 @@ class RolledLoop:
             widths=widths,
             offsets=offsets,
             reverse=reverse,
-            active=None,
+            active=active,
+            idle=idle,
+            spacing=spacing,
+            source=source,
             valid_if_finite=valid_if_finite,
         )
 

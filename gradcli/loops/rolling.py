@@ -158,7 +158,10 @@ def rolled(trace: Trace, rounds: Rounds, carried: Sequence[Carried], paths: Sequ
     if recorded_now() and loop.reversed(live, outside=False).valid_if_finite and not recording_program():
         raise NotRecordableError("the derivative of a round may be finite only round by round")
     differentiated = recorded_now() and any(isinstance(o, Tensor) and o.requires_grad for o in (*numbers, *sequences))
-    kept = differentiated or any(r.stacked for r in results)
+    stacked = any(r.stacked for r in results)
+    kept = differentiated or stacked
+    if differentiated and not stacked:
+        loop = loop.checkpointed()
     found = run_loop(loop, numbers, sequences, results, last=not kept)
     if differentiated and not recording_program() and loop.discards:
         _require_finite_derivatives(loop, live, found, numbers, sequences)
