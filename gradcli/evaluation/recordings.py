@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from gradcli import arrays, limits
@@ -203,7 +202,9 @@ class Recordings:
         if known is None:
             return None
         try:
-            with nullcontext() if known.dtype == arrays.default_dtype() else arrays.using_dtype(known.dtype):
+            if known.dtype == arrays.default_dtype():
+                return known.outcome([*values.values()])
+            with arrays.using_dtype(known.dtype):
                 return known.outcome([*values.values()])
         except (GradcliError, MemoryError):
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -237,11 +238,13 @@ def _written(equation: Equation, lines: NumpyCode) -> str | None:
 def _small(equation: Equation) -> Callable[..., Any]:
     """The function of arrays of an equation on few numbers."""
     primitive, params = equation.primitive, equation.params
-    run = arrays.numpy_namespace().run
+    namespace = arrays.numpy_namespace()
+    # A loop gives an array; other results may have to be made numbers.
+    run = functools.partial(primitive.forward, namespace) if "loop" in params else None
 
     def compute(*operands: Any) -> Any:
         try:
-            return run(primitive.forward, operands, params)
+            return namespace.run(primitive.forward, operands, params) if run is None else run(*operands, **params)
         except Exception:
             # `bind` raises the error with its explanation.
             return bind(primitive, operands, params)

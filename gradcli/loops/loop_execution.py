@@ -27,14 +27,19 @@ def history(xp: Any, given: Any, *sequences: Any, loop: RolledLoop, last: bool) 
     if xp.name != "numpy":
         return _by_library(xp, given, sequences, loop, last=last)
     np = arrays.numpy_namespace()
-    single = given.ndim == 1 and all(s.ndim == 2 for s in sequences)
-    lanes = () if single else lanes_of([given.shape, *(s.shape for s in sequences)])
-    count = math.prod(lanes)
-    if not single:
-        given = np.broadcast_to(given, (*lanes, given.shape[-1]))
-    starts = np.ascontiguousarray(given).reshape(count, given.shape[-1])
+    plain = loop.source is None and (last or loop.spacing == 1)
+    if plain and given.ndim == 1 and not any(s.ndim > 2 for s in sequences):
+        # The usual case, without the time of arranging arrays.
+        stored = np.empty((loop.kept_rows(last=last), loop.carries))
+        given, rows = np.ascontiguousarray(given), [*map(np.ascontiguousarray, sequences)]
+        if not machine_code.run(loop, given, rows, stored, loop.all_rounds, last=last):
+            python_code.compute(loop, given, rows, stored, loop.all_rounds, last=last)
+        return stored
+    lanes = lanes_of([given.shape, *(s.shape for s in sequences)])
     rows = [_flat_lanes(np, s, lanes) for s in sequences]
-    found = np.empty((loop.kept_rows(last=last), count, loop.carries))
+    starts = np.ascontiguousarray(np.broadcast_to(given, (*lanes, given.shape[-1])))
+    starts = starts.reshape(math.prod(lanes), given.shape[-1])
+    found = np.empty((loop.kept_rows(last=last), len(starts), loop.carries))
     if loop.source is not None:
         _with_source(np, loop, loop.source, starts, rows, found, last=last)
     elif loop.spacing > 1 and not last:

@@ -31,17 +31,19 @@ _MOST_EQUATIONS = 5_000
 class _State:
     """The operations that a loop has computed without machine code, and its code, if it was compiled.
 
-    `bounds` are those of all rounds, by whether the last carries alone are kept.
+    `bounds` are those of all rounds, by whether the last carries alone are kept; `single` is the function for arrays of
+    one loop, without an axis of loops.
     """
 
-    __slots__ = ("bounds", "computed", "function", "loop", "tried")
+    __slots__ = ("bounds", "computed", "function", "kept", "single", "tried")
 
     def __init__(self) -> None:
         self.computed = 0
         self.tried = False
-        # What keeps the machine code of the function.
-        self.loop: Loop | None = None
+        # What keeps the machine code of the functions.
+        self.kept: Sequence[Loop] = ()
         self.function: Callable[..., Any] | None = None
+        self.single: Callable[..., Any] | None = None
         self.bounds: dict[bool, Any] = {}
 
 
@@ -54,13 +56,14 @@ def run(loop: RolledLoop, starts: Any, sequences: Sequence[Any], found: Any, str
 
     `starts` has the carries and reads of each loop, of shape [loops, carries + reads], `sequences` are of shape [rows,
     loops or 1, width], and `found`, of shape [rounds + 1, loops, carries], or [1, loops, carries] for the `last`
-    carries, receives the results. All are contiguous.
+    carries, receives the results. All are contiguous. For a single loop the axis of loops may be absent from all of them.
     """
     state = _states.get(loop)
     if state is None:
         state = _states.setdefault(loop, _State())
     if state.function is None:
-        state.computed += loop.cost_of_round * (stretch.end - stretch.begin) * len(starts)
+        count = len(starts) if starts.ndim > 1 else 1
+        state.computed += loop.cost_of_round * (stretch.end - stretch.begin) * count
         if state.tried or state.computed < _WORTH_COMPILING:
             return False
         with _lock:
@@ -75,7 +78,9 @@ def run(loop: RolledLoop, starts: Any, sequences: Sequence[Any], found: Any, str
             bounds = state.bounds[last] = _bounds(stretch, last=last)
     else:
         bounds = _bounds(stretch, last=last)
-    state.function(bounds, starts, *sequences, found)
+    function = state.function if starts.ndim > 1 else state.single
+    assert function is not None
+    function(bounds, starts, *sequences, found)
     return True
 
 
@@ -94,11 +99,17 @@ def _compile(loop: RolledLoop, state: _State) -> None:
     text = writer.text()
     if text is None:
         return
-    sequences = "".join(f",(r{j},l{j},w{j})" for j in range(len(loop.widths)))
     code = compile_loop("loop", text, sorted(writer.called))
-    dtypes = ["float64"] * (2 + len(loop.widths))
-    state.loop = as_ufunc(code, dtypes, ["float64"], f"(b),(l,g){sequences}->(r,l,c)")
-    state.function = None if state.loop is None else state.loop.ufunc
+    if code is None:
+        return
+    single = code._replace(name="single", address=code.engine.get_function_address("single"))
+    places, dtypes = range(len(loop.widths)), ["float64"] * (2 + len(loop.widths))
+    many = "(b),(l,g)" + "".join(f",(r{j},l{j},w{j})" for j in places) + "->(r,l,c)"
+    one = "(b),(g)" + "".join(f",(r{j},w{j})" for j in places) + "->(r,c)"
+    made = [as_ufunc(code, dtypes, ["float64"], many), as_ufunc(single, dtypes, ["float64"], one)]
+    if made[0] is not None and made[1] is not None:
+        state.kept = [made[0], made[1]]
+        state.function, state.single = made[0].ufunc, made[1].ufunc
 
 
 # Functions of the C library that Python's `math` calls; its `hypot` may differ by a rounding.
@@ -265,6 +276,21 @@ lane.end:
   %more = icmp slt i64 %lane.next, %count
   br i1 %more, label %lane.begin, label %end
 end:
+  ret void
+}}
+{self._of_single()}"""
+
+    def _of_single(self) -> str:
+        """The function for arrays without an axis of loops, which calls the other one with the sizes of one loop."""
+        places = [2, *(5 + 3 * j for j in range(len(self.loop.widths)))]
+        size = f"[{6 + 3 * len(self.loop.widths)} x i64]"
+        lines = [f"  %one.{k} = getelementptr i64, ptr %all, i64 {k}\n  store i64 1, ptr %one.{k}" for k in places]
+        newline = "\n"
+        return f"""
+define void @single(ptr %arguments, ptr %sizes, ptr %steps, ptr %data) {{
+  %all = alloca {size}
+{newline.join(lines)}
+  call void @loop(ptr %arguments, ptr %all, ptr %steps, ptr %data)
   ret void
 }}
 """
