@@ -74,7 +74,16 @@ def is_floating(array: Array) -> bool:
 
 def is_complex(array: Array) -> bool:
     """Whether the dtype is complex."""
-    return type(array) is not float and dtype_name(array).startswith("complex")
+    kind = type(array)
+    if kind in PYTHON_NUMBERS:
+        return kind is complex
+    dtype = array.dtype
+    return _is_complex(type(dtype).__module__, dtype)
+
+
+@cache
+def _is_complex(library: str, dtype: Any) -> bool:
+    return _dtype_name(library, dtype).startswith("complex")
 
 
 def is_inexact(array: Array) -> bool:

@@ -9,8 +9,6 @@ import builtins
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import AbstractContextManager
-from contextvars import ContextVar
 from functools import cache, partial
 from importlib import import_module
 from typing import Any
@@ -33,7 +31,28 @@ tidy = dtypes.tidy
 asarray, astype, copy, zeros, ones, all = np.asarray, np.astype, np.copy, np.zeros, np.ones, np.all
 
 
-class _Quiet:
+class _PublicSettings:
+    """What NumPy does about floating-point errors, with the methods of a context variable."""
+
+    get = staticmethod(np.geterr)
+
+    def set(self, handling: Mapping[str, Any]) -> Any:
+        return np.seterr(**handling)
+
+    def reset(self, before: Mapping[str, Any]) -> None:
+        np.seterr(**before)
+
+
+_settings: Any
+try:
+    # The private names that `errstate` itself uses; they are not part of NumPy's public interface.
+    _ufuncs: Any = import_module("numpy._core.umath")
+    _settings, _ignoring = _ufuncs._extobj_contextvar, _ufuncs._make_extobj(all="ignore")
+except (ImportError, AttributeError):
+    _settings, _ignoring = _PublicSettings(), dict.fromkeys(np.geterr(), "ignore")
+
+
+class quiet:
     """The effect of `numpy.errstate(all="ignore")` with settings that are built once.
 
     Building them, as `errstate` does each time, takes three times as long as an operation on a few numbers.
@@ -48,16 +67,6 @@ class _Quiet:
         _settings.reset(self._token)
 
 
-quiet: Callable[[], AbstractContextManager[Any]]
-try:
-    # The private names that `errstate` itself uses; they are not part of NumPy's public interface.
-    _ufuncs: Any = import_module("numpy._core.umath")
-    _settings, _ignoring = _ufuncs._extobj_contextvar, _ufuncs._make_extobj(all="ignore")
-    quiet = _Quiet
-except (ImportError, AttributeError):
-    quiet = partial(np.errstate, all="ignore")
-    _settings, _ignoring = ContextVar("unknown", default=None), object()
-
 # Allocate and free a block once: glibc then raises its mmap threshold to this size and reuses freed memory for arrays
 # below it. Otherwise the pages of each array of some 100 KB are mapped anew, which takes ten times as long as computing
 # the array.
@@ -66,7 +75,7 @@ np.empty(2**24, "uint8")
 _namespace = sys.modules[__name__]
 _NUMBERS = frozenset({float, int})
 _CHARS: dict[type, str] = {bool: "?", builtins.complex: "D"}
-_FLOAT64 = np.dtype("float64")
+_ndarray, _FLOAT64 = np.ndarray, np.dtype("float64")
 _add_reduce: Any = np.add.reduce
 # For smaller x, 1/(1 + exp(-x)) rounds to exp(x); for larger x, exp(-x) is finite, also in float32.
 SIGMOID_IS_EXP = -80.0
@@ -171,23 +180,25 @@ def are_float64(operands: Iterable[Array]) -> bool:
     """Whether all operands are Python floats or NumPy arrays of float64, which need no promotion."""
     for operand in operands:
         kind = type(operand)
-        if kind is not float and (kind is not np.ndarray or operand.dtype is not _FLOAT64):
+        if kind is not float and (kind is not _ndarray or operand.dtype is not _FLOAT64):
             return False
     return True
 
 
-def run(forward: Callable[..., Any], operands: Sequence[Array], params: Mapping[str, Any]) -> Any:
-    """`forward` of operands of which `are_float64` holds, with the result tidied and the warnings of NumPy ignored.
+def run(forward: Callable[..., Any], operands: Iterable[Array], params: Mapping[str, Any]) -> Any:
+    """`forward` of operands that need no promotion, with the result tidied and the warnings of NumPy ignored.
 
-    A backward pass ignores them for all of its operations at once, and setting them again would take as long as a sum
-    of some hundred elements.
+    A backward pass ignores them for all of its operations at once.
     """
     if _settings.get() is _ignoring:
         result = forward(_namespace, *operands, **params)
     else:
-        with quiet():
+        token = _settings.set(_ignoring)
+        try:
             result = forward(_namespace, *operands, **params)
-    if type(result) is np.ndarray and result.ndim:
+        finally:
+            _settings.reset(token)
+    if type(result) is _ndarray and result.ndim:
         return result
     return [tidy(r) for r in result] if type(result) is list else tidy(result)
 

@@ -36,7 +36,7 @@ class AccumulateGrad(Node):
     def pull(
         self,
         cotangents: Sequence[Any],
-        wanted: Sequence[bool],
+        wanted: Sequence[object],
         *,
         lift: Callable[..., Any] | None,
         guarded: bool,

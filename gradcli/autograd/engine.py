@@ -224,15 +224,24 @@ class BackwardPass:
             self._send(root.edge, seed)
         watch = visit_wrapper.get()
         visit = self._visit if watch is None else functools.partial(watch, self._visit)
-        while self.queue:
-            node = heapq.heappop(self.queue)[1]
-            cotangents = self._arrived(node)
-            if self.useful is None or node in self.useful:
+        queue, pending, useful, wanted = self.queue, self.pending, self.useful, self.wanted
+        while queue:
+            node = heapq.heappop(queue)[1]
+            cotangents = pending.pop(node)
+            if self.budget is not None:
+                self.budget.charge_steps(_VISIT_RECORDED if self.create_graph else _VISIT)
+            if node.attached is not None:
+                self._call_tensor_hooks(node.attached, cotangents)
+            if self.captured:
+                self._capture(node, cotangents)
+            if useful is None or node in useful:
                 pull = self._pull if watch is None and node.attached is None else visit
                 for edge, cotangent in zip(node.edges, pull(node, cotangents)):
-                    if cotangent is not None and edge is not None:
+                    if edge is None:
+                        continue
+                    if cotangent is not None:
                         self._send(edge, cotangent)
-                    elif edge is not None and (self.wanted is None or edge[0] in self.wanted):
+                    elif wanted is None or edge[0] in wanted:
                         self._send_none(edge[0])
                 if self.hooked:
                     self._end_leaves(node)
@@ -264,18 +273,11 @@ class BackwardPass:
             self.pending[target] = [None] * target.outputs
             heapq.heappush(self.queue, (-target.sequence, target))
 
-    def _arrived(self, node: Node) -> list[Any]:
-        """The cotangents of a node when all have arrived: after the tensor hooks, and captured if asked for."""
-        if self.budget is not None:
-            self.budget.charge_steps(_VISIT_RECORDED if self.create_graph else _VISIT)
-        cotangents = self.pending.pop(node)
-        if node.attached is not None:
-            self._call_tensor_hooks(node.attached, cotangents)
-        if self.captured:
-            for number, cotangent in enumerate(cotangents):
-                if (node, number) in self.captured:
-                    self.captured[node, number] = cotangent
-        return cotangents
+    def _capture(self, node: Node, cotangents: Sequence[Any]) -> None:
+        """Note the cotangents of a node that were asked for."""
+        for number, cotangent in enumerate(cotangents):
+            if (node, number) in self.captured:
+                self.captured[node, number] = cotangent
 
     def _visit(self, node: Node, cotangents: Sequence[Any]) -> Sequence[Any]:
         """The cotangents of a node's operands, with the hooks of the node applied."""
@@ -297,9 +299,9 @@ class BackwardPass:
         if cotangents[0] is None and not node.takes_none and all(c is None for c in cotangents):
             return [None] * len(node.edges)
         needed = self.wanted
-        if needed is None:
-            wanted = [edge is not None for edge in node.edges]
-        else:
+        # An edge counts as true, and None as false.
+        wanted: Sequence[object] = node.edges
+        if needed is not None:
             wanted = [edge is not None and edge[0] in needed for edge in node.edges]
         selects = node.primitive.selects if isinstance(node, PrimitiveNode) else node.selects
         # For a node recorded under a guard, it is unknown which zeros were computed.

@@ -171,7 +171,7 @@ class FunctionNode(Node):
     def pull(
         self,
         cotangents: Sequence[Any],
-        wanted: Sequence[bool],
+        wanted: Sequence[object],
         *,
         lift: Callable[..., Any] | None,
         guarded: bool,

@@ -139,7 +139,7 @@ class Node:
     def pull(
         self,
         cotangents: Sequence[Any],
-        wanted: Sequence[bool],
+        wanted: Sequence[object],
         *,
         lift: Callable[..., Any] | None,
         guarded: bool,

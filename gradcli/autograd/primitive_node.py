@@ -30,7 +30,6 @@ from gradcli.primitives.entries.arithmetic import zeros_like
 from gradcli.primitives.entries.comparisons import not_equal, where
 from gradcli.primitives.entries.complex_parts import real_part
 from gradcli.primitives.entries.reductions import sum_, sum_to
-from gradcli.primitives.node_name import NodeName
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.saved_tensors import SavedForBackward
 
@@ -87,7 +86,7 @@ class PrimitiveNode(Node):
 
     def rename(self, name: str) -> None:
         """Give the node the name of another function than the primitive."""
-        self.__class__ = _class_named(name)
+        self.__class__ = class_named(name)
 
     @property
     def operands(self) -> list[Any]:
@@ -101,7 +100,7 @@ class PrimitiveNode(Node):
     def pull(
         self,
         cotangents: Sequence[Any],
-        wanted: Sequence[bool],
+        wanted: Sequence[object],
         *,
         lift: Callable[..., Any] | None,
         guarded: bool,
@@ -112,7 +111,7 @@ class PrimitiveNode(Node):
         result, kept = self.result, self.saved
         if kept is None:
             raise DifferentiationError(RELEASED)
-        operands = []
+        operands: list[Any] = []
         for item, version, edge in zip(kept, self.versions, self.edges):
             if type(item) is ShapeOnly:
                 operands.append(item)
@@ -141,7 +140,8 @@ class PrimitiveNode(Node):
             cotangent = rule(cotangents[0], result, *operands, **params)
             if guarded:
                 cotangent = zero_untaken(primitive, i, cotangents[0], mask, cotangent, result, operands, params)
-            cotangent = fit(cotangent, operands[i])
+            if type(cotangent) is not float or type(operands[i]) is not float:
+                cotangent = fit(cotangent, operands[i])
             if lift is not None:
                 cotangent = self._as_in_pytorch(i, cotangent, cotangents[0])
             pulled.append(cotangent)
@@ -282,14 +282,9 @@ class PrimitiveNode(Node):
         return kept._as_output(self, 0) if isinstance(kept, TensorBase) else self.leaf().made(kept, self, 0)
 
 
-def class_of_node(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> type[PrimitiveNode]:
-    """The node class of a primitive, chosen by its name."""
-    name = primitive.node_name
-    return _class_named(name if type(name) is NodeName else name(operands, params))
-
-
 @cache
-def _class_named(name: str) -> type[PrimitiveNode]:
+def class_named(name: str) -> type[PrimitiveNode]:
+    """The class of the nodes of primitives that have this name."""
     return named_class(PrimitiveNode, name)
 
 
@@ -311,8 +306,6 @@ def fit(cotangent: Any, like: Any) -> Any:
     It is summed over broadcast axes, and over the rows of a batch that share the operand. Of the cotangent of a real
     operand only the real part matters.
     """
-    if type(cotangent) is float and type(like) is float:
-        return cotangent
     # A kind inside a tensor, or a bare one.
     if isinstance(cotangent, Kind) and (not isinstance(cotangent, TensorBase) or isinstance(cotangent.inner, Kind)):
         cotangent = sum_over_rows(cotangent, like)
@@ -342,7 +335,7 @@ class AddZero(Node):
     def pull(
         self,
         cotangents: Sequence[Any],
-        wanted: Sequence[bool],
+        wanted: Sequence[object],
         *,
         lift: Callable[..., Any] | None,
         guarded: bool,

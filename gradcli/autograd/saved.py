@@ -38,7 +38,7 @@ class ShapeOnly:
         self.is_complex = is_complex
 
 
-SCALAR = ShapeOnly(())
+SCALAR, _COMPLEX_SCALAR = ShapeOnly(()), ShapeOnly((), is_complex=True)
 
 
 class ModifiedResult:
@@ -93,12 +93,18 @@ def check_version(saved: TensorBase, version: int | None) -> None:
 def shape_only(array: Any) -> Any:
     """A placeholder with the shape of an operand whose values are not needed; a kind is kept as it is."""
     kind = type(array)
-    if kind is float or (kind in arrays.PYTHON_NUMBERS and kind is not complex):
-        return SCALAR
-    return array if isinstance(array, Kind) else _of_shape(arrays.shape(array), arrays.is_complex(array))
+    if kind in arrays.PYTHON_NUMBERS:
+        return _COMPLEX_SCALAR if kind is complex else SCALAR
+    if isinstance(array, Kind):
+        return array
+    dtype = array.dtype
+    return _of_shape(array.shape, dtype, type(dtype).__module__)
 
 
 @lru_cache(256)
-def _of_shape(shape: tuple[int, ...], is_complex: bool) -> ShapeOnly:
-    """A cached placeholder, because the operands in a loop have few different shapes."""
-    return ShapeOnly(shape, is_complex)
+def _of_shape(shape: Any, dtype: Any, _library: str) -> ShapeOnly:
+    """A cached placeholder, because the operands in a loop have few different shapes.
+
+    The library is part of the cache key, because dtypes of two libraries must not be compared.
+    """
+    return ShapeOnly(tuple(shape), str(dtype).rpartition(".")[2].startswith("complex"))

@@ -11,7 +11,7 @@ from gradcli.arrays.index_keys import has_arrays
 from gradcli.autograd.engine import backward
 from gradcli.autograd.modes import check_leaving_graph, grad_enabled, inference, recorded_now
 from gradcli.autograd.node import Edge, Node, recorders_now
-from gradcli.autograd.primitive_node import UNCHANGED, PrimitiveNode, class_of_node
+from gradcli.autograd.primitive_node import UNCHANGED, PrimitiveNode, class_named
 from gradcli.autograd.tensor_surface import TensorSurface
 from gradcli.autograd.views import (
     find_history,
@@ -38,6 +38,7 @@ from gradcli.primitives.bind import (
 from gradcli.primitives.entries import arithmetic, comparisons, powers
 from gradcli.primitives.entries.indexing import index, normalize_key
 from gradcli.primitives.entries.shape import iter_first_axis
+from gradcli.primitives.node_name import NodeName
 from gradcli.primitives.operators import operand
 from gradcli.primitives.primitive import Primitive
 
@@ -116,7 +117,8 @@ class Tensor(TensorSurface):
                 if type(result) is not float and arrays.backend_of(type(result)) not in ("numpy", None):
                     operands = _moved(operands, result)
                 versions = UNCHANGED if unchanged and bit <= _MOST_UNCHANGED else [*map(_version, operands)]
-                node_class = class_of_node(primitive, operands, params)
+                name = primitive.node_name
+                node_class = class_named(name if type(name) is NodeName else name(operands, params))
                 node = node_class(primitive, operands, params, data, edges, versions, result, needs)
                 recorders = recorders_now()
                 if recorders:

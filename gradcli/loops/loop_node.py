@@ -112,7 +112,7 @@ class LoopNode(Node):
     def pull(
         self,
         cotangents: Sequence[Any],
-        wanted: Sequence[bool],
+        wanted: Sequence[object],
         *,
         lift: Callable[..., Any] | None,
         guarded: bool,
@@ -174,7 +174,7 @@ class LoopNode(Node):
                 elif masks is not None:
                     masks[i] = None
 
-    def _by_operand(self, found: Cotangents, wanted: Sequence[bool]) -> list[Any]:
+    def _by_operand(self, found: Cotangents, wanted: Sequence[object]) -> list[Any]:
         """The cotangents of the operands that are wanted, not yet of their shape; None for the others."""
         sizes = [*map(arrays.size, self.inner)]
         starts = itertools.accumulate(sizes[: self.count], initial=0)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from gradcli import arrays
@@ -111,6 +112,7 @@ def permutation(ndim: int, axes: tuple[Any, ...]) -> Shape:
     return numbers
 
 
+@cache
 def _inverse(axes: Shape) -> Shape:
     return tuple(axes.index(i) for i in range(len(axes)))
 

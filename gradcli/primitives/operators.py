@@ -36,7 +36,7 @@ class Operators(Kind):
 
     @property
     def T(self) -> Any:
-        return permuted(self, tuple(reversed(range(self.ndim))))
+        return permuted(self, tuple(range(len(self.shape) - 1, -1, -1)))
 
     @property
     def mT(self) -> Any:

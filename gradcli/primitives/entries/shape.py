@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from gradcli import arrays, limits
@@ -90,9 +91,12 @@ moveaxis = Composite(
 
 def matrix_transpose(x: Any) -> Any:
     """`x` with the last two axes exchanged."""
-    rank = len(arrays.shape(x))
-    order = (*range(rank - 2), rank - 1, rank - 2) if rank > 1 else _transpose_axes(rank, (-2, -1))
-    return permuted(x, order)
+    return permuted(x, _last_two_exchanged(len(arrays.shape(x))))
+
+
+@cache
+def _last_two_exchanged(rank: int) -> Shape:
+    return _transpose_axes(rank, (-2, -1))
 
 
 def along_axis(x: Any, axis: Any, compute: Callable[[Any, int], Any]) -> Any:
