@@ -312,16 +312,20 @@ class Module:
     def _apply(self, change: Callable[[Tensor], Tensor]) -> Self:
         """Replace the data of parameters, which stay the same objects, and the buffers."""
         for module in self.modules():
-            for parameter in module._parameters.values():
-                if parameter is None:
-                    continue
-                gradient = parameter.grad
-                parameter.grad = None
-                parameter.data = change(parameter.detach())
-                parameter.grad = None if gradient is None else change(gradient.detach())
-            for name, buffer in module._buffers.items():
-                module._buffers[name] = None if buffer is None else change(buffer)
+            module._convert(change)
         return self
+
+    def _convert(self, change: Callable[[Tensor], Tensor]) -> None:
+        """As `_apply`, without submodules."""
+        for parameter in self._parameters.values():
+            if parameter is None:
+                continue
+            gradient = parameter.grad
+            parameter.grad = None
+            parameter.data = change(parameter.detach())
+            parameter.grad = None if gradient is None else change(gradient.detach())
+        for name, buffer in self._buffers.items():
+            self._buffers[name] = None if buffer is None else change(buffer)
 
     # --- state dicts
 

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli import arrays
+from gradcli.arrays.shapes import Shape
 from gradcli.autograd.creation_functions import full
 from gradcli.autograd.factory import tensor
 from gradcli.autograd.tensor import Tensor
+from gradcli.errors import ArgumentError, EvaluationError
 
 
 class Parameter(Tensor):
@@ -23,6 +25,42 @@ class Parameter(Tensor):
 
     def __repr__(self) -> str:
         return f"Parameter containing:\n{super().__repr__()}"
+
+
+class UninitializedParameter(Parameter):
+    """The parameter of a lazy layer, which has no values before the first call of the layer.
+
+    Reading them raises ArgumentError, and reading the shape EvaluationError, as in PyTorch.
+    """
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(0.0)
+        del self.inner
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "inner":
+            raise ArgumentError(
+                "Attempted to use an uninitialized parameter. This error happens when you are using a `LazyModule`. "
+                "Call `forward` with a dummy batch to initialize the parameters."
+            )
+        return super().__getattr__(name)
+
+    @property
+    def shape(self) -> Shape:
+        raise EvaluationError(
+            "Can't access the shape of an uninitialized parameter or buffer. Call `forward` to initialize the parameters "
+            "before accessing their attributes."
+        )
+
+    def materialize(self, values: Tensor) -> None:
+        """Become a parameter with these values."""
+        self.inner = values.inner
+        self.__class__ = Parameter
+
+    def __repr__(self) -> str:
+        return "<UninitializedParameter>"
 
 
 def filled(shape: Sequence[int], value: float = 0.0, *, dtype: Any = None, device: Any = None) -> Tensor:

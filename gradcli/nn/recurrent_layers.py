@@ -6,8 +6,9 @@ Representations using RNN Encoder-Decoder" (EMNLP 2014) for GRU.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from gradcli.autograd.tensor import Tensor
@@ -15,6 +16,7 @@ from gradcli.errors import ArgumentError, EvaluationError, ShapeError
 from gradcli.nn import functional, init
 from gradcli.nn.module import Module
 from gradcli.nn.parameter import parameter
+from gradcli.nn.utils.rnn import PackedSequence
 from gradcli.primitives.entries.exponential import sigmoid
 from gradcli.primitives.entries.linear_systems import linear
 from gradcli.primitives.entries.shape import concat, flip, stack
@@ -153,8 +155,8 @@ class GRUCell(_Cell):
 
 class _Layers(_Recurrent):
     """Layers of a recurrent network over sequences (L, N, input_size), with `batch_first` (N, L, input_size), or
-    unbatched (L, input_size). The result is the output of the last layer at each step, and the final state of each
-    layer."""
+    unbatched (L, input_size), or packed. The result is the output of the last layer at each step, and the final state of
+    each layer."""
 
     # The number of tensors of a state.
     states: ClassVar[int] = 1
@@ -207,37 +209,56 @@ class _Layers(_Recurrent):
         ends = [end for layer in range(self.num_layers) for end in self._ends(layer)]
         return [[p for name, p in self._parameters.items() if name.partition("_l")[2] == end[2:]] for end in ends]
 
-    def _run(self, input: Tensor, state: State | None) -> tuple[Any, State]:
+    def _run(self, input: Any, state: State | None) -> tuple[Any, State]:
+        if isinstance(input, PackedSequence):
+            return self._run_packed(input, state)
         if input.ndim not in (2, 3):
             raise ShapeError(f"{self.mode}: Expected input to be 2D or 3D, got {input.ndim}D instead")
-        if input.shape[-1] != self.input_size:
-            raise EvaluationError(
-                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.shape[-1]}"
-            )
+        self._check_features(input)
         batched = input.ndim == 3
         x: Any = input if batched else input.unsqueeze(1)
         if batched and self.batch_first:
             x = x.transpose(0, 1)
-        begins = self._begins(x, state, batched)
+        x, last = self._through_layers(x, self._begins(x, x.shape[1], state, batched), self._along)
+        if not batched:
+            return x.squeeze(1), tuple(part.squeeze(1) for part in last)
+        return (x.transpose(0, 1) if self.batch_first else x), last
+
+    def _run_packed(self, input: PackedSequence, state: State | None) -> tuple[Any, State]:
+        x, counts = input.data, [int(count) for count in input.batch_sizes]
+        self._check_features(x)
+        if state is not None and input.sorted_indices is not None:
+            state = tuple(part.index_select(1, input.sorted_indices) for part in state)
+        begins = self._begins(x, counts[0], state, batched=True)
+        x, last = self._through_layers(x, begins, functools.partial(self._along_packed, counts))
+        if input.unsorted_indices is not None:
+            last = tuple(part.index_select(1, input.unsorted_indices) for part in last)
+        return input._replace(data=x), last
+
+    def _check_features(self, x: Any) -> None:
+        if x.shape[-1] != self.input_size:
+            raise EvaluationError(
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {x.shape[-1]}"
+            )
+
+    def _through_layers(self, x: Any, begins: State, along: Any) -> tuple[Any, State]:
+        """The outputs of the last layer, and the final states of all layers; `along` runs one direction of a layer."""
         ends: list[State] = []
         for layer in range(self.num_layers):
             if layer and self.dropout and self.training:
                 x = functional.dropout(x, self.dropout)
             found = [
-                self._along(x, [part[len(ends) + number] for part in begins], end, number == 1)
+                along(x, [part[len(ends) + number] for part in begins], end, number == 1)
                 for number, end in enumerate(self._ends(layer))
             ]
             x = found[0][0] if len(found) == 1 else concat([y for y, _ in found], -1)
             ends += [last for _, last in found]
-        last = tuple(stack([end[part] for end in ends]) for part in range(self.states))
-        if not batched:
-            return x.squeeze(1), tuple(part.squeeze(1) for part in last)
-        return (x.transpose(0, 1) if self.batch_first else x), last
+        return x, tuple(stack([end[part] for end in ends]) for part in range(self.states))
 
-    def _begins(self, x: Any, state: State | None, batched: bool) -> State:
+    def _begins(self, x: Any, rows: int, state: State | None, batched: bool) -> State:
         """The initial states of all layers and directions, stacked along the first axis."""
         count, given = self.num_layers * (1 + self.bidirectional), self.proj_size or self.hidden_size
-        wanted = [(count, x.shape[1], size) for size in (given, self.hidden_size)[: self.states]]
+        wanted = [(count, rows, size) for size in (given, self.hidden_size)[: self.states]]
         if state is None:
             return tuple(x.new_zeros(shape) for shape in wanted)
         begins = state if batched else tuple(part.unsqueeze(1) for part in state)
@@ -248,18 +269,48 @@ class _Layers(_Recurrent):
 
     def _along(self, x: Any, state: Sequence[Any], end: str, backward: bool) -> tuple[Any, State]:
         """The outputs at each step of one direction of a layer, and the final state."""
-        of = self._parameters.get
-        step, projection = _STEPS[self.mode][1], of("weight_hr" + end)
-        weight, bias = of("weight_hh" + end), of("bias_hh" + end)
-        by_input = linear(flip(x, 0) if backward else x, of("weight_ih" + end), of("bias_ih" + end))
-        found, now = [], tuple(state)
-        for part in by_input.unbind(0):
-            now = step(part, linear(now[0], weight, bias), now)
-            if projection is not None:
-                now = (linear(now[0], projection), *now[1:])
+        step, found, now = self._step(end), [], tuple(state)
+        for part in self._by_input(flip(x, 0) if backward else x, end).unbind(0):
+            now = step(part, now)
             found.append(now[0])
         outputs = stack(found)
         return (flip(outputs, 0) if backward else outputs), now
+
+    def _along_packed(
+        self, counts: Sequence[int], x: Any, state: Sequence[Any], end: str, backward: bool
+    ) -> tuple[Any, State]:
+        """As `_along`, of packed sequences, of which `counts` reach each step: from one step to the next the state loses
+        the rows of those that end, and backward it gains the initial rows of those that begin."""
+        step, found, ended = self._step(end), [], []
+        parts = [*self._by_input(x, end).split(counts, 0)]
+        now: State = tuple(part[: counts[-1] if backward else counts[0]] for part in state)
+        for part in reversed(parts) if backward else parts:
+            rows, have = len(part), len(now[0])
+            if rows < have:
+                ended.append(tuple(row[rows:] for row in now))
+                now = tuple(row[:rows] for row in now)
+            elif rows > have:
+                now = tuple(concat([row, new[have:rows]], 0) for row, new in zip(now, state))
+            now = step(part, now)
+            found.append(now[0])
+        if ended:
+            now = tuple(concat([*rows], 0) for rows in zip(now, *reversed(ended)))
+        return concat(found[::-1] if backward else found, 0), now
+
+    def _by_input(self, x: Any, end: str) -> Any:
+        return linear(x, self._parameters["weight_ih" + end], self._parameters.get("bias_ih" + end))
+
+    def _step(self, end: str) -> Callable[[Any, State], State]:
+        """One step of a direction of a layer: the state from what comes from the input and the previous state."""
+        of = self._parameters.get
+        compute, projection = _STEPS[self.mode][1], of("weight_hr" + end)
+        weight, bias = of("weight_hh" + end), of("bias_hh" + end)
+
+        def step(by_input: Any, now: State) -> State:
+            made: State = compute(by_input, linear(now[0], weight, bias), now)
+            return made if projection is None else (linear(made[0], projection), *made[1:])
+
+        return step
 
     def extra_repr(self) -> str:
         parts = [
@@ -296,7 +347,7 @@ class RNN(_Layers):
             mode, input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype
         )  # fmt: skip
 
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Any, Any]:
+    def forward(self, input: Tensor | PackedSequence, hx: Tensor | None = None) -> tuple[Any, Any]:
         found, last = self._run(input, None if hx is None else (hx,))
         return found, last[0]
 
@@ -323,7 +374,7 @@ class LSTM(_Layers):
             "LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device, dtype
         )  # fmt: skip
 
-    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Any, Any]:
+    def forward(self, input: Tensor | PackedSequence, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Any, Any]:
         return self._run(input, hx)
 
 
@@ -346,6 +397,6 @@ class GRU(_Layers):
             "GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype
         )  # fmt: skip
 
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Any, Any]:
+    def forward(self, input: Tensor | PackedSequence, hx: Tensor | None = None) -> tuple[Any, Any]:
         found, last = self._run(input, None if hx is None else (hx,))
         return found, last[0]
