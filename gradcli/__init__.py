@@ -249,6 +249,7 @@ _MODULES = (
     "scipy",
     "special",
     "test_util",
+    "testing",
     "utils",
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from gradcli import arrays
@@ -56,6 +57,16 @@ def unique(
     if not any(asked):
         return input.made(arrays.like_library_of(found, given))
     return tuple(input.made(arrays.like_library_of(part, given)) for part in found)
+
+
+def combinations(input: Any, r: Any = 2, with_replacement: Any = False) -> Any:
+    """The combinations of `r` elements of a vector, a row for each; with repeated elements if `with_replacement`."""
+    expect(input, TensorBase, "combinations takes a tensor")
+    if input.ndim != 1:
+        raise ShapeError(f"Expect a 1D vector, but got shape {list(input.shape)}")
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    rows = [*choose(range(len(input)), r)]
+    return index(input, (arrays.numpy_namespace().asarray(rows, "int64").reshape(len(rows), r),))
 
 
 def detach(input: Any) -> Any:

@@ -10,7 +10,7 @@ from functools import cache, partial
 from typing import Any
 
 from gradcli import arrays
-from gradcli.autograd import bitwise, sampling_functions
+from gradcli.autograd import bitwise, sampling_functions, scatter_reductions
 from gradcli.autograd.dtype_names import known_dtype
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.primitives import table
@@ -88,6 +88,12 @@ def _counts(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
     """`bincount`, whose counts are int64; weighted sums keep their dtype."""
     found = _of_language("bincount", x, weights, minlength)
     return arrays.astype(found, "int64") if weights is None else found
+
+
+def _bucketize(input: Any, boundaries: Any, *, out_int32: Any = False, right: Any = False) -> Any:
+    """The number of the interval between ascending boundaries in which each element is."""
+    found = MEANINGS["searchsorted"](boundaries, input, right=right)
+    return found.to("int32") if out_int32 else found
 
 
 def _with_tensors(of: Callable[..., Any], dtype: str | None = None) -> Callable[..., Any]:
@@ -180,9 +186,13 @@ _OWN: dict[str, Callable[..., Any]] = {
         f"bitwise_{name}": getattr(bitwise, f"bitwise_{name}")
         for name in ("and", "or", "xor", "not", "left_shift", "right_shift")
     },
+    "bucketize": _bucketize,
+    "combinations": sampling_functions.combinations,
     "detach": sampling_functions.detach,
     "diff": partial(_of_torch, "diff"),
+    "index_reduce": scatter_reductions.index_reduce,
     "multinomial": sampling_functions.multinomial,
+    "scatter_reduce": scatter_reductions.scatter_reduce,
     "select": partial(_of_torch, "select"),
     "unique": sampling_functions.unique,
 }

@@ -25,7 +25,7 @@ class CompiledFunction(Compiled):
     `if` and `while` depend on the numbers, a few execution paths are recorded, each for the inputs that take it. A
     function that reads the numbers themselves, with `item()`, `numpy()` or `float()`, is called each time. With a
     tensor as input, or a tensor from outside that requires grad, the function is called as it is and the result has a
-    graph.
+    graph; it may then return anything.
     """
 
     def __init__(
@@ -46,6 +46,12 @@ class CompiledFunction(Compiled):
             return str(name)
         return type(self), (function, *self._limits)
 
+    def __getattr__(self, name: str) -> Any:
+        """Other attributes are those of the function, such as the parameters of a module."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.__wrapped__, name)  # type: ignore[attr-defined]
+
     def __repr__(self) -> str:
         return f"<compiled function {self.function.name}>"
 
@@ -62,7 +68,8 @@ class CompiledFunction(Compiled):
     def _of_tensors(self, values: Mapping[str, Any]) -> Any:
         # Pass the values unconverted: they may be batched, Taylor series or tracers.
         self._expect_known(values)
-        return self._evaluated({name: python_values.value(v) for name, v in values.items()})
+        self._expect_all(values)
+        return self.function.returned({name: python_values.value(v) for name, v in values.items()})
 
     def _by_name(self, arguments: Sequence[Any], values: Mapping[str, Any]) -> dict[str, Any]:
         names = self.function.positional

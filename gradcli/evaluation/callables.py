@@ -58,17 +58,21 @@ class PythonFunction:
 
         Raises CallError where the function returns anything else.
         """
-        # Forward mode: numbers that are read out of the graph would still depend on the inputs, so reading them is
-        # refused.
-        carries = any(len(primal_and_tangents(v)) > 1 for v in bindings.values())
-        with arrays.quiet(), refusing_to_leave_the_graph() if carries else nullcontext():
-            given = {name: _as_tensor(v) for name, v in bindings.items()}
-            returned = self.called(given)
+        returned = self.returned(bindings)
         if isinstance(returned, Tensor):
             return returned
         if not isinstance(returned, (float, int)) and not arrays.is_array(returned):
             raise CallError(f"a compiled function returns one tensor, and {self.name} returns {_described(returned)}")
         return python_values.value(returned)
+
+    def returned(self, bindings: Mapping[str, Any]) -> Any:
+        """Return what the function returns for arrays (or kinds that wrap arrays) by name, which it gets as tensors."""
+        # Forward mode: numbers that are read out of the graph would still depend on the inputs, so reading them is
+        # refused.
+        carries = any(len(primal_and_tangents(v)) > 1 for v in bindings.values())
+        with arrays.quiet(), refusing_to_leave_the_graph() if carries else nullcontext():
+            given = {name: _as_tensor(v) for name, v in bindings.items()}
+            return self.called(given)
 
     @contextmanager
     def recording(self) -> Iterator[None]:

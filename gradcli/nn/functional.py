@@ -15,10 +15,12 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError
 from gradcli.nn.dropout import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, gumbel_softmax
 from gradcli.nn.folding import fold, unfold
+from gradcli.nn.grid_sampling import affine_grid, grid_sample
 from gradcli.primitives import table
 from gradcli.primitives.entries.statistics import var
 
 __all__ = [
+    "affine_grid",
     "alpha_dropout",
     "batch_norm",
     "dropout",
@@ -26,6 +28,7 @@ __all__ = [
     "dropout2d",
     "dropout3d",
     "fold",
+    "grid_sample",
     "gumbel_softmax",
     "instance_norm",
     "unfold",

@@ -12,7 +12,7 @@ from gradcli.errors import ShapeError
 from gradcli.primitives.axes import boolean, integer, option, whole_numbers
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import broadcast_to, permute, reshape
-from gradcli.primitives.entries.arithmetic import add, divide
+from gradcli.primitives.entries.arithmetic import add, divide, identity
 from gradcli.primitives.entries.indexing import axis_key, index, take_along_key
 from gradcli.primitives.entries.linear import matmul
 from gradcli.primitives.entries.reductions import argmax, max_, mean, sum_
@@ -326,7 +326,8 @@ def _largest(name: str, axes: int, samples: Sequence[Any]) -> Composite:
         places = _pooled_places(name, input, axes, kernel_size, stride, padding, dilation, ceil_mode)
         windows = places.windows(input, -math.inf)
         if not boolean(return_indices, "'return_indices'"):
-            return max_(windows, tuple(range(-axes, 0)))
+            # A node of its own, because the result may be changed in place before backward, which needs that of `max_`.
+            return identity(max_(windows, tuple(range(-axes, 0))))
         shape = arrays.shape(input)
         numbers = reshape(arrays.guard_memory(lambda xp: xp.arange(math.prod(shape[-axes:]))), shape[-axes:])
         numbers = places.windows(broadcast_to(numbers, shape), 0.0)

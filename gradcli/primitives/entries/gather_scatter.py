@@ -184,7 +184,9 @@ take_along_dim = Composite(
 )  # fmt: skip
 
 
-def _of_gather(x: Any, axis: Any, indices: Any, name: str) -> tuple[Any, ...]:
+def scatter_key(x: Any, axis: Any, indices: Any, name: str) -> tuple[Any, ...]:
+    """The key of the elements of `x` at the indices along an axis. Raises ShapeError if they do not fit, for the function
+    `name`."""
     places, sizes = _places(indices), arrays.shape(x)
     number = normalize_axis(axis, len(sizes))
     if places.ndim != len(sizes) or any(p > s for a, (p, s) in enumerate(zip(places.shape, sizes)) if a != number):
@@ -200,7 +202,7 @@ def _gather(x: Any, axis: Any, index: Any, sparse_grad: Any = False) -> Any:
         return _gather_by_row(x, normalize_axis(axis, len(arrays.shape(x))), index)
     shape = arrays.shape(concrete(index))
     if shape and arrays.shape(x):
-        return _taken(x, _of_gather(x, axis, index, "gather"))
+        return _taken(x, scatter_key(x, axis, index, "gather"))
     # PyTorch treats scalars as vectors of one element here.
     vector, places = (reshape(part, -1 if arrays.shape(part) else 1) for part in (x, concrete(index)))
     return reshape(_gather(vector, axis, places), shape)
@@ -222,7 +224,7 @@ gather = Composite(
 )  # fmt: skip
 
 
-def _source(source: Any, shape: Shape) -> Any:
+def scattered_source(source: Any, shape: Shape) -> Any:
     """The elements of `source` that are scattered to indices of `shape`: the first ones along each axis."""
     if not arrays.shape(source):
         return broadcast_to(source, shape)
@@ -237,8 +239,8 @@ def _as_vectors(x: Any, axis: Any, index: Any, src: Any) -> tuple[Any, ...]:
 def _scatter_add(x: Any, axis: Any, index: Any, src: Any) -> Any:
     if not arrays.shape(x):
         return reshape(_scatter_add(*_as_vectors(x, axis, index, src)), ())
-    key = _of_gather(x, axis, index, "scatter_add")
-    return add(x, put_at(_source(src, arrays.shape(concrete(index))), key, arrays.shape(x)))
+    key = scatter_key(x, axis, index, "scatter_add")
+    return add(x, put_at(scattered_source(src, arrays.shape(concrete(index))), key, arrays.shape(x)))
 
 
 scatter_add = Composite(
@@ -251,8 +253,8 @@ scatter_add = Composite(
 def _scatter(x: Any, axis: Any, index: Any, src: Any) -> Any:
     if not arrays.shape(x):
         return reshape(_scatter(*_as_vectors(x, axis, index, src)), ())
-    key = _of_gather(x, axis, index, "scatter")
-    return set_at(x, key, _source(src, arrays.shape(concrete(index))))
+    key = scatter_key(x, axis, index, "scatter")
+    return set_at(x, key, scattered_source(src, arrays.shape(concrete(index))))
 
 
 scatter = Composite(
