@@ -8,9 +8,10 @@ from typing import Any
 from gradcli import arrays
 from gradcli.autograd import generators
 from gradcli.autograd.tensor_base import TensorBase
-from gradcli.errors import NotBatchableError, ShapeError, expect
+from gradcli.errors import CallError, NotBatchableError, ShapeError, expect
 from gradcli.primitives.axes import boolean, integer, normalize_axis
 from gradcli.primitives.bind import Kind, constant
+from gradcli.primitives.entries.comparisons import where
 from gradcli.primitives.entries.indexing import index
 
 
@@ -67,6 +68,64 @@ def combinations(input: Any, r: Any = 2, with_replacement: Any = False) -> Any:
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = [*choose(range(len(input)), r)]
     return index(input, (arrays.numpy_namespace().asarray(rows, "int64").reshape(len(rows), r),))
+
+
+def unique_consecutive(input: Any, return_inverse: Any = False, return_counts: Any = False, dim: Any = None) -> Any:
+    """The elements of the flat tensor, or slices along an axis, without those that equal the one before; see `unique`."""
+    expect(input, TensorBase, "unique_consecutive takes a tensor")
+    given = arrays.to_numpy(constant(input))
+    axis = None if dim is None else normalize_axis(dim, input.ndim)
+    xp = arrays.numpy_namespace()
+    rows = given.reshape(-1) if axis is None else xp.moveaxis(given, axis, 0)
+    flat = rows.reshape(len(rows), -1)
+    first = xp.ones(len(flat), bool)
+    first[1:] = (flat[1:] != flat[:-1]).any(1)
+    starts = xp.nonzero(first)[0]
+    distinct = rows[first] if axis is None else xp.moveaxis(rows[first], 0, axis)
+    found = [input.made(arrays.like_library_of(distinct, constant(input)))]
+    if boolean(return_inverse, "'return_inverse'"):
+        number = xp.cumsum(first) - 1
+        found.append(input.made(number.reshape(given.shape) if axis is None else number))
+    if boolean(return_counts, "'return_counts'"):
+        found.append(input.made(xp.diff(xp.append(starts, len(flat)))))
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def isin(elements: Any, test_elements: Any, *, assume_unique: Any = False, invert: Any = False) -> Any:
+    """Whether each element is among others; with `invert`, whether it is not."""
+    boolean(assume_unique, "'assume_unique'")
+    given = next((x for x in (elements, test_elements) if isinstance(x, TensorBase)), None)
+    if given is None:
+        raise CallError("isin takes a tensor")
+    one, other = (arrays.to_numpy(constant(x)) for x in (elements, test_elements))
+    found = arrays.numpy_namespace().isin(one, other, invert=boolean(invert, "'invert'"))
+    return given.made(arrays.tidy(found))
+
+
+def histc(input: Any, bins: Any = 100, min: Any = 0, max: Any = 0) -> Any:
+    """The numbers of elements in `bins` intervals of equal length between `min` and `max`, or if both are 0 between the
+    smallest and the largest element."""
+    expect(input, TensorBase, "histc takes a tensor")
+    values, count = arrays.to_numpy(constant(input)).reshape(-1), integer(bins, "a number of bins")
+    if count < 1 or max < min:
+        raise ShapeError("histc() takes at least one bin, and a max that is not below min")
+    low, high = (min, max) if min or max or not values.size else (values.min(), values.max())
+    low, high = (low, high) if low < high else (low - 1, high + 1)
+    counts = arrays.numpy_namespace().histogram(values[(values >= low) & (values <= high)], count, (low, high))[0]
+    return input.made(arrays.astype(counts, input.dtype))
+
+
+def fill_diagonal(input: Any, fill_value: Any, wrap: Any = False) -> Any:
+    """A tensor of at least two axes with a value on its main diagonal; with `wrap`, the diagonal of a tall matrix goes on
+    from its top after a row below the square."""
+    expect(input, TensorBase, "fill_diagonal takes a tensor")
+    sizes = input.shape
+    if len(sizes) < 2 or (len(sizes) > 2 and len(set(sizes)) > 1):
+        raise ShapeError("fill_diagonal takes a matrix, or a tensor with equal sizes along all axes")
+    xp = arrays.numpy_namespace()
+    diagonal = xp.zeros(sizes, bool)
+    xp.fill_diagonal(diagonal, True, wrap=boolean(wrap, "'wrap'"))
+    return where(diagonal, fill_value, input)
 
 
 def detach(input: Any) -> Any:

@@ -10,10 +10,11 @@ from gradcli.errors import ShapeError, expect
 from gradcli.primitives.axes import boolean, integer_array, normalize_axis, option
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import cast, reshape
-from gradcli.primitives.entries.arithmetic import divide, floor_divide
+from gradcli.primitives.entries.arithmetic import add, divide, floor_divide
 from gradcli.primitives.entries.functional_update import set_at
 from gradcli.primitives.entries.gather_scatter import scatter_key, scattered_source
 from gradcli.primitives.entries.indexing import index as indexed
+from gradcli.primitives.entries.indexing import scatter as put_at
 from gradcli.primitives.entries.reductions import max_, min_, prod, sum_
 from gradcli.primitives.entries.shape import concat, ravel
 
@@ -45,6 +46,24 @@ def index_reduce(input: Any, dim: Any, index: Any, source: Any, reduce: Any, *, 
     along = (-1, *(1,) * (input.ndim - axis - 1))
     repeated = arrays.numpy_namespace().broadcast_to(places.reshape(along), shape)
     return _reduced(input, axis, repeated, source, how, boolean(include_self, "'include_self'"))
+
+
+def put(input: Any, index: Any, source: Any, accumulate: Any = False) -> Any:
+    """`input` with the elements of `source` at positions in the flat tensor, or added there if `accumulate`; of several
+    elements that go to one place, the last stays."""
+    expect(input, TensorBase, "put takes a tensor")
+    places = integer_array(concrete(index), "an index").reshape(-1)
+    values, flat = ravel(source), ravel(input)
+    if arrays.size(values) != places.size:
+        raise ShapeError(
+            f"put_(): Expected source and index to have the same number of elements, but got "
+            f"{arrays.size(values)} and {places.size}"
+        )
+    key = (places,)
+    changed = (
+        add(flat, put_at(values, key, flat.shape)) if boolean(accumulate, "'accumulate'") else set_at(flat, key, values)
+    )
+    return reshape(changed, input.shape)
 
 
 def _reduced(x: Any, axis: Any, index: Any, src: Any, how: str, own: bool) -> Any:

@@ -136,6 +136,7 @@ _ALWAYS: dict[str, Callable[..., Any]] = {
     **{name: partial(_in_whole_numbers, name) for name in ("clamp", "clip", "clamp_min", "clamp_max")},
     "allclose": _as_truth(partial(_of_language, "allclose")),
     "bincount": _with_tensors(_counts),
+    "count_nonzero": _with_tensors(partial(_of_language, "count_nonzero"), "int64"),
     "equal": _as_truth(partial(_of_torch, "equal")),
     "meshgrid": partial(_of_torch, "meshgrid"),
     "nonzero": _with_tensors(partial(_of_torch, "nonzero")),
@@ -190,11 +191,16 @@ _OWN: dict[str, Callable[..., Any]] = {
     "combinations": sampling_functions.combinations,
     "detach": sampling_functions.detach,
     "diff": partial(_of_torch, "diff"),
+    "fill_diagonal": sampling_functions.fill_diagonal,
+    "histc": sampling_functions.histc,
     "index_reduce": scatter_reductions.index_reduce,
+    "isin": sampling_functions.isin,
     "multinomial": sampling_functions.multinomial,
+    "put": scatter_reductions.put,
     "scatter_reduce": scatter_reductions.scatter_reduce,
     "select": partial(_of_torch, "select"),
     "unique": sampling_functions.unique,
+    "unique_consecutive": sampling_functions.unique_consecutive,
 }
 
 

@@ -19,13 +19,14 @@ from gradcli.autograd.random_tensors import randperm
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError, expect
 from gradcli.primitives.conversions import reshape
-from gradcli.primitives.entries.arithmetic import add, multiply, sign
-from gradcli.primitives.entries.comparisons import clip
+from gradcli.primitives.entries.arithmetic import multiply, sign
 from gradcli.primitives.entries.decompositions import qr
 from gradcli.primitives.entries.linear import diagonal
 from gradcli.primitives.entries.shape import matrix_transpose
-from gradcli.primitives.entries.special import ndtr, ndtri
+from gradcli.primitives.entries.special import ndtr
 
+# The share of a normal distribution in an interval from which on its own draws are used for the truncated one.
+_MANY_INSIDE = 0.3
 # The default slope of a leaky ReLU.
 _LEAKY_SLOPE = 0.01
 _GAINS = {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
@@ -60,11 +61,30 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
 def trunc_normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
 ) -> Tensor:
-    """Fill with draws from a normal distribution truncated to [a, b]."""
-    low, high = (float(ndtr((end - mean) / std)) for end in (a, b))
-    drawn = ndtri(generators.uniform(tensor.shape, tensor.dtype, low, high, generator))
-    # Rounding may place the quantile of an extreme end outside the interval.
-    return _take(tensor, clip(add(mean, multiply(std, drawn)), a, b))
+    """Fill with draws from a normal distribution truncated to [a, b].
+
+    As in PyTorch, draws are rejected and drawn again, those of the normal distribution outside of the interval, or where
+    these are most, those of a uniform distribution. Raises ArgumentError for an interval without any number.
+    """
+    if not a < b:
+        raise ArgumentError(f"[{a}, {b}] is no interval")
+    xp, shape, dtype = arrays.numpy_namespace(), tensor.shape, tensor.dtype
+    inside = float(ndtr((b - mean) / std)) - float(ndtr((a - mean) / std))
+    if inside > _MANY_INSIDE:
+        drawn = xp.asarray(generators.normal(shape, dtype, mean, std, generator))
+        while (missed := (drawn < a) | (drawn > b)).any():
+            drawn = xp.where(missed, generators.normal(shape, dtype, mean, std, generator), drawn)
+        return _take(tensor, arrays.tidy(drawn))
+    highest = ((max(a, min(mean, b)) - mean) / std) ** 2
+    drawn = candidates = xp.asarray(generators.uniform(shape, dtype, a, b, generator))
+    missed = xp.ones(shape, bool)
+    while True:
+        drawn = xp.where(missed, candidates, drawn)
+        chances = xp.log(xp.asarray(generators.uniform(shape, dtype, generator=generator)))
+        missed = missed & (chances > -0.5 * (((candidates - mean) / std) ** 2 - highest))
+        if not missed.any():
+            return _take(tensor, arrays.tidy(drawn))
+        candidates = xp.asarray(generators.uniform(shape, dtype, a, b, generator))
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:

@@ -290,8 +290,13 @@ class Module:
         return self
 
     def to(self, *wanted: Any, **options: Any) -> Self:
-        """Convert parameters and buffers to a dtype (integers keep theirs) or move them to a device; see
-        `Tensor.to`."""
+        """Convert parameters and buffers to a dtype (integers keep theirs) or move them to a device; see `Tensor.to`.
+
+        On the device "meta" PyTorch keeps shapes without numbers, for modules whose parameters are given in each call;
+        here the numbers are kept.
+        """
+        if "meta" in (*map(str, wanted), str(options.get("device"))):
+            return self
         return self._apply(lambda x: x.to(*wanted, **options) if x.is_floating_point() else _moved(x, wanted, options))
 
     def double(self) -> Self:

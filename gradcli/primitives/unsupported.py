@@ -12,6 +12,7 @@ _REASONS = {
     "it is complex: sph_legendre_p(n, m, theta)*cos(m*phi) is its real part, Znm(n, m, theta, phi) the real harmonic": (
         "sph_harm_y sph_harm Ynm"
     ),
+    "NumPy has no such numbers; float16 and float32 are there": "bfloat16 float8_e4m3fn float8_e5m2",
     "differential equations and integrals are not solved here": "integrate odeint solve_ivp quad dblquad",
 }
 REASONS = {name: reason for reason, names in _REASONS.items() for name in names.split()}

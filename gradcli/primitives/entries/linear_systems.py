@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
 from gradcli.arrays.mathematical_constants import is_exact
@@ -281,7 +281,17 @@ solve_banded = Composite(
 )  # fmt: skip
 
 
-def _lstsq(A: Any, b: Any, rcond: Any = None) -> tuple[Any, ...]:  # noqa: N803
+class Fit(NamedTuple):
+    """A least-squares solution: the solution, the sums of squared residuals, the rank and the singular values of the
+    matrix."""
+
+    solution: Any
+    residuals: Any
+    rank: Any
+    singular_values: Any
+
+
+def _lstsq(A: Any, b: Any, rcond: Any = None) -> Fit:  # noqa: N803
     sizes, right = arrays.shape(A), arrays.shape(b)
     if len(sizes) != 2 or not 1 <= len(right) <= 2 or right[0] != sizes[0]:
         raise ShapeError(f"'lstsq' does not fit a matrix of shape {list(sizes)} and a right side of {list(right)}")
@@ -299,11 +309,11 @@ def _lstsq(A: Any, b: Any, rcond: Any = None) -> tuple[Any, ...]:  # noqa: N803
     )
     if is_exact():
         # With exact numbers pinv raises for a rank-deficient A, so that the rank is full.
-        return found, residuals, float(min(sizes)), None
+        return Fit(found, residuals, float(min(sizes)), None)
     values = svdvals(A)
     smallest = max_(values) * (max(sizes) * arrays.epsilon(arrays.dtype_name(values)))
     rank = sum_(where(greater(constant(values), constant(smallest)), 1.0, 0.0))
-    return found, residuals, rank, values
+    return Fit(found, residuals, rank, values)
 
 
 lstsq = Composite(

@@ -5,7 +5,7 @@ They agree with the functions of the same names wherever both are defined.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import ShapeError
@@ -27,7 +27,7 @@ from gradcli.primitives.entries.decompositions import cholesky, eigh, eigvalsh, 
 from gradcli.primitives.entries.exponential import logit, softplus
 from gradcli.primitives.entries.gather_scatter import take_along_axis
 from gradcli.primitives.entries.indexing import index
-from gradcli.primitives.entries.linear_systems import lstsq
+from gradcli.primitives.entries.linear_systems import Fit, lstsq
 from gradcli.primitives.entries.matrices import adjoint
 from gradcli.primitives.entries.sampling import searchsorted
 from gradcli.primitives.entries.scans import cumprod, cumsum, log_softmax, softmax
@@ -166,16 +166,6 @@ torch_searchsorted = Composite(
     derivative="none", dialects="torch",
     samples=(([1, 2, 4], [0, 2, 5]),),
 )  # fmt: skip
-
-
-class Fit(NamedTuple):
-    """A least-squares solution: the solution, the sums of squared residuals, the rank and the singular values of the
-    matrix."""
-
-    solution: Any
-    residuals: Any
-    rank: Any
-    singular_values: Any
 
 
 def _by_driver(A: Any, b: Any, rcond: Any = None, driver: Any = None) -> Fit:  # noqa: N803
