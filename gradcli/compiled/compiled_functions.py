@@ -39,7 +39,7 @@ class CompiledFunction(Compiled):
     def __reduce__(self) -> str | tuple[Any, ...]:
         """Copy and pickle by qualified name where the object has replaced its function, as a decorator does; else by
         the function and its limits."""
-        function = self.__wrapped__  # type: ignore[attr-defined]
+        function = self.__wrapped__
         place: Any = sys.modules.get(getattr(function, "__module__", ""))
         name = getattr(function, "__qualname__", "")
         if getattr(place, name, None) is self:
@@ -50,7 +50,7 @@ class CompiledFunction(Compiled):
         """Other attributes are those of the function, such as the parameters of a module."""
         if name.startswith("__"):
             raise AttributeError(name)
-        return getattr(self.__wrapped__, name)  # type: ignore[attr-defined]
+        return getattr(self.__wrapped__, name)
 
     def __repr__(self) -> str:
         return f"<compiled function {self.function.name}>"

@@ -22,7 +22,7 @@ class _Lazy(Module):
     axis: ClassVar[int]
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(0, *arguments, **options)
+        super().__init__(0, *arguments, **options)  # type: ignore[call-arg]
         self._given = arguments, options
         # Conversions to a dtype or device, for the parameters to be.
         self._conversions: list[Callable[[Tensor], Tensor]] = []

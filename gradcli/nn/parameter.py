@@ -57,7 +57,7 @@ class UninitializedParameter(Parameter):
     def materialize(self, values: Tensor) -> None:
         """Become a parameter with these values."""
         self.inner = values.inner
-        self.__class__ = Parameter
+        self.__class__ = Parameter  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return "<UninitializedParameter>"
