@@ -52,6 +52,7 @@ from gradcli.nn.convolution_layers import (
     ConvTranspose2d,
     ConvTranspose3d,
 )
+from gradcli.nn.embedding_bags import EmbeddingBag
 from gradcli.nn.lazy_layers import (
     LazyBatchNorm1d,
     LazyBatchNorm2d,
@@ -192,6 +193,7 @@ __all__ = [
     "Dropout2d",
     "Dropout3d",
     "Embedding",
+    "EmbeddingBag",
     "Flatten",
     "Fold",
     "GRUCell",

@@ -14,6 +14,7 @@ from gradcli.autograd.modes import no_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError
 from gradcli.nn.dropout import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, gumbel_softmax
+from gradcli.nn.embedding_bags import embedding_bag
 from gradcli.nn.folding import fold, unfold
 from gradcli.nn.grid_sampling import affine_grid, grid_sample
 from gradcli.primitives import table
@@ -27,6 +28,7 @@ __all__ = [
     "dropout1d",
     "dropout2d",
     "dropout3d",
+    "embedding_bag",
     "fold",
     "grid_sample",
     "gumbel_softmax",
