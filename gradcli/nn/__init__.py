@@ -52,6 +52,7 @@ from gradcli.nn.convolution_layers import (
     ConvTranspose2d,
     ConvTranspose3d,
 )
+from gradcli.nn.ctc import CTCLoss
 from gradcli.nn.embedding_bags import EmbeddingBag
 from gradcli.nn.lazy_layers import (
     LazyBatchNorm1d,
@@ -172,6 +173,7 @@ __all__ = [
     "BatchNorm2d",
     "BatchNorm3d",
     "Bilinear",
+    "CTCLoss",
     "ChannelShuffle",
     "CircularPad1d",
     "CircularPad2d",

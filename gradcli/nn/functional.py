@@ -13,6 +13,7 @@ from gradcli.autograd.factory import as_tensor
 from gradcli.autograd.modes import no_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError
+from gradcli.nn.ctc import ctc_loss
 from gradcli.nn.dropout import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, gumbel_softmax
 from gradcli.nn.embedding_bags import embedding_bag
 from gradcli.nn.folding import fold, unfold
@@ -24,6 +25,7 @@ __all__ = [
     "affine_grid",
     "alpha_dropout",
     "batch_norm",
+    "ctc_loss",
     "dropout",
     "dropout1d",
     "dropout2d",

@@ -121,3 +121,17 @@ def test_assert_close_says_where_tensors_differ():
         compare([1.0, 2.0], [1.0, 3.0])
     with pytest.raises(ValueError, match="both be specified"):
         compare(1.0, 1.0, rtol=0.1)
+
+
+@pytest.mark.parametrize(
+    ("targets", "lengths", "message"),
+    [
+        ([[1, 0]], ([4], [2]), "other than the blank"),
+        ([[1, 2]], ([5], [2]), "at most 4"),
+        ([[1, 2]], ([4], [3]), "shorter than target_lengths"),
+        ([[1, 2]], ([4, 4], [2]), "takes 1 lengths"),
+    ],
+)
+def test_targets_of_ctc_loss_that_do_not_fit_are_refused(targets, lengths, message):
+    with pytest.raises(RuntimeError, match=message):
+        functional.ctc_loss(gradcli.zeros(4, 1, 3), gradcli.tensor(targets), *lengths)
