@@ -227,10 +227,10 @@ def divide(a: Interval, b: Interval) -> Interval:
             low = np.where(alike, np.maximum(low, 0.0), low)
             high = np.where(opposite, np.minimum(high, 0.0), high)
             return Interval(low, high, rough)
-    return multiply(a, _reciprocal(b))._replace(rough=rough)
+    return multiply(a, reciprocal(b))._replace(rough=rough)
 
 
-def _reciprocal(b: Interval) -> Interval:
+def reciprocal(b: Interval) -> Interval:
     positive, opposite = b.low >= 0, b.high <= 0
     low = np.where(positive | (b.high < 0), down(1.0 / b.high), -_INFINITY)
     high = np.where(opposite | (b.low > 0), up(1.0 / b.low), _INFINITY)
@@ -402,6 +402,10 @@ def _extreme(function: Any) -> Any:
     return lambda a, b: Interval(function(a.low, b.low), function(a.high, b.high), _joined_rough(a, b))
 
 
+exponential = _increasing(np.exp, positive=True)
+logarithm = _open_increasing(np.log, 0.0)
+
+
 def _expit(x: Any) -> Any:
     return 1.0 / (1.0 + np.exp(-x))
 
@@ -487,10 +491,10 @@ _ELEMENTWISE: Mapping[str, Callable[..., Any]] = {
     "flat_sqrt": square_root,
     "rsqrt": lambda a: divide(Interval(np.ones_like(a.low), np.ones_like(a.low)), square_root(a)),
     "cbrt": _increasing(np.cbrt),
-    "exp": _increasing(np.exp, positive=True),
+    "exp": exponential,
     "exp2": _increasing(np.exp2, positive=True),
     "expm1": _increasing(np.expm1),
-    "log": _open_increasing(np.log, 0.0),
+    "log": logarithm,
     "log2": _open_increasing(np.log2, 0.0),
     "log10": _open_increasing(np.log10, 0.0),
     "log1p": _open_increasing(np.log1p, -1.0),
@@ -556,7 +560,8 @@ def _moved(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, A
     return Interval(each([n.low for n in numbers]), each([n.high for n in numbers]), rough)
 
 
-def _axes(rank: int, axis: Any) -> tuple[int, ...]:
+def axes_of(rank: int, axis: Any) -> tuple[int, ...]:
+    """The axes of an array with the axis of boxes in front, from those that a program gives."""
     given = range(rank - 1) if axis is None else (axis,) if isinstance(axis, int) else axis
     return tuple(1 + a % (rank - 1) for a in given)
 
@@ -564,7 +569,7 @@ def _axes(rank: int, axis: Any) -> tuple[int, ...]:
 def total(a: Any, *, axis: Any = None, keepdims: bool = False) -> Interval:
     """The sum over axes."""
     a = _number(a)
-    axes = _axes(a.low.ndim, axis)
+    axes = axes_of(a.low.ndim, axis)
     count = math.prod(a.low.shape[k] for k in axes)
     if not count:
         axes_kept = np.zeros(a.low.shape).sum(axis=axes, keepdims=keepdims)
@@ -582,13 +587,13 @@ def total(a: Any, *, axis: Any = None, keepdims: bool = False) -> Interval:
 
 
 def _mean(a: Interval, *, axis: Any = None, keepdims: bool = False) -> Interval:
-    count = math.prod(a.low.shape[k] for k in _axes(a.low.ndim, axis))
+    count = math.prod(a.low.shape[k] for k in axes_of(a.low.ndim, axis))
     summed = total(a, axis=axis, keepdims=keepdims)
     return divide(summed, Interval(np.full((1,) * summed.low.ndim, count), np.full((1,) * summed.low.ndim, count)))
 
 
 def _product_over(a: Interval, *, axis: Any = None, keepdims: bool = False) -> Interval:
-    for k in sorted(_axes(a.low.ndim, axis), reverse=True):
+    for k in sorted(axes_of(a.low.ndim, axis), reverse=True):
         count = a.low.shape[k]
         parts = [Interval(*(None if p is None else np.take(p, [n], axis=k) for p in a)) for n in range(count)]
         shape = (*a.low.shape[:k], 1, *a.low.shape[k + 1 :])
@@ -605,7 +610,7 @@ def _product_over(a: Interval, *, axis: Any = None, keepdims: bool = False) -> I
 
 def _extreme_over(function: Any) -> Any:
     def rule(a: Interval, *, axis: Any = None, keepdims: bool = False) -> Interval:
-        axes = _axes(a.low.ndim, axis)
+        axes = axes_of(a.low.ndim, axis)
         rough = None if a.rough is None else a.rough.any(axis=axes, keepdims=keepdims)
         low, high = (function(end, axis=axes, keepdims=keepdims) for end in (a.low, a.high))
         return Interval(low, high, rough)
@@ -616,7 +621,7 @@ def _extreme_over(function: Any) -> Any:
 def _over_truths(function: Any) -> Any:
     def rule(a: Any, *, axis: Any = None, keepdims: bool = False) -> Truth:
         held = _truth(a)
-        axes = _axes(held.sure.ndim, axis)
+        axes = axes_of(held.sure.ndim, axis)
         return Truth(*(function(part, axis=axes, keepdims=keepdims) for part in held))
 
     return rule

@@ -32,6 +32,7 @@ from gradcli.program.passes import without_dead_code
 from gradcli.program.record import record
 from gradcli.proofs import box_arithmetic
 from gradcli.proofs.box_arithmetic import Interval, Truth, UnsupportedError
+from gradcli.proofs.constraint_propagation import propagated
 from gradcli.proofs.interval_evaluation import derivatives_are_honest
 
 # The rows and the columns of a block of derivatives.
@@ -81,6 +82,11 @@ class BoxProgram:
         """Bounds of the elements of the value `[boxes, m]`."""
         ((least, most),), smooth = self._value.run(low, high)
         return Enclosed(least, most, smooth)
+
+    def narrowed(self, low: Any, high: Any, least: float, most: float) -> tuple[Any, Any, Any]:
+        """The boxes, narrowed to where all elements of the value may lie between `least` and `most`, and for which of
+        them that may be somewhere."""
+        return self._value.narrowed(low, high, least, most)
 
     def first_derivatives(self, low: Any, high: Any) -> Enclosed:
         """Bounds of the first derivatives `[boxes, m, n]`. They are infinite where none are known."""
@@ -190,23 +196,46 @@ class _Recorded:
 
     def run(self, low: Any, high: Any) -> tuple[list[tuple[Any, Any]], Any]:
         """Bounds of each output, a pair of arrays `[boxes, elements]`, and whether all are smooth in each box."""
+        with np.errstate(all="ignore"):
+            known = self._inputs(low, high)
+            for k, equation in enumerate(self.program.equations):
+                known[equation.output] = _of_shape(self._applied(equation, known), equation.output.shape)
+                for atom in equation.inputs:
+                    if isinstance(atom, Variable) and self.last[atom] == k:
+                        known.pop(atom, None)
+            return self._outputs(known, len(low))
+
+    def narrowed(self, low: Any, high: Any, least: float, most: float) -> tuple[Any, Any, Any]:
+        """Boxes narrowed to where the only output may lie between two ends, and for which of them it may."""
+        boxes = len(low)
+        with np.errstate(all="ignore"):
+            known = self._inputs(low, high)
+            for equation in self.program.equations:
+                known[equation.output] = _of_shape(self._applied(equation, known), equation.output.shape)
+        if self.program.guards:
+            # Where a guard may fail, the program is another one.
+            return low, high, np.ones(boxes, bool)
+        limits.charge_steps(_EQUATION * len(self.program.equations))
+        limits.charge(boxes * len(self.program.equations))
+        possible = propagated(self.program, known, partial(self._atom, known=known), least, most)
+        ends = [known[variable] for variable in self.program.inputs]
+        if not ends:
+            return low, high, possible
+        return (*(np.concatenate([end[k].reshape(boxes, -1) for end in ends], axis=1) for k in range(2)), possible)
+
+    def _inputs(self, low: Any, high: Any) -> dict[Variable, Any]:
+        """The intervals of the inputs, and the charge for evaluating all equations once."""
         boxes = len(low)
         limits.charge_steps(_EQUATION * len(self.program.equations))
         limits.charge(boxes * len(self.program.equations))
-        known: dict[Variable, Interval | Truth] = {}
+        known: dict[Variable, Any] = {}
         first = 0
         for variable, shape in zip(self.program.inputs, self.shapes.values()):
             size = math.prod(shape)
             part = slice(first, first + size)
             known[variable] = Interval(low[:, part].reshape(boxes, *shape), high[:, part].reshape(boxes, *shape))
             first += size
-        with np.errstate(all="ignore"):
-            for k, equation in enumerate(self.program.equations):
-                known[equation.output] = _of_shape(self._applied(equation, known), equation.output.shape)
-                for atom in equation.inputs:
-                    if isinstance(atom, Variable) and self.last[atom] == k:
-                        known.pop(atom, None)
-            return self._outputs(known, boxes)
+        return known
 
     def _applied(self, equation: Equation, known: Mapping[Variable, Interval | Truth]) -> Interval | Truth:
         operands = [self._atom(a, known) for a in equation.inputs]

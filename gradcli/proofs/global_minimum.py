@@ -2,11 +2,13 @@
 
 Boxes in which the program is certainly above a value that it takes are left out, and so are those in which the gradient
 or the second derivatives exclude a minimum; the others are contracted by interval Newton steps on the gradient, or
-bisected (E. Hansen, G. W. Walster, Global Optimization Using Interval Analysis, 2004).
+bisected (E. Hansen, G. W. Walster, Global Optimization Using Interval Analysis, 2004). With conditions, boxes are narrowed
+to where these may hold, and bounded by linear programs.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -14,9 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradcli.errors import LimitError
-from gradcli.proofs.box_arithmetic import Interval, add, multiply, total
+from gradcli.proofs.box_arithmetic import Interval, add, multiply, negative, subtract, total
+from gradcli.proofs.box_arithmetic import divide as quotient
 from gradcli.proofs.box_programs import BoxProgram, Enclosed
 from gradcli.proofs.clusters import clusters
+from gradcli.proofs.feasible_points import Condition, feasible_boxes
+from gradcli.proofs.linear_relaxations import Rows, joined, relaxed, rows_at_corner, rows_at_middle
 from gradcli.proofs.newton_contraction import contracted, cut, distances, mean_value, middle
 
 # Boxes that are evaluated at once.
@@ -32,6 +37,8 @@ _MOST_BOXES = 400_000
 _CONTRACTED = 0.7
 # Searches for lower points, and the improvement since the last one that asks for another, relative to the gap.
 _MOST_SEARCHES, _IMPROVED = 24, 0.01
+# Rounds of narrowing by all conditions, and the share of a width to which a box must shrink in one for another.
+_MOST_NARROWINGS, _NARROWED = 4, 0.8
 # Widths below this many units in the last place are not divided.
 _UNDIVIDED = 2.0**-50
 
@@ -56,18 +63,65 @@ class BoundedMinimum(NamedTuple):
     ended: str | None
 
 
+class _Over(NamedTuple):
+    """What is known of the elements of a program over boxes: where derivatives are `usable` `[boxes, m]`, values at
+    points, and first derivatives. It is multiplied by `sign`."""
+
+    program: BoxProgram
+    sign: float
+    is_equation: bool
+    usable: Any
+    at_point: Enclosed
+    first: Enclosed
+
+    def of(self, chosen: Any) -> _Over:
+        """The same for some of the boxes."""
+        parts = (Enclosed(*(end[chosen] for end in part)) for part in (self.at_point, self.first))
+        return _Over(self.program, self.sign, self.is_equation, self.usable[chosen], *parts)
+
+    def signed(self, sign: float) -> tuple[Interval, Interval]:
+        """The slopes and the values, of the negative program where `sign` is -1."""
+        found = (Interval(part.low, part.high) for part in (self.first, self.at_point))
+        slopes, values = found if sign > 0 else map(negative, found)
+        return slopes, values
+
+
+def _rows(over: _Over, low: Any, high: Any, point: Any, upper: Any) -> Rows:
+    """Linear functions below the elements of a program, and below their negatives where these are 0 too."""
+    # Both ends of a linear function's slopes are known to the rounding.
+    width, size = over.first.high - over.first.low, np.maximum(abs(over.first.low), abs(over.first.high))
+    with np.errstate(invalid="ignore"):
+        is_linear = bool((width <= 1e-12 * size).all())
+    corners = [] if is_linear else [upper, ~upper]
+    at_corners: list[Interval] = []
+    for corner in corners:
+        place = np.where(corner, high, low)
+        values = over.program.values(place, place)
+        bounds = Interval(values.low, values.high)
+        at_corners.append(bounds if over.sign > 0 else negative(bounds))
+    found = []
+    for sign in (1.0, -1.0) if over.is_equation else (1.0,):
+        slopes, at_point = over.signed(sign)
+        found.append(rows_at_middle(at_point, slopes, low, high, point))
+        for corner, at in zip(corners, at_corners):
+            found.append(rows_at_corner(at if sign > 0 else negative(at), slopes, low, high, point, corner))
+    made = joined(found)
+    usable = np.tile(over.usable, (1, len(found)))
+    return Rows(np.where(usable[:, :, None], made.slopes, 0.0), np.where(usable, made.offset, -math.inf))
+
+
 class MinimumSearch:
     """Branch and bound for an objective, negated where `sign` is -1, between `low` and `high` `[n]`.
 
     At feasible points the `lagrangian` with multipliers that are not negative is at most the objective, so that its
     bounds are bounds of the objective. `whole` `[n]` says which variables are whole numbers, and the elements of
-    `conditions` are at most 0 at feasible points.
+    `conditions` are at most 0 at feasible points, or 0 for equations.
     """
 
     def __init__(
         self,
         objective: BoxProgram,
-        conditions: Sequence[BoxProgram],
+        conditions: Sequence[Condition],
         lagrangian: Lagrangian,
         low: Any,
         high: Any,
@@ -82,6 +136,9 @@ class MinimumSearch:
         # The largest value at a point.
         self.most = -math.inf
         self.boxes = 0
+        self.has_equations = any(each.is_equation for each in conditions)
+        # The corners at which linear functions touch are random, which any are on the average as good as.
+        self.generator = np.random.default_rng(0)
         # Boxes that cannot be divided, with their bounds.
         self.finished: list[tuple[Any, Any, Any]] = []
         self.searches = 0
@@ -99,6 +156,7 @@ class MinimumSearch:
         ended = None
         if (self.low > self.high).any():
             low, high, bound = low[:0], high[:0], bound[:0]
+        batches = 0
         try:
             while len(bound):
                 self.floor = min(float(bound.min()), self._least_finished())
@@ -111,6 +169,11 @@ class MinimumSearch:
                 if self._least_finished() <= self.floor:
                     ended = "the boxes are as small as floats allow"
                     break
+                batches += 1
+                if self.conditions and batches & (batches - 1) == 0:
+                    # Points in the most promising box, ever more rarely.
+                    first = int(bound.argmin())
+                    self._search_from(self._middle(low[first : first + 1], high[first : first + 1])[0])
                 low, high, bound = self._replaced(low, high, bound, chosen)
                 watch(self.boxes, self.upper)
         except LimitError as error:
@@ -163,13 +226,25 @@ class MinimumSearch:
         found, multipliers = self.improve(point)
         found = np.clip(found, self.low, self.high)
         found[self.whole] = np.rint(found[self.whole])
-        # At an active condition the point may be outside by rounding errors: points toward the feasible one are tried.
-        shares = np.array([0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4])[:, None] if self.conditions else np.zeros((1, 1))
         before = self.upper
-        toward = found if self.best is None else self.best
-        self._try_points(np.where(self.whole, found, found + shares * (toward - found)))
-        if multipliers is not None and (multipliers > 0).any() and (self.relaxed is None or self.upper < before):
-            self.relaxed = self.lagrangian(np.maximum(multipliers, 0.0))
+        if self.conditions:
+            self._try_near(found)
+        else:
+            self._try_points(found[None])
+        if multipliers is not None and (multipliers != 0).any() and (self.relaxed is None or self.upper < before):
+            self.relaxed = self.lagrangian(multipliers)
+
+    def _try_near(self, point: Any) -> None:
+        """Lower the upper bound by a value at a point next to this one that meets the conditions."""
+        self._try_points(point[None])
+        for low, high in feasible_boxes(self.conditions, self.low, self.high, self.whole, point):
+            found = self._signed(self.objective.values(low[None], high[None]))
+            value = float(found.high[0, 0])
+            if found.smooth[0] and math.isfinite(value):
+                self.most = max(self.most, value)
+                if value < self.upper:
+                    self.upper, self.best = value, middle(low, high)
+                return
 
     # --- boxes
 
@@ -177,32 +252,54 @@ class MinimumSearch:
         return found if self.sign > 0 else Enclosed(-found.high, -found.low, found.smooth)
 
     def _is_feasible(self, low: Any, high: Any, *, strictly: bool) -> Any:
-        feasible = np.ones(len(low), bool)
-        for condition in self.conditions:
-            most = condition.values(low, high).high
+        feasible = np.full(len(low), not self.has_equations)
+        for condition in self.conditions if feasible.any() else ():
+            most = condition.program.values(low, high).high
             feasible &= ((most < 0) if strictly else (most <= 0)).all(axis=1)
         return feasible
 
     def _processed(self, low: Any, high: Any, bound: Any) -> tuple[Any, Any, Any]:
         """The boxes that may contain a minimiser, contracted or divided, with their bounds."""
         self.boxes += len(low)
+        before = high - low
+        low, high, possible = self._narrowed(low, high)
+        low, high, bound, before = low[possible], high[possible], bound[possible], before[possible]
+        if not len(low):
+            return low, high, bound
         value = self._signed(self.objective.values(low, high))
         possible = ~np.isnan(value.low[:, 0])
         bound = np.fmax(bound, value.low[:, 0])
-        for condition in self.conditions:
-            least = condition.values(low, high).low
-            possible &= ~((least > 0) | np.isnan(least)).any(axis=1)
         possible &= bound <= self.upper
         low, high, bound, smooth = low[possible], high[possible], bound[possible], value.smooth[possible]
         if not len(low):
             return low, high, bound
-        return self._by_derivatives(low, high, bound, smooth)
+        return self._by_derivatives(low, high, bound, smooth, before[possible])
 
-    def _by_derivatives(self, low: Any, high: Any, bound: Any, smooth: Any) -> tuple[Any, Any, Any]:
-        for condition in self.conditions:
-            low, high, kept = self._cut(condition, low, high)
-            low, high, bound, smooth = low[kept], high[kept], bound[kept], smooth[kept]
+    def _narrowed(self, low: Any, high: Any) -> tuple[Any, Any, Any]:
+        """The boxes, narrowed to where the conditions may hold and the objective may be low enough, and which are
+        left."""
+        low, high = low.copy(), high.copy()
+        kept = np.ones(len(low), bool)
+        ends = (-math.inf, self.upper) if self.sign > 0 else (-self.upper, math.inf)
+        asked = [(each.program, 0.0 if each.is_equation else -math.inf, 0.0) for each in self.conditions]
+        k = np.arange(len(low))
+        for _ in range(_MOST_NARROWINGS if self.conditions else 1):
+            before = high[k] - low[k]
+            for program, least, most in [*asked, (self.objective, *ends)]:
+                if not len(k):
+                    break
+                new_low, new_high, possible = program.narrowed(low[k], high[k], least, most)
+                low[k], high[k] = self._whole_ends(new_low, new_high)
+                possible &= (low[k] <= high[k]).all(axis=1)
+                kept[k] &= possible
+                k, before = k[possible], before[possible]
+            k = k[(high[k] - low[k] < _NARROWED * before).any(axis=1)]
+        return low, high, kept
+
+    def _by_derivatives(self, low: Any, high: Any, bound: Any, smooth: Any, before: Any) -> tuple[Any, Any, Any]:
         point = self._middle(low, high)
+        low, high, over, possible = self._cut_by_conditions(low, high, point)
+        low, high, bound, smooth, before, point = (part[possible] for part in (low, high, bound, smooth, before, point))
         at_point = self._signed(self.objective.values(point, point))
         self._try_points(point)
         first = self._signed(self.objective.first_derivatives(low, high))
@@ -213,9 +310,11 @@ class MinimumSearch:
         if self.upper < self.searched - _IMPROVED * (self.searched - self.floor) - 10 * self._gap():
             self._search_from(self.best)
         bound = self._by_relaxation(low, high, point, bound)
+        if self.conditions:
+            over.insert(0, _Over(self.objective, self.sign, False, usable[:, None], at_point, first))
+            low, high, bound = self._by_linear_programs(low, high, point, bound, over)
         inside = self._is_feasible(low, high, strictly=True) if self.conditions else np.ones(len(low), bool)
         smear = self._smear(first, low, high)
-        before = high - low
         low, high, possible = self._by_slopes(low, high, first, smooth & inside)
         if math.isfinite(self.upper):
             above = np.nextafter(at_point.low[:, 0] - self.upper, -math.inf)
@@ -242,22 +341,67 @@ class MinimumSearch:
     def _whole_ends(self, low: Any, high: Any) -> tuple[Any, Any]:
         return np.where(self.whole, np.ceil(low), low), np.where(self.whole, np.floor(high), high)
 
-    def _cut(self, condition: BoxProgram, low: Any, high: Any) -> tuple[Any, Any, Any]:
-        """The boxes without parts in which a condition fails, and which of them are left."""
-        kept = np.ones(len(low), bool)
-        if not len(low):
-            return low, high, kept
-        point = self._middle(low, high)
-        value, at_point = condition.values(low, high), condition.values(point, point)
-        first = condition.first_derivatives(low, high)
-        for k in range(condition.count):
-            slopes = Interval(first.low[:, k], first.high[:, k])
-            usable = kept & value.smooth & at_point.smooth & (value.high[:, k] > 0)
-            low, high, empty = cut(low, high, point, at_point.low[:, k], slopes, usable)
-            low, high = self._whole_ends(low, high)
-            kept &= ~empty & (low <= high).all(axis=1)
-            low, high = np.where(kept[:, None], low, point), np.where(kept[:, None], high, point)
-        return low, high, kept
+    def _cut_by_conditions(self, low: Any, high: Any, point: Any) -> tuple[Any, Any, list[_Over], Any]:
+        """The boxes without parts in which a condition fails, what is known of the conditions in those that are left,
+        and which are left."""
+        possible, found = np.ones(len(low), bool), []
+        for program, is_equation in self.conditions:
+            value, at_point = program.values(low, high), program.values(point, point)
+            first = program.first_derivatives(low, high)
+            smooth = value.smooth & at_point.smooth & ~np.isnan(at_point.low).any(axis=1)
+            held = (value.high <= 0) & (not is_equation)
+            usable = smooth[:, None] & ~held
+            found.append(_Over(program, 1.0, is_equation, usable, at_point, first))
+            for k, sign in itertools.product(range(program.count), (1.0, -1.0) if is_equation else (1.0,)):
+                slopes, least = found[-1].signed(sign)
+                low, high, empty = cut(
+                    low, high, point, least.low[:, k], Interval(slopes.low[:, k], slopes.high[:, k]),
+                    usable[:, k] & possible,
+                )  # fmt: skip
+                low, high = self._whole_ends(low, high)
+                possible &= ~empty & (low <= high).all(axis=1)
+                low, high = np.where(possible[:, None], low, point), np.where(possible[:, None], high, point)
+        return low, high, [over.of(possible) for over in found], possible
+
+    def _by_linear_programs(
+        self, low: Any, high: Any, point: Any, bound: Any, over: Sequence[_Over]
+    ) -> tuple[Any, Any, Any]:
+        """The boxes, narrowed, and their bounds by linear programs; the bound is infinite where nothing is left.
+
+        What is known of the objective comes first in `over`, then of the conditions."""
+        k = np.flatnonzero(bound <= self.upper)
+        if not len(k):
+            return low, high, bound
+        low, high, bound = low.copy(), high.copy(), bound.copy()
+        box = low[k], high[k], point[k]
+        upper = self.generator.integers(0, 2, box[0].shape).astype(bool)
+        objective, *conditions = (_rows(each.of(k), *box, upper) for each in over)
+        n = low.shape[1]
+        natural = Rows(np.zeros((len(k), 1, n)), bound[k, None])
+        if not conditions:
+            return low, high, bound
+        whole, alone = relaxed(joined([objective, natural]), joined(conditions), *box)
+        for linear in (whole, alone):
+            ends = Interval(linear.middle[:, None], linear.middle[:, None])
+            slopes = Interval(linear.slopes.low[:, None], linear.slopes.high[:, None])
+            form = mean_value(ends, slopes, *box).low[:, 0]
+            if linear is whole:
+                with np.errstate(all="ignore"):
+                    found = quotient(Interval(form, form), linear.weight).low
+                bound[k] = np.where(linear.weight.low > 0, np.fmax(bound[k], found), bound[k])
+                if not math.isfinite(self.upper):
+                    continue
+                most = multiply(Interval(np.full(len(k), self.upper), np.full(len(k), self.upper)), linear.weight)
+                least = subtract(Interval(linear.middle, linear.middle), most).low
+            else:
+                least = linear.middle
+            usable = np.isfinite(least) & (bound[k] <= self.upper)
+            low[k], high[k], empty = cut(low[k], high[k], point[k], least, linear.slopes, usable)
+            low[k], high[k] = self._whole_ends(low[k], high[k])
+            empty |= (low[k] > high[k]).any(axis=1)
+            bound[k] = np.where(empty, math.inf, bound[k])
+            low[k], high[k] = np.where(empty[:, None], point[k], low[k]), np.where(empty[:, None], point[k], high[k])
+        return low, high, bound
 
     def _by_slopes(self, low: Any, high: Any, first: Enclosed, usable: Any) -> tuple[Any, Any, Any]:
         """Boxes in which the value changes in one direction: their face, where that is one of the whole box or of whole

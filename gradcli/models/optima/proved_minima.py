@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
-from gradcli.errors import BindingError, EvaluationError, LimitError, NotRecordableError, UsageError, did_you_mean
+from gradcli.errors import BindingError, EvaluationError, LimitError, NotRecordableError, did_you_mean
 from gradcli.language.syntax import parse
 from gradcli.language.syntax.tree import Module
 from gradcli.models.optima import optimality
@@ -60,11 +60,11 @@ def prove(problem: Problem, whole: Sequence[str], method: str, watch: ProgressCa
     """Bound the global minimum of a problem whose names all have bounds; those in `whole` are whole numbers.
 
     Returns the problem in which the whole numbers are fixed at the best point, with the end of the search there. Raises
-    BindingError for a name without bounds, UsageError for equations as conditions, and EvaluationError where control
-    flow depends on what is varied.
+    BindingError for a name without bounds, and EvaluationError where control flow depends on what is varied.
     """
     # python-flint is needed only where something is to be proved.
     from gradcli.proofs.box_programs import BoxProgram
+    from gradcli.proofs.feasible_points import Condition
     from gradcli.proofs.global_minimum import MinimumSearch
 
     np = arrays.numpy_namespace()
@@ -96,14 +96,18 @@ def prove(problem: Problem, whole: Sequence[str], method: str, watch: ProgressCa
         there = optimality.active(ended.gradient, problem.constraints, ended.point, fixed.low, fixed.high)
         multipliers = np.zeros(len(problem.constraints))
         multipliers[there.numbers] = there.multipliers
-        return ended.point, multipliers
+        # The Lagrangian is below the objective where inequalities have multipliers that are not negative.
+        return ended.point, np.where(problem.constraints.is_equation, multipliers, np.maximum(multipliers, 0.0))
 
     program = objective.program.program
     residuals = [parse(each.residual) for each in problem.constraints.relations]
-    conditions = [boxed(each, problem.constraints.constants) for each in residuals]
+    conditions = [
+        Condition(boxed(each, problem.constraints.constants), relation.is_equation)
+        for each, relation in zip(residuals, problem.constraints.relations)
+    ]
 
     def lagrangian(multipliers: Any) -> BoxProgram:
-        ends = np.cumsum([each.count for each in conditions])[:-1]
+        ends = np.cumsum([each.program.count for each in conditions])[:-1]
         terms = [(np.array([objective.sign]), program), *zip(np.split(multipliers, ends), residuals)]
         return BoxProgram(
             program, packing.shapes, {**problem.constraints.constants, **objective.constants}, problem.start, terms
@@ -162,12 +166,6 @@ def _check(problem: Problem) -> None:
         raise BindingError(
             f"a proof needs bounds of every name, and '{label}' has none on one side",
             hint=f"--bounds {label.partition('[')[0]}=-10:10",
-        )
-    equation = next((each for each in problem.constraints.relations if each.is_equation), None)
-    if equation is not None:
-        raise UsageError(
-            f"a proof takes conditions with <= and >=, and '{equation.text}' is an equation",
-            hint="solve it for one of the names, and put that into the program",
         )
 
 

@@ -1,0 +1,309 @@
+"""Narrows boxes to where the result of a program may lie between two ends.
+
+The equations of the recorded program are evaluated in intervals, the result is cut to what is asked for, and then the
+operands of each equation are cut to what its result allows, from the last equation to the first (HC4-revise: F. Benhamou,
+F. Goualard, L. Granvilliers, J.-F. Puget, Revising hull and box consistency, 1999).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.primitives.bind import bind, concrete
+from gradcli.program.ir import Equation, Program, Variable
+from gradcli.proofs import box_arithmetic
+from gradcli.proofs.box_arithmetic import Interval, Truth, add, down, multiply, negative, subtract, up
+
+# The relative error of roots of higher order, which are powers of rounded exponents: 745*2**-53 at most.
+_OF_ROOTS = 2.0**-40
+_TINY = 5e-324
+_INFINITY = math.inf
+
+# The parts of the operands that a result allows; None where nothing is known.
+_Narrowed = Sequence[Interval | None]
+
+
+def propagated(
+    program: Program,
+    known: dict[Variable, Any],
+    value_of: Callable[[Any], Any],
+    least: Any,
+    most: Any,
+) -> Any:
+    """Narrow the intervals `known` of all variables to where the result of the program may lie between `least` and
+    `most`; returns the boxes `[boxes]` in which it may. `value_of` has the intervals of constants too.
+
+    Variables that a point with such a result need not have, as those of a branch that is not taken, stay as they are.
+    """
+    (result,) = program.outputs
+    bounds = value_of(result)
+    boxes = max(len(part.low) for part in known.values() if not isinstance(part, Truth))
+    possible = np.ones(boxes, bool)
+    needed: set[Variable] = set()
+    with np.errstate(all="ignore"):
+        _narrow(result, Interval(np.asarray(least, float), np.asarray(most, float)), bounds, known, needed, possible)
+        for equation in reversed(program.equations):
+            if equation.output not in needed:
+                continue
+            rule = _RULES.get(equation.primitive.name)
+            if rule is None and equation.primitive.moves:
+                rule = _moved
+            operands = [value_of(atom) for atom in equation.inputs]
+            if rule is None or any(isinstance(part, Truth) for part in operands):
+                continue
+            found = rule(known[equation.output], operands, equation)
+            for atom, allowed, bounds in zip(equation.inputs, found, operands):
+                if allowed is not None:
+                    _narrow(atom, allowed, bounds, known, needed, possible)
+    return possible
+
+
+def _narrow(
+    atom: Any, allowed: Interval, bounds: Any, known: dict[Variable, Any], needed: set[Variable], possible: Any
+) -> None:
+    """Cut the interval of an atom to a part. An atom occurs twice where it is squared, for example."""
+    if isinstance(atom, Variable):
+        bounds = known[atom]
+    if isinstance(bounds, Truth):
+        return
+    shape = bounds.low.shape[1:]
+    low, high = (_of_shape(end, len(shape), shape) for end in (allowed.low, allowed.high))
+    low, high = np.fmax(bounds.low, low), np.fmin(bounds.high, high)
+    empty = (low > high) | np.isnan(bounds.low)
+    if empty.any():
+        possible &= ~np.broadcast_to(empty, (max(len(empty), 1), *shape)).reshape(len(empty), -1).any(axis=1)
+        low, high = np.where(empty, bounds.low, low), np.where(empty, bounds.high, high)
+    if isinstance(atom, Variable):
+        known[atom] = Interval(low, high, bounds.rough)
+        needed.add(atom)
+
+
+def _of_shape(end: Any, rank: int, shape: tuple[int, ...]) -> Any:
+    """The ends `[boxes, …]` with as many axes as the operand, which was broadcast to the result: nothing is known of the
+    elements that became several."""
+    if end.ndim == 0 or end.shape[1:] == shape:
+        return end
+    return end.reshape(end.shape[:1] + (1,) * (rank + 1 - end.ndim) + end.shape[1:])
+
+
+# --- rules: the parts of the operands that a result allows
+
+
+def _elementwise(rule: Callable[..., _Narrowed]) -> Callable[..., _Narrowed]:
+    """A rule for operands of the shape of the result; where one was broadcast, nothing is known of it."""
+
+    def checked(result: Interval, operands: Sequence[Interval], equation: Equation) -> _Narrowed:
+        shape = result.low.shape[1:]
+        if any(part.low.shape[1:] not in (shape, ()) for part in operands):
+            return [None] * len(operands)
+        aligned = [
+            part if part.low.shape[1:] == shape else Interval(*(_scalar(end, shape) for end in part[:2]))
+            for part in operands
+        ]
+        found = rule(result, *aligned, **equation.params)
+        return [
+            _common(allowed, shape) if allowed is not None and part.low.shape[1:] != shape else allowed
+            for allowed, part in zip(found, operands)
+        ]
+
+    return checked
+
+
+def _scalar(end: Any, shape: tuple[int, ...]) -> Any:
+    return end.reshape(end.shape + (1,) * len(shape))
+
+
+def _common(allowed: Interval, shape: tuple[int, ...]) -> Interval:
+    """What all elements of a result allow for the number that is an operand of each."""
+    axes = tuple(range(1, 1 + len(shape)))
+    with np.errstate(all="ignore"):
+        return Interval(np.fmax.reduce(allowed.low, axis=axes), np.fmin.reduce(allowed.high, axis=axes))
+
+
+def _add(y: Interval, a: Interval, b: Interval) -> _Narrowed:
+    return subtract(y, b), subtract(y, a)
+
+
+def _subtract(y: Interval, a: Interval, b: Interval) -> _Narrowed:
+    return add(y, b), subtract(a, y)
+
+
+def _multiply(y: Interval, a: Interval, b: Interval) -> _Narrowed:
+    return _factor(y, b, a), _factor(y, a, b)
+
+
+def _factor(product: Interval, other: Interval, own: Interval) -> Interval:
+    """The part of a factor `own` for which the product with a number of the other may be as it is."""
+    parts = []
+    for sign in (1.0, -1.0):
+        one = other if sign > 0 else negative(other)
+        positive = Interval(np.maximum(one.low, 0.0), one.high)
+        found = multiply(product if sign > 0 else negative(product), box_arithmetic.reciprocal(positive))
+        low, high = np.fmax(own.low, found.low), np.fmin(own.high, found.high)
+        none = ~(one.high > 0) | (low > high)
+        parts.append((np.where(none, _INFINITY, low), np.where(none, -_INFINITY, high)))
+    low, high = np.minimum(parts[0][0], parts[1][0]), np.maximum(parts[0][1], parts[1][1])
+    # A product with 0 allows everything.
+    free = (other.low <= 0) & (other.high >= 0) & (product.low <= 0) & (product.high >= 0)
+    return Interval(np.where(free, -_INFINITY, low), np.where(free, _INFINITY, high))
+
+
+def _divide(y: Interval, a: Interval, b: Interval) -> _Narrowed:
+    return multiply(y, b), _factor(a, y, b)
+
+
+def _negative(y: Interval, _a: Interval) -> _Narrowed:
+    return (negative(y),)
+
+
+def _reciprocal(y: Interval, a: Interval) -> _Narrowed:
+    one = np.ones((1,) * y.low.ndim)
+    return (_factor(Interval(one, one), y, a),)
+
+
+def _absolute(y: Interval, a: Interval) -> _Narrowed:
+    return (_signed(Interval(np.maximum(y.low, 0.0), y.high), a),)
+
+
+def _signed(size: Interval, own: Interval) -> Interval:
+    """The numbers of an interval with a magnitude in `size`."""
+    above = np.fmax(own.low, size.low), np.fmin(own.high, size.high)
+    below = np.fmax(own.low, -size.high), np.fmin(own.high, -size.low)
+    low = np.where(below[0] <= below[1], below[0], above[0])
+    high = np.where(above[0] <= above[1], above[1], below[1])
+    return Interval(low, high)
+
+
+def _whole_power(y: Interval, a: Interval, *, n: float) -> _Narrowed:
+    if n == 0:
+        return (None,)
+    if n < 0:
+        one = np.ones((1,) * y.low.ndim)
+        whole = Interval(np.full_like(y.low, -_INFINITY), np.full_like(y.high, _INFINITY))
+        return _whole_power(_factor(Interval(one, one), y, whole), a, n=-n)
+    if n % 2 == 0:
+        least = np.maximum(y.low, 0.0)
+        return (_signed(Interval(_root(least, n, -1.0), _root(np.maximum(y.high, 0.0), n, 1.0)), a),)
+    ends = [
+        np.where(end >= 0, _root(abs(end), n, sign), -_root(abs(end), n, -sign))
+        for end, sign in ((y.low, -1.0), (y.high, 1.0))
+    ]
+    return (Interval(*ends),)
+
+
+def _root(x: Any, n: float, sign: float) -> Any:
+    """A bound, below or above, of the root of numbers that are not negative."""
+    if n == 1:
+        return x
+    if n == 2:
+        found = np.sqrt(x)
+        return np.maximum(down(found), 0.0) if sign < 0 else up(found)
+    found = np.power(x, 1.0 / n)
+    moved = found + sign * (found * _OF_ROOTS + _TINY)
+    moved = np.where(np.isinf(found), found if sign > 0 else np.finfo(float).max, moved)
+    return np.maximum(moved, 0.0) if sign < 0 else moved
+
+
+def _square(y: Interval, a: Interval) -> _Narrowed:
+    return _whole_power(y, a, n=2.0)
+
+
+def _power(y: Interval, a: Interval, b: Interval) -> _Narrowed:
+    exponent = b.low.flat[0] if b.low.size == 1 else 0.0
+    if not exponent > 0 or b.low.flat[0] != b.high.flat[0] or float(exponent).is_integer():
+        return None, None
+    # The number has a power only where it is not negative.
+    one = np.ones((1,) * b.low.ndim)
+    inverse = box_arithmetic.divide(Interval(one, one), Interval(b.low, b.high))
+    positive = Interval(np.maximum(y.low, 0.0), np.maximum(y.high, 0.0))
+    found = box_arithmetic.power(positive, inverse)
+    # The exponents are two floats, whose powers may be infinite.
+    return Interval(np.fmax(found.low, 0.0), np.where(np.isnan(found.high), _INFINITY, found.high)), None
+
+
+def _square_root(y: Interval, _a: Interval) -> _Narrowed:
+    return (box_arithmetic.whole_power(Interval(np.maximum(y.low, 0.0), np.maximum(y.high, 0.0)), n=2.0),)
+
+
+def _by(inverse: Callable[[Interval], Interval]) -> Callable[..., _Narrowed]:
+    def rule(y: Interval, _a: Interval) -> _Narrowed:
+        found = inverse(Interval(y.low, y.high))
+        return (Interval(found.low, found.high),)
+
+    return rule
+
+
+def _maximum(y: Interval, _a: Interval, _b: Interval) -> _Narrowed:
+    most = Interval(np.full_like(y.high, -_INFINITY), y.high)
+    return most, most
+
+
+def _minimum(y: Interval, _a: Interval, _b: Interval) -> _Narrowed:
+    least = Interval(y.low, np.full_like(y.low, _INFINITY))
+    return least, least
+
+
+def _total(y: Interval, operands: Sequence[Interval], equation: Equation) -> _Narrowed:
+    (a,) = operands
+    axes = box_arithmetic.axes_of(a.low.ndim, equation.params.get("axis"))
+    whole = box_arithmetic.total(a, axis=tuple(k - 1 for k in axes), keepdims=True)
+    shape = tuple(1 if k in axes else size for k, size in enumerate(a.low.shape))
+    low, high = (end.reshape((len(end), *shape[1:])) for end in (y.low, y.high))
+    # The sum of the others; without a finite one nothing is known.
+    others = Interval(down(whole.low - a.low), up(whole.high - a.high))
+    found = subtract(Interval(low, high), others)
+    return (
+        Interval(
+            np.where(np.isfinite(others.high), found.low, -_INFINITY),
+            np.where(np.isfinite(others.low), found.high, _INFINITY),
+        ),
+    )
+
+
+def _moved(y: Interval, operands: Sequence[Interval], equation: Equation) -> _Narrowed:
+    """Elements go back to where they came from, which numbering them tells."""
+    sizes = [math.prod(part.low.shape[1:]) for part in operands]
+    first = np.concatenate([[0], np.cumsum(sizes)])
+    # Elements that come from nowhere, as those of a padding, are 0.
+    numbers = [
+        np.arange(1.0 + begin, 1.0 + begin + size).reshape(part.low.shape[1:])
+        for begin, size, part in zip(first, sizes, operands)
+    ]
+    place = np.asarray(concrete(bind(equation.primitive, numbers, equation.params)), float).ravel().astype(int) - 1
+    boxes = len(y.low)
+    low, high = np.full((boxes, first[-1]), -_INFINITY), np.full((boxes, first[-1]), _INFINITY)
+    inside = place >= 0
+    for end, own, extreme in ((low, y.low, np.fmax), (high, y.high, np.fmin)):
+        flat = own.reshape(boxes, -1)
+        extreme.at(end.T, place[inside], flat[:, inside].T)
+    return [
+        Interval(*(end[:, begin : begin + size].reshape(boxes, *part.low.shape[1:]) for end in (low, high)))
+        for begin, size, part in zip(first, sizes, operands)
+    ]
+
+
+_ELEMENTWISE: Mapping[str, Callable[..., _Narrowed]] = {
+    "add": _add,
+    "subtract": _subtract,
+    "multiply": _multiply,
+    "divide": _divide,
+    "negative": _negative,
+    "reciprocal": _reciprocal,
+    "abs": _absolute,
+    "whole_power": _whole_power,
+    "square": _square,
+    "pow": _power,
+    "sqrt": _square_root,
+    "exp": _by(box_arithmetic.logarithm),
+    "log": _by(box_arithmetic.exponential),
+    "maximum": _maximum,
+    "minimum": _minimum,
+}
+_RULES: Mapping[str, Callable[..., _Narrowed]] = {
+    **{name: _elementwise(rule) for name, rule in _ELEMENTWISE.items()},
+    "sum": _total,
+}

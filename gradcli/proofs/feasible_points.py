@@ -1,0 +1,144 @@
+"""Points that meet conditions, which is proved.
+
+Inequalities hold where their values over a box around the point are at most 0. Equations are solved for as many of the
+variables: by Krawczyk's operator there is exactly one solution in a small box, and that box is what is known of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradcli.proofs.box_arithmetic import Interval
+from gradcli.proofs.box_programs import BoxProgram
+from gradcli.proofs.newton_contraction import contracted
+
+# The distances, relative to the change that a condition makes over the variables' sizes, at which active inequalities are
+# to hold: the first that can be proved is the best.
+_INSIDE = (0.0, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5)
+# An inequality counts as active within this distance, relative to the same.
+_ACTIVE = 1e-5
+_NEWTON_STEPS = 6
+# The half widths of boxes in which a solution is looked for, relative to the variables.
+_AROUND = (1e-14, 1e-12, 1e-10, 1e-8)
+# A variable is at a bound within this share of the distance of its bounds.
+_AT_BOUND = 1e-9
+
+
+class Condition(NamedTuple):
+    """A program whose elements are 0 at feasible points where it `is_equation`, and at most 0 there elsewhere."""
+
+    program: BoxProgram
+    is_equation: bool
+
+
+class _Residuals(NamedTuple):
+    """Residuals `[points, m]` and their derivatives `[points, m, n]`."""
+
+    value: Any
+    slopes: Any
+
+
+def feasible_boxes(
+    conditions: Sequence[Condition], low: Any, high: Any, fixed: Any, point: Any
+) -> Iterator[tuple[Any, Any]]:
+    """Small boxes next to a point that contain a feasible point each; those with the least distance from the conditions
+    come first. Variables that are `fixed` keep their values."""
+    is_equation = np.concatenate([np.full(each.program.count, each.is_equation) for each in conditions])
+    points = _corrected(conditions, low, high, fixed, point, is_equation)
+    if is_equation.any():
+        # At a vertex of the whole box there is no room for a box around a solution.
+        points = np.concatenate([points, _corrected(conditions, low, high, fixed, point, is_equation, within=True)])
+    inequalities = [each.program for each in conditions if not each.is_equation]
+    for row in points:
+        box = (row, row) if not is_equation.any() else _solved(conditions, low, high, fixed, row)
+        if box is not None and all((each.values(box[0][None], box[1][None]).high <= 0).all() for each in inequalities):
+            yield box
+
+
+def _corrected(
+    conditions: Sequence[Condition],
+    low: Any,
+    high: Any,
+    fixed: Any,
+    point: Any,
+    is_equation: Any,
+    *,
+    within: bool = False,
+) -> Any:
+    """Points `[k, n]` at which the equations hold nearly, and the active inequalities with the distances `_INSIDE`, as do
+    the bounds with `within`. Otherwise variables at bounds stay there."""
+    free = ~fixed & (low < high)
+    margin = _AT_BOUND * (high - low)
+    if within:
+        size = np.minimum(np.maximum(abs(point), 1.0), high - low)
+        margin = np.where(free, np.array(_INSIDE[1:])[:, None] * size, 0.0)
+    least, most = (low + margin, high - margin) if within else (low, high)
+    points = np.clip(np.repeat(point[None], len(_INSIDE[1:] if within else _INSIDE), axis=0), least, most)
+    sizes = np.maximum(abs(point), 1e-3 * np.minimum(high - low, 1.0))
+    first = _residuals(conditions, point[None])
+    reach = (abs(first.slopes[0]) * sizes).sum(axis=1)
+    active = is_equation | (first.value[0] > -_ACTIVE * reach)
+    distance = np.array(_INSIDE[1:] if within else _INSIDE)[:, None]
+    target = np.where(is_equation, 0.0, -distance * reach)[:, active]
+    for _ in range(_NEWTON_STEPS):
+        found = _residuals(conditions, points)
+        missing = target - found.value[:, active]
+        # An inequality may be further inside.
+        missing = np.where(is_equation[active], missing, np.minimum(missing, 0.0))
+        if not (np.isfinite(missing).all() and np.isfinite(found.slopes).all()):
+            return point[None]
+        movable = free & (within | ((points > low + margin) & (points < high - margin)))
+        scaled = found.slopes[:, active] * (sizes * movable)[:, None]
+        try:
+            step = np.einsum("bij,bj->bi", np.linalg.pinv(scaled, rcond=1e-11), missing)
+        except np.linalg.LinAlgError:
+            return point[None]
+        points = np.clip(points + sizes * movable * step, least, most)
+    return points
+
+
+def _residuals(conditions: Sequence[Condition], points: Any) -> _Residuals:
+    values = [each.program.values(points, points) for each in conditions]
+    slopes = [each.program.first_derivatives(points, points) for each in conditions]
+    return _Residuals(
+        *(np.concatenate([0.5 * p.low + 0.5 * p.high for p in parts], axis=1) for parts in (values, slopes))
+    )
+
+
+def _solved(conditions: Sequence[Condition], low: Any, high: Any, fixed: Any, point: Any) -> tuple[Any, Any] | None:
+    """A box in which the equations have exactly one solution with the other variables as they are."""
+    from scipy.linalg import qr
+
+    equations = [each for each in conditions if each.is_equation]
+    slopes = _residuals(equations, point[None]).slopes[0]
+    count = len(slopes)
+    room = np.minimum(np.minimum(point - low, high - point), np.maximum(abs(point), 1e-3))
+    weighted = np.where(fixed, 0.0, slopes * np.maximum(room, 0.0))
+    if count > (room > 0).sum() or not np.isfinite(weighted).all():
+        return None
+    dependent = qr(weighted, mode="r", pivoting=True)[1][:count]
+    for share in _AROUND:
+        around = share * np.maximum(abs(point[dependent]), 1e-6)
+        least, most = point.copy(), point.copy()
+        least[dependent] -= around
+        most[dependent] += around
+        if (least < low).any() or (most > high).any():
+            return None
+        values = [each.program.values(point[None], point[None]) for each in equations]
+        whole = [each.program.values(least[None], most[None]) for each in equations]
+        first = [each.program.first_derivatives(least[None], most[None]) for each in equations]
+        if not all(part.smooth.all() for part in (*values, *whole, *first)):
+            return None
+        residual = Interval(*(np.concatenate([p[k] for p in values], axis=1) for k in range(2)))
+        jacobian = Interval(*(np.concatenate([p[k] for p in first], axis=1)[:, :, dependent] for k in range(2)))
+        found = contracted(
+            least[None, dependent], most[None, dependent], point[None, dependent], residual, jacobian,
+            np.ones((1, count), bool),
+        )  # fmt: skip
+        if found.unique[0]:
+            least[dependent], most[dependent] = found.low[0], found.high[0]
+            return least, most
+    return None
