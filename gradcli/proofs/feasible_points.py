@@ -20,11 +20,11 @@ from gradcli.proofs.newton_contraction import contracted
 _INSIDE = (0.0, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5)
 # An inequality counts as active within this distance, relative to the same.
 _ACTIVE = 1e-5
-_NEWTON_STEPS = 6
+_NEWTON_STEPS = 8
 # The half widths of boxes in which a solution is looked for, relative to the variables.
 _AROUND = (1e-14, 1e-12, 1e-10, 1e-8)
-# A variable is at a bound within this share of the distance of its bounds.
-_AT_BOUND = 1e-9
+# A variable is at a bound within this distance, relative to its size.
+_AT_BOUND = 1e-6
 
 
 class Condition(NamedTuple):
@@ -47,12 +47,14 @@ def feasible_boxes(
     """Small boxes next to a point that contain a feasible point each; those with the least distance from the conditions
     come first. Variables that are `fixed` keep their values."""
     is_equation = np.concatenate([np.full(each.program.count, each.is_equation) for each in conditions])
-    points = _corrected(conditions, low, high, fixed, point, is_equation)
-    if is_equation.any():
-        # At a vertex of the whole box there is no room for a box around a solution.
-        points = np.concatenate([points, _corrected(conditions, low, high, fixed, point, is_equation, within=True)])
+    size = np.minimum(np.maximum(abs(point), 1.0), high - low)
+    at_bounds = np.where(point - low <= _AT_BOUND * size, low, np.where(high - point <= _AT_BOUND * size, high, point))
+    starts = [np.where(fixed, point, at_bounds), point]
+    points = [_corrected(conditions, low, high, fixed, start, is_equation) for start in starts]
+    # At a vertex of the whole box there may be no room for a box around a solution, but next to it.
+    points.append(_corrected(conditions, low, high, fixed, point, is_equation, within=size))
     inequalities = [each.program for each in conditions if not each.is_equation]
-    for row in points:
+    for row in np.concatenate(points):
         box = (row, row) if not is_equation.any() else _solved(conditions, low, high, fixed, row)
         if box is not None and all((each.values(box[0][None], box[1][None]).high <= 0).all() for each in inequalities):
             yield box
@@ -66,23 +68,21 @@ def _corrected(
     point: Any,
     is_equation: Any,
     *,
-    within: bool = False,
+    within: Any = None,
 ) -> Any:
-    """Points `[k, n]` at which the equations hold nearly, and the active inequalities with the distances `_INSIDE`, as do
-    the bounds with `within`. Otherwise variables at bounds stay there."""
+    """Points `[k, n]` at which the equations hold nearly, and the active inequalities with the distances `_INSIDE`.
+    Variables at bounds stay there, or with `within`, sizes `[n]`, are inside by distances relative to these."""
     free = ~fixed & (low < high)
-    margin = _AT_BOUND * (high - low)
-    if within:
-        size = np.minimum(np.maximum(abs(point), 1.0), high - low)
-        margin = np.where(free, np.array(_INSIDE[1:])[:, None] * size, 0.0)
-    least, most = (low + margin, high - margin) if within else (low, high)
-    points = np.clip(np.repeat(point[None], len(_INSIDE[1:] if within else _INSIDE), axis=0), least, most)
+    distance = np.array(_INSIDE if within is None else _INSIDE[1:])[:, None]
+    margin = 0.0 if within is None else np.where(free, distance * within, 0.0)
+    least, most = low + margin, high - margin
+    points = np.clip(np.repeat(point[None], len(distance), axis=0), least, most)
     sizes = np.maximum(abs(point), 1e-3 * np.minimum(high - low, 1.0))
     first = _residuals(conditions, point[None])
     reach = (abs(first.slopes[0]) * sizes).sum(axis=1)
     active = is_equation | (first.value[0] > -_ACTIVE * reach)
-    distance = np.array(_INSIDE[1:] if within else _INSIDE)[:, None]
     target = np.where(is_equation, 0.0, -distance * reach)[:, active]
+    blocked = (points <= low) | (points >= high)
     for _ in range(_NEWTON_STEPS):
         found = _residuals(conditions, points)
         missing = target - found.value[:, active]
@@ -90,13 +90,16 @@ def _corrected(
         missing = np.where(is_equation[active], missing, np.minimum(missing, 0.0))
         if not (np.isfinite(missing).all() and np.isfinite(found.slopes).all()):
             return point[None]
-        movable = free & (within | ((points > low + margin) & (points < high - margin)))
+        movable = free & ~blocked
         scaled = found.slopes[:, active] * (sizes * movable)[:, None]
         try:
             step = np.einsum("bij,bj->bi", np.linalg.pinv(scaled, rcond=1e-11), missing)
         except np.linalg.LinAlgError:
             return point[None]
-        points = np.clip(points + sizes * movable * step, least, most)
+        moved = points + sizes * movable * step
+        # What reaches a bound stays there, and the others move on.
+        blocked |= (moved < least) | (moved > most)
+        points = np.clip(moved, least, most)
     return points
 
 
@@ -114,12 +117,14 @@ def _solved(conditions: Sequence[Condition], low: Any, high: Any, fixed: Any, po
 
     equations = [each for each in conditions if each.is_equation]
     slopes = _residuals(equations, point[None]).slopes[0]
-    count = len(slopes)
     room = np.minimum(np.minimum(point - low, high - point), np.maximum(abs(point), 1e-3))
     weighted = np.where(fixed, 0.0, slopes * np.maximum(room, 0.0))
+    # Equations between variables that stay where they are have no unknown, and must hold as they are.
+    solved = np.flatnonzero(weighted.any(axis=1))
+    count = len(solved)
     if count > (room > 0).sum() or not np.isfinite(weighted).all():
         return None
-    dependent = qr(weighted, mode="r", pivoting=True)[1][:count]
+    dependent = qr(weighted[solved], mode="r", pivoting=True)[1][:count] if count else np.zeros(0, int)
     for share in _AROUND:
         around = share * np.maximum(abs(point[dependent]), 1e-6)
         least, most = point.copy(), point.copy()
@@ -132,8 +137,15 @@ def _solved(conditions: Sequence[Condition], low: Any, high: Any, fixed: Any, po
         first = [each.program.first_derivatives(least[None], most[None]) for each in equations]
         if not all(part.smooth.all() for part in (*values, *whole, *first)):
             return None
-        residual = Interval(*(np.concatenate([p[k] for p in values], axis=1) for k in range(2)))
-        jacobian = Interval(*(np.concatenate([p[k] for p in first], axis=1)[:, :, dependent] for k in range(2)))
+        exact = [np.delete(np.concatenate([p[k] for p in whole], axis=1), solved) for k in range(2)]
+        if any(end.any() for end in exact):
+            return None
+        if not count:
+            return least, most
+        residual = Interval(*(np.concatenate([p[k] for p in values], axis=1)[:, solved] for k in range(2)))
+        jacobian = Interval(
+            *(np.concatenate([p[k] for p in first], axis=1)[:, solved][:, :, dependent] for k in range(2))
+        )
         found = contracted(
             least[None, dependent], most[None, dependent], point[None, dependent], residual, jacobian,
             np.ones((1, count), bool),

@@ -39,6 +39,10 @@ _CONTRACTED = 0.7
 _MOST_SEARCHES, _IMPROVED = 24, 0.01
 # Rounds of narrowing by all conditions, and the share of a width to which a box must shrink in one for another.
 _MOST_NARROWINGS, _NARROWED = 4, 0.8
+# Batches between two points that are tried, each of which takes as long as a part of a batch.
+_BETWEEN_POINTS = 4
+# The weight of the change of the functions in the choice of the direction that is divided, beside their uncertainty.
+_OF_CHANGES = 0.1
 # Widths below this many units in the last place are not divided.
 _UNDIVIDED = 2.0**-50
 
@@ -107,7 +111,7 @@ def _rows(over: _Over, low: Any, high: Any, point: Any, upper: Any) -> Rows:
             found.append(rows_at_corner(at if sign > 0 else negative(at), slopes, low, high, point, corner))
     made = joined(found)
     usable = np.tile(over.usable, (1, len(found)))
-    return Rows(np.where(usable[:, :, None], made.slopes, 0.0), np.where(usable, made.offset, -math.inf))
+    return Rows(np.where(usable[:, :, None], made.slopes, 0.0), np.where(usable, made.offset, -math.inf), made.widths)
 
 
 class MinimumSearch:
@@ -142,6 +146,8 @@ class MinimumSearch:
         # Boxes that cannot be divided, with their bounds.
         self.finished: list[tuple[Any, Any, Any]] = []
         self.searches = 0
+        # The minimum of the linear program over the most promising box.
+        self.candidate = 0.5 * self.low + 0.5 * self.high
         self.searched, self.floor = math.inf, -math.inf
 
     def run(self, starts: Sequence[Any], improve: Improve, watch: Watch) -> BoundedMinimum:
@@ -172,8 +178,9 @@ class MinimumSearch:
                 batches += 1
                 if self.conditions and batches & (batches - 1) == 0:
                     # Points in the most promising box, ever more rarely.
-                    first = int(bound.argmin())
-                    self._search_from(self._middle(low[first : first + 1], high[first : first + 1])[0])
+                    self._search_from(self.candidate)
+                elif self.conditions and batches % _BETWEEN_POINTS == 0:
+                    self._try_near(self.candidate)
                 low, high, bound = self._replaced(low, high, bound, chosen)
                 watch(self.boxes, self.upper)
         except LimitError as error:
@@ -312,9 +319,9 @@ class MinimumSearch:
         bound = self._by_relaxation(low, high, point, bound)
         if self.conditions:
             over.insert(0, _Over(self.objective, self.sign, False, usable[:, None], at_point, first))
-            low, high, bound = self._by_linear_programs(low, high, point, bound, over)
+            low, high, bound, uncertain = self._by_linear_programs(low, high, point, bound, over)
         inside = self._is_feasible(low, high, strictly=True) if self.conditions else np.ones(len(low), bool)
-        smear = self._smear(first, low, high)
+        smear = self._smear_of_all(over, uncertain, low, high) if self.conditions else self._smear(first, low, high)
         low, high, possible = self._by_slopes(low, high, first, smooth & inside)
         if math.isfinite(self.upper):
             above = np.nextafter(at_point.low[:, 0] - self.upper, -math.inf)
@@ -365,30 +372,36 @@ class MinimumSearch:
 
     def _by_linear_programs(
         self, low: Any, high: Any, point: Any, bound: Any, over: Sequence[_Over]
-    ) -> tuple[Any, Any, Any]:
-        """The boxes, narrowed, and their bounds by linear programs; the bound is infinite where nothing is left.
+    ) -> tuple[Any, Any, Any, Any]:
+        """The boxes, narrowed, and their bounds by linear programs, infinite where nothing is left; and how uncertain
+        these are by each variable.
 
         What is known of the objective comes first in `over`, then of the conditions."""
         k = np.flatnonzero(bound <= self.upper)
+        uncertain = np.zeros(low.shape)
         if not len(k):
-            return low, high, bound
+            return low, high, bound, uncertain
         low, high, bound = low.copy(), high.copy(), bound.copy()
         box = low[k], high[k], point[k]
         upper = self.generator.integers(0, 2, box[0].shape).astype(bool)
         objective, *conditions = (_rows(each.of(k), *box, upper) for each in over)
         n = low.shape[1]
-        natural = Rows(np.zeros((len(k), 1, n)), bound[k, None])
-        if not conditions:
-            return low, high, bound
-        whole, alone = relaxed(joined([objective, natural]), joined(conditions), *box)
-        for linear in (whole, alone):
+        nothing = np.zeros((len(k), 1, n))
+        natural = Rows(nothing, bound[k, None], nothing)
+        found = relaxed(joined([objective, natural]), joined(conditions), *box)
+        uncertain[k] = found.uncertain
+        points = np.where(self.whole, np.rint(found.points), found.points)
+        if not self.has_equations:
+            self._try_points(points)
+        for linear in (found.objective, found.alone):
             ends = Interval(linear.middle[:, None], linear.middle[:, None])
             slopes = Interval(linear.slopes.low[:, None], linear.slopes.high[:, None])
             form = mean_value(ends, slopes, *box).low[:, 0]
-            if linear is whole:
+            if linear is found.objective:
                 with np.errstate(all="ignore"):
-                    found = quotient(Interval(form, form), linear.weight).low
-                bound[k] = np.where(linear.weight.low > 0, np.fmax(bound[k], found), bound[k])
+                    least = quotient(Interval(form, form), linear.weight).low
+                bound[k] = np.where(linear.weight.low > 0, np.fmax(bound[k], least), bound[k])
+                self.candidate = points[int(bound[k].argmin())]
                 if not math.isfinite(self.upper):
                     continue
                 most = multiply(Interval(np.full(len(k), self.upper), np.full(len(k), self.upper)), linear.weight)
@@ -401,7 +414,7 @@ class MinimumSearch:
             empty |= (low[k] > high[k]).any(axis=1)
             bound[k] = np.where(empty, math.inf, bound[k])
             low[k], high[k] = np.where(empty[:, None], point[k], low[k]), np.where(empty[:, None], point[k], high[k])
-        return low, high, bound
+        return low, high, bound, uncertain
 
     def _by_slopes(self, low: Any, high: Any, first: Enclosed, usable: Any) -> tuple[Any, Any, Any]:
         """Boxes in which the value changes in one direction: their face, where that is one of the whole box or of whole
@@ -486,6 +499,23 @@ class MinimumSearch:
         known = np.isfinite(found).all(axis=1, keepdims=True)
         # Narrow directions are divided less: their slopes are those of the box that is left.
         return np.where(known, found * np.sqrt(shares) + 1e-300 * shares, shares)
+
+    def _smear_of_all(self, over: Sequence[_Over], uncertain: Any, low: Any, high: Any) -> Any:
+        """The uncertainty that each direction brings into the bounds, and the change of all functions that it makes."""
+        widths = high - low
+        shares = widths / np.where(self.high > self.low, self.high - self.low, 1.0)
+        changes = np.zeros(low.shape)
+        for each in over:
+            size = np.maximum(abs(each.first.low), abs(each.first.high)) * widths[:, None]
+            size = np.where(np.isfinite(size), size, 0.0)
+            whole = size.sum(axis=2, keepdims=True)
+            changes += (size / np.where(whole > 0, whole, 1.0)).sum(axis=1)
+        parts = [np.where(np.isfinite(uncertain), uncertain, 0.0) * np.sqrt(shares), changes]
+        found = 1e-3 * shares
+        for part, weight in zip(parts, (1.0, _OF_CHANGES)):
+            most = part.max(axis=1, keepdims=True)
+            found = found + weight * part / np.where(most > 0, most, 1.0)
+        return found
 
     def _divisible(self, low: Any, high: Any) -> Any:
         least = np.where(self.whole, 0.5, _UNDIVIDED * np.maximum(abs(low), abs(high)) + 1e-300)

@@ -27,10 +27,11 @@ _NEGLIGIBLE = 1e-9
 
 class Rows(NamedTuple):
     """Linear functions below k functions over boxes: `offset` `[boxes, k]` in the middle of the box, and `slopes`
-    `[boxes, k, n]`. Where nothing is known the offset is -inf."""
+    `[boxes, k, n]`, with the widths of the slopes that they replace. Where nothing is known the offset is -inf."""
 
     slopes: Any
     offset: Any
+    widths: Any
 
 
 class Relaxed(NamedTuple):
@@ -51,7 +52,7 @@ def rows_at_middle(value: Interval, slopes: Interval, low: Any, high: Any, point
         around = distances(low, high, point)
         error = multiply(subtract(slopes, exact), Interval(around.low[:, None], around.high[:, None]))
         offset = add(value, total(error, axis=(1,))).low
-    return _known(middle, offset)
+    return _known(middle, offset, slopes)
 
 
 def rows_at_corner(value: Interval, slopes: Interval, low: Any, high: Any, point: Any, upper: Any) -> Rows:
@@ -62,28 +63,39 @@ def rows_at_corner(value: Interval, slopes: Interval, low: Any, high: Any, point
         toward = subtract(Interval(point, point), Interval(corner, corner))
         moved = multiply(Interval(extreme, extreme), Interval(toward.low[:, None], toward.high[:, None]))
         offset = add(value, total(moved, axis=(1,))).low
-    return _known(extreme, offset)
+    return _known(extreme, offset, slopes)
 
 
-def _known(slopes: Any, offset: Any) -> Rows:
+def _known(slopes: Any, offset: Any, replaced: Interval) -> Rows:
     known = np.isfinite(slopes).all(axis=2) & np.isfinite(offset)
-    return Rows(np.where(known[:, :, None], slopes, 0.0), np.where(known, offset, -math.inf))
+    with np.errstate(invalid="ignore"):
+        widths = np.where(known[:, :, None], replaced.high - replaced.low, 0.0)
+    return Rows(np.where(known[:, :, None], slopes, 0.0), np.where(known, offset, -math.inf), widths)
 
 
 def joined(parts: Sequence[Rows]) -> Rows:
-    return Rows(np.concatenate([p.slopes for p in parts], axis=1), np.concatenate([p.offset for p in parts], axis=1))
+    return Rows(*(np.concatenate([part[k] for part in parts], axis=1) for k in range(3)))
 
 
-def relaxed(objective: Rows, conditions: Rows, low: Any, high: Any, point: Any) -> list[Relaxed]:
-    """Linear functions below the objective at points where the conditions are at most 0; and those of the conditions
-    alone, which show that a box has no such point."""
+class Relaxation(NamedTuple):
+    """Linear functions below the objective at points where the conditions are at most 0; those of the conditions
+    `alone`, which show that a box has no such point; how `uncertain` the first are by each variable `[boxes, n]`; and the
+    points `[boxes, n]` where the linear programs have their minima."""
+
+    objective: Relaxed
+    alone: Relaxed
+    uncertain: Any
+    points: Any
+
+
+def relaxed(objective: Rows, conditions: Rows, low: Any, high: Any, point: Any) -> Relaxation:
+    """The relaxation over boxes with points in them."""
     parts = [slice(k, k + _TOGETHER) for k in range(0, len(low), _TOGETHER)]
-    multipliers = np.concatenate(
-        [
-            _multipliers(Rows(*(p[k] for p in objective)), Rows(*(p[k] for p in conditions)), low[k] - point[k], high[k] - point[k])
-            for k in parts
-        ]
-    )  # fmt: skip
+    solved = [
+        _solved(Rows(*(p[k] for p in objective)), Rows(*(p[k] for p in conditions)), low[k] - point[k], high[k] - point[k])
+        for k in parts
+    ]  # fmt: skip
+    multipliers, moves = (np.concatenate([each[k] for each in solved]) for k in range(2))
     count = objective.offset.shape[1]
     both = joined([objective, conditions])
     found = []
@@ -98,12 +110,14 @@ def relaxed(objective: Rows, conditions: Rows, low: Any, high: Any, point: Any) 
             middle = total(multiply(exact, constant), axis=(0,)).low
             weight = total(Interval(own[:, :count], own[:, :count]), axis=(0,))
         found.append(Relaxed(slopes, middle, weight))
-    return found
+    widths = np.where(multipliers[:, :, None] > 0, both.widths, 0.0)
+    uncertain = np.einsum("br,brn->bn", multipliers, widths) * (high - low)
+    return Relaxation(found[0], found[1], uncertain, np.clip(point + moves, low, high))
 
 
-def _multipliers(objective: Rows, conditions: Rows, below: Any, above: Any) -> Any:
-    """Multipliers `[boxes, rows]` of linear functions over boxes that reach from `below` to `above` `[boxes, n]`, 0 where
-    none are found."""
+def _solved(objective: Rows, conditions: Rows, below: Any, above: Any) -> tuple[Any, Any]:
+    """Multipliers `[boxes, rows]` of linear functions over boxes that reach from `below` to `above` `[boxes, n]`, and
+    where the minima are; 0 where none are found."""
     from scipy.optimize import linprog
     from scipy.sparse import csr_array
 
@@ -138,7 +152,7 @@ def _multipliers(objective: Rows, conditions: Rows, below: Any, above: Any) -> A
     right = -np.where(np.arange(rows) < count, offset - first[:, None], offset) / scale
     right = np.where(kept, right, 0.0)
     if not (np.isfinite(matrix).all() and np.isfinite(right).all()):
-        return np.zeros((boxes, rows))
+        return np.zeros((boxes, rows)), np.zeros((boxes, n))
     width = n + 2
     columns = np.arange(boxes)[:, None, None] * width + np.broadcast_to(np.arange(width), (1, rows, width))
     blocks = csr_array(
@@ -155,8 +169,9 @@ def _multipliers(objective: Rows, conditions: Rows, below: Any, above: Any) -> A
         method="highs-ds", options={"presolve": False},
     )  # fmt: skip
     if found.status != 0:
-        return np.zeros((boxes, rows))
+        return np.zeros((boxes, rows)), np.zeros((boxes, n))
     multipliers = np.maximum(-np.asarray(found.ineqlin.marginals).reshape(boxes, rows), 0.0) * kept
     multipliers = np.where(multipliers > _NEGLIGIBLE * multipliers.max(axis=1, keepdims=True), multipliers, 0.0)
     units = np.where(own > 0, own, 1.0)[:, None]
-    return np.concatenate([multipliers[:, :count], multipliers[:, count:] * units / scale[:, count:]], axis=1)
+    scaled = np.concatenate([multipliers[:, :count], multipliers[:, count:] * units / scale[:, count:]], axis=1)
+    return scaled, np.asarray(found.x).reshape(boxes, width)[:, :n] * half

@@ -140,10 +140,24 @@ def prove(problem: Problem, whole: Sequence[str], method: str, watch: ProgressCa
 
 
 def _halton(size: int) -> Any:
-    """Points spread over the unit cube, at which searches for lower points begin too."""
-    from scipy.stats.qmc import Halton
+    """Points spread over the unit cube by Halton's sequence, at which searches for lower points begin too."""
+    np = arrays.numpy_namespace()
+    primes: list[int] = []
+    number = 2
+    while len(primes) < size:
+        if all(number % prime for prime in primes):
+            primes.append(number)
+        number += 1
+    return np.array([[_radical_inverse(k, prime) for prime in primes] for k in range(1, _STARTS + 1)])
 
-    return Halton(size, scramble=False).random(_STARTS + 1)[1:]
+
+def _radical_inverse(number: int, base: int) -> float:
+    """The digits of a number in a base, mirrored at the point."""
+    found, place = 0.0, 1.0 / base
+    while number:
+        number, digit = divmod(number, base)
+        found, place = found + digit * place, place / base
+    return found
 
 
 def _is_whole(problem: Problem, whole: Sequence[str]) -> Any:
