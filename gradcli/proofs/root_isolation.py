@@ -1,7 +1,7 @@
 """All roots of a system of equations in a box, by branch and bound in interval arithmetic.
 
-Boxes in which an equation certainly does not hold are left out; the others are contracted by interval Newton steps, or
-bisected, until each contains exactly one root or is too small to be divided (R. B. Kearfott, Rigorous Global Search:
+Boxes in which an equation certainly does not hold are left out; the others are narrowed to where each equation may hold,
+contracted by interval Newton steps, or bisected, until each contains exactly one root or is too small to be divided (R. B. Kearfott, Rigorous Global Search:
 Continuous Problems, 1996).
 """
 
@@ -26,6 +26,8 @@ _FINE, _AROUND = 2.0**-20, 2.0
 _UNDIVIDED = 2.0**-48
 _MOST_BOXES, _MOST_LEFT = 400_000, 600
 _CONTRACTED = 0.7
+# Rounds of narrowing by the equations, and the share of a width to which a box must shrink in one for another.
+_MOST_NARROWINGS, _NARROWED = 4, 0.8
 # Newton steps that narrow the box of a root.
 _MOST_STEPS = 12
 
@@ -75,12 +77,16 @@ class RootIsolation:
     def _processed(self, low: Any, high: Any) -> tuple[Any, Any]:
         """The boxes that are not decided, contracted or divided."""
         self.boxes += len(low)
-        value = self.program.values(low, high)
-        kept = ((value.low <= 0) & (value.high >= 0)).all(axis=1)
-        low, high, smooth = low[kept], high[kept], value.smooth[kept]
+        before = high - low
+        low, high, kept = self._narrowed(low, high)
+        low, high, before = low[kept], high[kept], before[kept]
         if not len(low):
             return low, high
-        before = high - low
+        value = self.program.values(low, high)
+        kept = ((value.low <= 0) & (value.high >= 0)).all(axis=1)
+        low, high, before, smooth = low[kept], high[kept], before[kept], value.smooth[kept]
+        if not len(low):
+            return low, high
         point = middle(low, high)
         at_point, first = self.program.values(point, point), self.program.first_derivatives(low, high)
         usable = smooth & at_point.smooth
@@ -106,6 +112,20 @@ class RootIsolation:
         )
         weights = (smear / np.maximum(smear.max(axis=2, keepdims=True), 1e-300)).sum(axis=1)
         return self._divided(low[possible], high[possible], before[possible], weights[possible])
+
+    def _narrowed(self, low: Any, high: Any) -> tuple[Any, Any, Any]:
+        """The boxes, narrowed to where the equations may hold, and which are left."""
+        low, high = low.copy(), high.copy()
+        kept = np.ones(len(low), bool)
+        k = np.arange(len(low))
+        for _ in range(_MOST_NARROWINGS):
+            before = high[k] - low[k]
+            low[k], high[k], possible = self.program.narrowed(low[k], high[k], 0.0, 0.0)
+            kept[k] &= possible
+            k = k[possible & (high[k] - low[k] < _NARROWED * before).any(axis=1)]
+            if not len(k):
+                break
+        return low, high, kept
 
     def _divided(self, low: Any, high: Any, before: Any, weights: Any) -> tuple[Any, Any]:
         widths = high - low
