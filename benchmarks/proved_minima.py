@@ -31,7 +31,7 @@ class Minibex(NamedTuple):
     the conditions."""
 
     name: str
-    known: float
+    known: str
     ranges: dict[str, tuple[float, float]]
     objective: str | None
     conditions: list[str]
@@ -41,10 +41,10 @@ def problems(path: Path) -> Iterator[Minibex]:
     """The problems in a file; before each stands `// problem NAME optimum NUMBER`, or `roots NUMBER`."""
     parts = re.split(r"^// problem (\S+) (?:optimum|roots) (\S+)$", path.read_text(), flags=re.MULTILINE)
     for name, known, text in zip(parts[1::3], parts[2::3], parts[3::3]):
-        yield _translated(name, float(known), text)
+        yield _translated(name, known, text)
 
 
-def _translated(name: str, known: float, text: str) -> Minibex:
+def _translated(name: str, known: str, text: str) -> Minibex:
     text = re.sub(r"//.*", "", text)
     found = re.fullmatch(
         r"\s*(?:constants(?P<constants>.*?))?variables(?P<variables>.*?)(?:minimize(?P<objective>.*?);)?\s*"
@@ -112,12 +112,11 @@ def _starts(problem: Minibex) -> Iterator[dict[str, float]]:
     """Points in the box, at one of which the program has a value."""
     generator = random.Random(0)
     for size in (1e3, 1e3, 1e3, 1.0, 1.0, 1.0, 1.0):
-        yield {
-            name: min(max(low + generator.uniform(0.2, 0.8) * (high - low), -size), size)
-            if low <= size and high >= -size
-            else low + generator.uniform(0.2, 0.8) * (high - low)
-            for name, (low, high) in problem.ranges.items()
-        }
+        start = {}
+        for name, (low, high) in problem.ranges.items():
+            least, most = min(max(low, -size), high), max(min(high, size), low)
+            start[name] = least + generator.uniform(0.2, 0.8) * (most - least)
+        yield start
 
 
 def is_closed(row: dict[str, Any]) -> bool:
@@ -127,7 +126,9 @@ def is_closed(row: dict[str, Any]) -> bool:
 
 def contains(row: dict[str, Any]) -> bool:
     """Whether the known optimum, which is published to some digits, lies between the bounds."""
-    known, rounding = row["known"], 1e-6 * max(1.0, abs(row["known"]))
+    known = float(row["known"])
+    rounding = 10.0 ** -len(row["known"].partition(".")[2]) if "." in row["known"] else 0.0
+    rounding += 1e-9 * max(1.0, abs(known))
     low, high = row["low"], row["high"]
     return (low is None or low <= known + rounding) and (high is None or known - rounding <= high)
 
@@ -146,7 +147,7 @@ def main() -> None:
         rows.append(row)
         print(
             f"{row['name']:16} {row['variables']:3} {row['constraints']:3}  {row['low']!s:>22} {row['high']!s:>22} "
-            f"{row['known']:14.10g}  {'closed' if is_closed(row) else 'open':6} "
+            f"{row['known']:>14}  {'closed' if is_closed(row) else 'open':6} "
             f"{'contained' if contains(row) else 'NOT CONTAINED'} {row['seconds']:6.1f} s {row.get('boxes', 0):7}"
             f"{'  ' + row['error'] if 'error' in row else ''}",
             flush=True,

@@ -153,7 +153,15 @@ def _factor(product: Interval, other: Interval, own: Interval) -> Interval:
 
 
 def _divide(y: Interval, a: Interval, b: Interval) -> _Narrowed:
-    return multiply(y, b), _factor(a, y, b)
+    return multiply(y, b), _denominator(y, a, b)
+
+
+def _denominator(y: Interval, a: Interval, b: Interval) -> Interval:
+    """The part of a denominator for which a quotient may be as it is. Where it may be infinite, as next to a pole, the
+    quotient of floats is 0."""
+    found = _factor(a, y, b)
+    free = (np.isinf(b.low) | np.isinf(b.high)) & (y.low <= 0) & (y.high >= 0)
+    return Interval(np.where(free, -_INFINITY, found.low), np.where(free, _INFINITY, found.high))
 
 
 def _negative(y: Interval, _a: Interval) -> _Narrowed:
@@ -162,7 +170,7 @@ def _negative(y: Interval, _a: Interval) -> _Narrowed:
 
 def _reciprocal(y: Interval, a: Interval) -> _Narrowed:
     one = np.ones((1,) * y.low.ndim)
-    return (_factor(Interval(one, one), y, a),)
+    return (_denominator(y, Interval(one, one), a),)
 
 
 def _absolute(y: Interval, a: Interval) -> _Narrowed:
@@ -183,8 +191,8 @@ def _whole_power(y: Interval, a: Interval, *, n: float) -> _Narrowed:
         return (None,)
     if n < 0:
         one = np.ones((1,) * y.low.ndim)
-        whole = Interval(np.full_like(y.low, -_INFINITY), np.full_like(y.high, _INFINITY))
-        return _whole_power(_factor(Interval(one, one), y, whole), a, n=-n)
+        power = box_arithmetic.whole_power(Interval(a.low, a.high), n=-n)
+        return _whole_power(_denominator(y, Interval(one, one), power), a, n=-n)
     if n % 2 == 0:
         least = np.maximum(y.low, 0.0)
         return (_signed(Interval(_root(least, n, -1.0), _root(np.maximum(y.high, 0.0), n, 1.0)), a),)

@@ -155,8 +155,7 @@ class MinimumSearch:
         for start in starts:
             self._try_points(np.asarray([start], float))
         self.improve = improve
-        for start in starts:
-            self._search_from(start)
+        waiting = [*starts]
         low, high = self.low[None], self.high[None]
         bound = np.full(1, -math.inf)
         ended = None
@@ -175,8 +174,10 @@ class MinimumSearch:
                 if self._least_finished() <= self.floor:
                     ended = "the boxes are as small as floats allow"
                     break
+                if waiting:
+                    self._search_from(waiting.pop(0))
                 batches += 1
-                if self.conditions and batches & (batches - 1) == 0:
+                if self.conditions and not waiting and batches & (batches - 1) == 0:
                     # Points in the most promising box, ever more rarely.
                     self._search_from(self.candidate)
                 elif self.conditions and batches % _BETWEEN_POINTS == 0:

@@ -19,8 +19,8 @@ from gradcli.proofs.clusters import clusters
 from gradcli.proofs.newton_contraction import Contracted, contracted, cut, mean_value, middle
 
 _BATCH = 512
-# The share of the whole box below which a box is not divided, and the distance, in such boxes, in which a root is looked
-# for that lies on their edges.
+# The share of the whole box, or of the unknown where that is smaller, below which a box is not divided, and the distance,
+# in such boxes, in which a root is looked for that lies on their edges.
 _FINE, _AROUND = 2.0**-20, 2.0
 # Below this many units in the last place floats are not divided.
 _UNDIVIDED = 2.0**-48
@@ -71,7 +71,7 @@ class RootIsolation:
         left = [*self.left, *zip(low, high)]
         if left:
             least, most = (np.array([box[k] for box in left]) for k in range(2))
-            left = clusters(least, most, _FINE * (self.high - self.low))
+            left = clusters(least, most, self._fine(least, most).max(axis=0))
         return IsolatedRoots([(low, high) for _, _, low, high in self.found], left, self.boxes, ended)
 
     def _processed(self, low: Any, high: Any) -> tuple[Any, Any]:
@@ -130,7 +130,7 @@ class RootIsolation:
     def _divided(self, low: Any, high: Any, before: Any, weights: Any) -> tuple[Any, Any]:
         widths = high - low
         shrunk = ((widths <= _CONTRACTED * before) & (before > 0)).any(axis=1)
-        least = np.maximum(_FINE * (self.high - self.low), _UNDIVIDED * np.maximum(abs(low), abs(high)))
+        least = np.maximum(self._fine(low, high), _UNDIVIDED * np.maximum(abs(low), abs(high)))
         divisible = widths > least
         small = ~divisible.any(axis=1)
         self._decide(low[small], high[small])
@@ -145,6 +145,10 @@ class RootIsolation:
             np.concatenate([above[split], high[split], high[waiting]]),
         )
 
+    def _fine(self, low: Any, high: Any) -> Any:
+        """The widths below which boxes are not divided."""
+        return _FINE * np.minimum(self.high - self.low, np.maximum(np.maximum(abs(low), abs(high)), 1.0))
+
     def _decide(self, low: Any, high: Any) -> None:
         """Decide small boxes by roots that are unique in larger ones."""
         for least, most, _, _ in self.found:
@@ -152,12 +156,12 @@ class RootIsolation:
             low, high = low[~known], high[~known]
         if not len(low):
             return
-        around = _AROUND * _FINE * (self.high - self.low)
+        around = _AROUND * self._fine(low, high)
         made, smooth = self._step(low - around, high + around)
         unique = made.unique & smooth
         for k in range(len(low)):
             if unique[k]:
-                self._add(low[k] - around, high[k] + around, made.low[k], made.high[k])
+                self._add(low[k] - around[k], high[k] + around[k], made.low[k], made.high[k])
             else:
                 self.left.append((low[k], high[k]))
 
