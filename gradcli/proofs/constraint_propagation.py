@@ -153,14 +153,13 @@ def _factor(product: Interval, other: Interval, own: Interval) -> Interval:
 
 
 def _divide(y: Interval, a: Interval, b: Interval) -> _Narrowed:
-    return multiply(y, b), _denominator(y, a, b)
+    return _unless_infinite(multiply(y, b), y, b), _unless_infinite(_factor(a, y, b), y, b)
 
 
-def _denominator(y: Interval, a: Interval, b: Interval) -> Interval:
-    """The part of a denominator for which a quotient may be as it is. Where it may be infinite, as next to a pole, the
-    quotient of floats is 0."""
-    found = _factor(a, y, b)
-    free = (np.isinf(b.low) | np.isinf(b.high)) & (y.low <= 0) & (y.high >= 0)
+def _unless_infinite(found: Interval, y: Interval, denominator: Interval) -> Interval:
+    """What a quotient allows, and everything where its denominator may be infinite, as next to a pole: the quotient of
+    floats is then 0."""
+    free = (np.isinf(denominator.low) | np.isinf(denominator.high)) & (y.low <= 0) & (y.high >= 0)
     return Interval(np.where(free, -_INFINITY, found.low), np.where(free, _INFINITY, found.high))
 
 
@@ -170,7 +169,7 @@ def _negative(y: Interval, _a: Interval) -> _Narrowed:
 
 def _reciprocal(y: Interval, a: Interval) -> _Narrowed:
     one = np.ones((1,) * y.low.ndim)
-    return (_denominator(y, Interval(one, one), a),)
+    return (_unless_infinite(_factor(Interval(one, one), y, a), y, a),)
 
 
 def _absolute(y: Interval, a: Interval) -> _Narrowed:
@@ -192,7 +191,7 @@ def _whole_power(y: Interval, a: Interval, *, n: float) -> _Narrowed:
     if n < 0:
         one = np.ones((1,) * y.low.ndim)
         power = box_arithmetic.whole_power(Interval(a.low, a.high), n=-n)
-        return _whole_power(_denominator(y, Interval(one, one), power), a, n=-n)
+        return _whole_power(_unless_infinite(_factor(Interval(one, one), y, power), y, power), a, n=-n)
     if n % 2 == 0:
         least = np.maximum(y.low, 0.0)
         return (_signed(Interval(_root(least, n, -1.0), _root(np.maximum(y.high, 0.0), n, 1.0)), a),)
