@@ -39,8 +39,34 @@ SYSTEMS: dict[str, tuple[str, dict[str, tuple[float, float]], int]] = {
     "one unknown": ("x*sin(x) = 1", {"x": (0, 20)}, 7),
     "a root at a corner": ("x + y; x - y", {"x": (0, 1), "y": (0, 1)}, 1),
     "roots where boxes are cut": ("x*(x - 1)*(x + 1); y*(y - 1)*(y + 1)", {"x": (-2, 2), "y": (-2, 2)}, 9),
+    # Wide ranges, in which boxes are narrowed by each equation first.
+    "Himmelblau, wide": (
+        "4*x*(x**2 + y - 11) + 2*(x + y**2 - 7); 2*(x**2 + y - 11) + 4*y*(x + y**2 - 7)",
+        {"x": (-1e8, 1e8), "y": (-1e8, 1e8)},
+        9,
+    ),
+    "circles": ("x**2 + y**2 - 1; (x - 1)**2 + y**2 - 1", {"x": (-1e8, 1e8), "y": (-1e8, 1e8)}, 2),
+    "Smiley and Chun 2.2": (
+        "x**2 + 4*y**2 - 4; y*(x - 1.995)*(y - x**2)*(y - x + 1)",
+        {"x": (-3, 3), "y": (-3, 3)},
+        8,
+    ),
+    "powers and roots": (
+        "sqrt(x) + y**3 = 3; x/y = exp(-y) + 1; z**-2 = abs(x)",
+        {"x": (0, 9), "y": (-9, 9), "z": (-5, 5)},
+        2,
+    ),
     "a kink": ("abs(x) + abs(y) = 1; y = x/2", {"x": (-2, 2), "y": (-2, 2)}, 2),
 }
+
+
+def test_a_quotient_of_floats_is_0_at_a_pole() -> None:
+    # Issue 131 of IntervalRootFinding.jl: the value is 0 where the inner quotient is infinite, and nothing is proved.
+    found = solve("1/(1/((1 - x)*(1 + x)))", bracket={"x": (-10, 10)}, all=True, prove=True)
+    assert found.proof is not None
+    assert not found.roots
+    for place in (-1, 1):
+        assert any(box["x"][0] <= place <= box["x"][1] for box in found.proof.left)
 
 
 @pytest.mark.parametrize("name", SYSTEMS)

@@ -216,6 +216,42 @@ def test_equations(program: str, bounds: str, conditions: list[str], minimum: fl
     assert found.proof.high - found.proof.low < 1e-6
 
 
+def _polynomial(generator: np.random.Generator, names: list[str]) -> str:
+    """A random polynomial with whole coefficients, products of two variables, and a square."""
+    terms = [f"{generator.integers(-3, 4)}*{a}*{b}" for a, b in itertools.combinations(names, 2)]
+    terms += [f"{generator.integers(-3, 4)}*{name}" for name in names]
+    return " + ".join([*terms, f"{generator.integers(-2, 3)}*{names[0]}**2"])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_bounds_contain_a_minimum_that_is_known_by_construction(seed: int) -> None:
+    # A sum of squares and a condition that hold exactly at a point, whose coordinates are quarters.
+    generator = np.random.default_rng(seed)
+    names = ["x", "y", "z"][: 2 + seed % 2]
+    point = {name: int(generator.integers(-6, 7)) / 4 for name in names}
+    parts = [_polynomial(generator, names) for _ in range(3)]
+    values = [eval(part, {}, point) for part in parts]
+    least = int(generator.integers(-3, 4))
+    squares = " + ".join(f"({part} - ({value}))**2" for part, value in zip(parts[:2], values))
+    relation = "=" if seed < 3 else "<="
+    condition = f"{parts[2]} {relation} {values[2]}"
+    bounds = dict.fromkeys(names, (-3, 3))
+    start = dict.fromkeys(names, 0.3)
+    found = gradcli.minimize(f"{squares} + {least}", start, bounds=bounds, subject_to=condition, prove=True)
+    assert found.proof is not None
+    assert found.proof.low is not None
+    assert found.proof.low <= least
+    assert found.proof.high is None or least <= found.proof.high
+    assert found.proof.left or any(inside(point, each.box) for each in found.proof.minimisers)
+
+
+def test_equations_that_contradict_each_other(run: Any) -> None:
+    words = ["--bounds", "x=-3:3,y=-3:3", "--subject-to", "x*y = 1", "--subject-to", "x + y = 0", "--prove"]
+    done = run("minimize", "x**2 + y", "x=1", "y=1", *words)
+    assert done.status == 1
+    assert done.err.startswith("error: no point of the box meets the conditions, which is proved\n")
+
+
 def test_whole_numbers(run: Any) -> None:
     program = "(x - 2.4)**2 + (y - 0.6*x)**2 + 0.1*x*y"
     found = asked(run, program, "x=0", "y=0", "--bounds", "x=-10:10,y=-10:10", "--integer", "x,y")
