@@ -224,7 +224,7 @@ def subprocess_main(seconds: str, memory: str, linear_algebra: str, caller: str)
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     try:
-        _end_with(int(caller))
+        end_with(int(caller))
         if seconds:
             _limit_time(float(seconds))
         if memory and sys.platform == "linux":
@@ -234,14 +234,14 @@ def subprocess_main(seconds: str, memory: str, linear_algebra: str, caller: str)
         function, arguments = pickle.loads(sys.stdin.buffer.read())
         reply = pickle.dumps((True, function(*arguments)))
     except Exception as error:
-        reply = pickle.dumps((False, _explained(error)))
+        reply = pickle.dumps((False, explained(error)))
     replies.write(reply)
     replies.flush()
     # Exits without waiting for threads of libraries; the system cleans up after them.
     os._exit(0)
 
 
-def _explained(error: Exception) -> GradcliError:
+def explained(error: Exception) -> GradcliError:
     return error if isinstance(error, GradcliError) else out_of_memory(error) or internal(error)
 
 
@@ -253,7 +253,7 @@ def limit_this_process(limits: Limits) -> None:
         _limit_memory(limits.memory)
 
 
-def _end_with(caller: int) -> None:
+def end_with(caller: int) -> None:
     """End this process when its caller ends."""
     # Restores the default for SIGINT even where the caller ignores it: a library without memory may end itself so.
     signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -73,16 +73,19 @@ def value_and_gradients(
     wrt: Sequence[str],
     *,
     cotangent: Any = None,
+    fixed: Mapping[str, Any] = MappingProxyType({}),
     rewrite: bool = True,
 ) -> Trace:
     """Record the value of `program` for `inputs`, arrays by name, and its gradient by each of `wrt`.
 
-    The `cotangent` of a non-scalar value becomes the last input. Raises NotRecordableError, with its position, where
+    The `cotangent` of a non-scalar value becomes the last input. Inputs in `fixed` become constants of the recording.
+    Raises NotRecordableError, with its position, where
     control flow depends on the numbers of an input, and what `evaluate` and `gradients` raise.
     """
 
     def differentiate(run: Function, given: Mapping[str, Any]) -> Derivatives:
-        return _gradients(run, given, wrt, None if cotangent is None else Tensor(given[_COTANGENT]))
+        weights = None if cotangent is None else Tensor(given[_COTANGENT])
+        return _gradients(lambda leaves: run({**fixed, **leaves}), given, wrt, weights)
 
     given = inputs if cotangent is None else {**inputs, _COTANGENT: cotangent}
     return _traced(program, given, differentiate, rewrite=rewrite)

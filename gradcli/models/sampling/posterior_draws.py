@@ -6,13 +6,13 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from gradcli import arrays, limits
+from gradcli import arrays
 from gradcli.compiled.compiling import compile
-from gradcli.errors import BindingError, EvaluationError, LimitError, UsageError, expect, expect_callable
+from gradcli.errors import BindingError, UsageError, expect, expect_callable
 from gradcli.io.text_tables import Table
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models import checked_arguments
@@ -20,13 +20,11 @@ from gradcli.models.data import DataTable, table_of
 from gradcli.models.optima.optimization_problems import MinimizeRequest, Problem, pose
 from gradcli.models.packing import Bounds
 from gradcli.models.results import MAY_BE_NULL, Reported, Sampling
-from gradcli.models.sampling import diagnostics
-from gradcli.models.sampling.adaptation import DualAveraging, Variances, window_ends
-from gradcli.models.sampling.no_u_turn import NoUTurnSampler, Transition
+from gradcli.models.sampling import chain_processes, diagnostics
+from gradcli.models.sampling.chains import Chain, SamplerSettings
+from gradcli.models.sampling.densities import Target
 from gradcli.models.sampling.transforms import BoundedTransform
 
-# Starts are drawn within this distance of the given one, on the scale of the sampler, and at most so often.
-_AROUND, _MOST_STARTS = 1.0, 100
 # Above the one, and below the other for each chain, draws cannot be relied on (Vehtari and others, 2021).
 _AGREED, _FEW = 1.01, 100
 _LITTLE_INFORMATION = 0.3
@@ -87,27 +85,6 @@ class Draws(Reported):
         from gradcli.models.sampling import draw_tables
 
         return draw_tables.tables(self)
-
-
-class SamplerSettings(NamedTuple):
-    """How many chains, warm-up iterations and draws; the acceptance probability aimed at, the largest depth of a tree,
-    and the seed."""
-
-    chains: int
-    warmup: int
-    draws: int
-    target: float
-    max_depth: int
-    seed: int
-
-
-class _Chain(NamedTuple):
-    positions: Any
-    energies: Any
-    divergences: int
-    too_deep: int
-    step_size: float
-    steps: int
 
 
 # Is told how many iterations of all chains are done.
@@ -231,101 +208,19 @@ def _drawn(problem: Problem, settings: SamplerSettings, watch: Watch) -> Draws:
         place = int((~np.isfinite(start)).argmax())
         label = problem.objective.packing.labels()[place]
         raise UsageError(f"the start of '{label}' is at its bound", hint="start inside of the bounds")
-    density = _density(problem, transform)
-    chains = []
-    for number, seeds in enumerate(np.random.SeedSequence(settings.seed).spawn(settings.chains)):
-        before = number * (settings.warmup + settings.draws)
-        total = settings.chains * (settings.warmup + settings.draws)
-
-        def tell(done: int, before: int = before, total: int = total) -> None:
-            watch(Sampling(before + done, total))
-
-        chains.append(_chain(problem, density, start, settings, np.random.default_rng(seeds), tell))
-    return _result(problem, transform, settings, chains)
+    made = chain_processes.chains(_target(problem), settings, watch)
+    return _result(problem, transform, settings, made)
 
 
-def _density(problem: Problem, transform: BoundedTransform) -> Callable[[Any], tuple[float, Any]]:
-    """The log density on the scale of the sampler and its gradient; where there is none, minus infinity and zeros."""
+def _target(problem: Problem) -> Target:
     objective = problem.objective
-    program, names = objective.program, objective.names
-
-    def density(free: Any) -> tuple[float, Any]:
-        x, slope, logarithm, bent = transform.forward(free)
-        try:
-            value, found = program.value_and_grad(objective.values(x), names)
-        except LimitError:
-            raise
-        except EvaluationError:
-            return -math.inf, np.zeros(len(free))
-        gradient = objective.packing.flat({name: found.get(name) for name in objective.packing.shapes}) * slope + bent
-        value = float(value) + logarithm
-        if not (math.isfinite(value) and np.isfinite(gradient).all()):
-            return -math.inf, np.zeros(len(free))
-        return value, gradient
-
-    return density
+    return Target(
+        objective.program.program.source, objective.packing, objective.constants, problem.low, problem.high,
+        problem.start, problem.limits,
+    )  # fmt: skip
 
 
-def _chain(
-    problem: Problem,
-    density: Callable[[Any], tuple[float, Any]],
-    start: Any,
-    settings: SamplerSettings,
-    random: np.random.Generator,
-    tell: Callable[[int], object],
-) -> _Chain:
-    with limits.within(*problem.limits):
-        position, value, gradient = _begin(density, start, random)
-    sampler = NoUTurnSampler(density, len(start), settings.max_depth, random)
-    step_size, variances = DualAveraging(settings.target), Variances(len(start))
-    first, ends = window_ends(settings.warmup)
-    with limits.within(*problem.limits):
-        sampler.find_step_size(position, value, gradient)
-    step_size.restart(sampler.step_size)
-    positions = np.empty((settings.draws, len(start)))
-    energies = np.empty(settings.draws)
-    divergences = too_deep = steps = 0
-    for n in range(settings.warmup + settings.draws):
-        with limits.within(*problem.limits):
-            made: Transition = sampler.transition(position, value, gradient)
-            position, value, gradient = made.position, made.density, made.gradient
-            if n < settings.warmup:
-                sampler.step_size = step_size.learn(made.acceptance)
-                if first <= n < (ends[-1] if ends else 0):
-                    variances.add(position)
-                if n + 1 in ends:
-                    sampler.variances, variances = variances.estimate(), Variances(len(start))
-                    sampler.find_step_size(position, value, gradient)
-                    step_size.restart(sampler.step_size)
-                if n + 1 == settings.warmup:
-                    sampler.step_size = step_size.final
-            else:
-                k = n - settings.warmup
-                positions[k], energies[k] = position, made.energy
-                divergences += made.diverged
-                too_deep += made.depth == settings.max_depth and not made.diverged
-                steps += made.steps
-        tell(n + 1)
-    return _Chain(positions, energies, divergences, too_deep, sampler.step_size, steps)
-
-
-def _begin(
-    density: Callable[[Any], tuple[float, Any]], start: Any, random: np.random.Generator
-) -> tuple[Any, float, Any]:
-    for k in range(_MOST_STARTS + 1):
-        # The last try is the given start itself.
-        offset = 0.0 if k == _MOST_STARTS else random.uniform(-_AROUND, _AROUND, len(start))
-        value, gradient = density(start + offset)
-        if math.isfinite(value):
-            return start + offset, value, gradient
-    raise EvaluationError(
-        "there is no finite log density, with a gradient, at the start", hint="start where the program has a value"
-    )
-
-
-def _result(
-    problem: Problem, transform: BoundedTransform, settings: SamplerSettings, chains: Sequence[_Chain]
-) -> Draws:
+def _result(problem: Problem, transform: BoundedTransform, settings: SamplerSettings, chains: Sequence[Chain]) -> Draws:
     packing = problem.objective.packing
     flat = np.array([[transform.forward(free)[0] for free in chain.positions] for chain in chains])
     by_name = {
@@ -371,7 +266,7 @@ def _of_trajectories(settings: SamplerSettings, divergences: int, too_deep: int)
     return found
 
 
-def _of_energies(chains: Sequence[_Chain]) -> list[str]:
+def _of_energies(chains: Sequence[Chain]) -> list[str]:
     little = [c for c in chains if diagnostics.energy_information(c.energies) < _LITTLE_INFORMATION]
     if not little:
         return []

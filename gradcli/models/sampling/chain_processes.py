@@ -1,0 +1,171 @@
+"""Chains on several cores: processes that make one chain after the other, where that takes longer than starting them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing.connection import Connection, Pipe, wait
+from typing import Any
+
+from gradcli import arrays, limits, subprocess_calls
+from gradcli.errors import GradcliError, LimitError
+from gradcli.executors.thread_pool import cores
+from gradcli.models.results import Sampling
+from gradcli.models.sampling.chains import Chain, SamplerSettings, chain
+from gradcli.models.sampling.densities import LogDensity, Target
+
+# Is told how many iterations of all chains are done.
+Watch = Callable[[Sampling], object]
+
+# Seconds that a process takes to start, on a core of 2020.
+_START = 0.7
+# Leapfrog steps of a transition, as many as a well-conditioned density of ten numbers takes.
+_STEPS = 8
+# Seconds between two reports of a process.
+_PAUSE = 0.1
+# The code of a process. Its arguments are those of `serve`, followed by `sys.path`.
+_CODE = "import sys; sys.path[:] = sys.argv[3:]; from gradcli.models.sampling.chain_processes import serve; serve(*map(int, sys.argv[1:3]))"
+
+
+def chains(target: Target, settings: SamplerSettings, watch: Watch) -> list[Chain]:
+    """The chains, which are the same on any number of cores."""
+    workers = min(settings.chains, cores())
+    if workers > 1 and _can_start() and _saved(target, settings, workers) > _START:
+        return _in_processes(target, settings, workers, watch)
+    total, found = _iterations(settings) * settings.chains, []
+    for number, seed in enumerate(settings.seeds()):
+        before = number * _iterations(settings)
+
+        def tell(done: int, before: int = before) -> None:
+            watch(Sampling(before + done, total))
+
+        found.append(chain(target, settings, seed, tell))
+    return found
+
+
+def _iterations(settings: SamplerSettings) -> int:
+    return settings.warmup + settings.draws
+
+
+def _can_start() -> bool:
+    # A limit of memory is one of this process, and further ones would multiply it.
+    return os.name == "posix" and subprocess_calls.memory_left() is None
+
+
+def _saved(target: Target, settings: SamplerSettings, workers: int) -> float:
+    """The seconds that processes save, from the time of one gradient."""
+    with arrays.quiet(), limits.within(*target.budget):
+        density = LogDensity(target)
+        point = target.transform().inverse(target.start)
+        # The first call compiles what later calls run.
+        density(point)
+        begin = time.perf_counter()
+        density(point)
+        seconds = time.perf_counter() - begin
+    rounds = -(-settings.chains // workers)
+    return seconds * _STEPS * _iterations(settings) * (settings.chains - rounds)
+
+
+def _in_processes(target: Target, settings: SamplerSettings, workers: int, watch: Watch) -> list[Chain]:
+    seeds = settings.seeds()
+    waiting = list(range(len(seeds)))
+    done, found = [0] * len(seeds), dict[int, Chain]()
+    with _started(workers) as processes:
+        for process in processes:
+            process.send((target, settings))
+            process.send((number := waiting.pop(0), seeds[number]))
+        while len(found) < len(seeds):
+            ready = wait(processes)
+            for process in (p for p in processes if p in ready):
+                number, result = _received(process)
+                if isinstance(result, int):
+                    done[number] = result
+                    watch(Sampling(sum(done), len(seeds) * _iterations(settings)))
+                    continue
+                found[number], done[number] = result, _iterations(settings)
+                if waiting:
+                    process.send((number := waiting.pop(0), seeds[number]))
+    return [found[number] for number in range(len(seeds))]
+
+
+def _received(process: Connection) -> tuple[int, int | Chain]:
+    try:
+        number, result = process.recv()
+    except (EOFError, OSError):
+        raise LimitError("a process of the chains died", hint="it may have run out of memory") from None
+    if isinstance(result, GradcliError):
+        raise result
+    return number, result
+
+
+@contextmanager
+def _started(count: int) -> Iterator[Sequence[Connection]]:
+    """Processes that have ended when the block is left, by their connections."""
+    ours: list[Connection] = []
+    processes: list[subprocess.Popen[bytes]] = []
+    try:
+        for _ in range(count):
+            one, other = Pipe()
+            ours.append(one)
+            with other:
+                processes.append(_process(other))
+        yield ours
+    finally:
+        for process in processes:
+            process.kill()
+        for process in processes:
+            process.wait()
+        for connection in ours:
+            connection.close()
+
+
+def _process(connection: Connection) -> subprocess.Popen[bytes]:
+    words = (str(connection.fileno()), str(os.getpid()), *(place for place in sys.path if isinstance(place, str)))
+    null = subprocess.DEVNULL
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-c", _CODE, *words], stdin=null, stdout=null, stderr=null, pass_fds=[connection.fileno()]
+        )
+    except OSError as error:
+        raise LimitError(f"no process can be started: {error.strerror or error}") from error
+
+
+def serve(descriptor: int, caller: int) -> None:
+    """The main function of a process: receives what is sampled, and then for each number and seed of a chain sends how
+    many iterations are done, and at last the chain, or the error that it raises."""
+    subprocess_calls.end_with(caller)
+    # The calling process handles Ctrl-C, and ends this one.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with Connection(descriptor) as connection:
+        try:
+            target, settings = connection.recv()
+            while True:
+                number, seed = connection.recv()
+                connection.send((number, _chain_or_error(connection, number, target, settings, seed)))
+        except (EOFError, BrokenPipeError):
+            # The calling process has ended.
+            return
+
+
+def _chain_or_error(
+    connection: Connection, number: int, target: Target, settings: SamplerSettings, seed: Any
+) -> Chain | GradcliError:
+    told = time.monotonic()
+
+    def tell(done: int) -> None:
+        nonlocal told
+        if time.monotonic() - told >= _PAUSE:
+            told = time.monotonic()
+            connection.send((number, done))
+
+    try:
+        return chain(target, settings, seed, tell)
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        return subprocess_calls.explained(error)
