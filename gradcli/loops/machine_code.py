@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from gradcli import arrays
@@ -93,13 +93,11 @@ def _bounds(stretch: Stretch, *, last: bool) -> Any:
 
 @phase("compile")
 def _compile(loop: RolledLoop, state: _State) -> None:
-    if len(loop.program.equations) > _MOST_EQUATIONS:
+    written = loop_code(loop, "loop")
+    if written is None:
         return
-    writer = _LoopCode(loop)
-    text = writer.text()
-    if text is None:
-        return
-    code = compile_loop("loop", text, sorted(writer.called))
+    text = "\n".join([*sorted(written.declared), written.text, _of_single(loop)])
+    code = compile_loop("loop", text, sorted(written.called))
     if code is None:
         return
     single = code._replace(name="single", address=code.engine.get_function_address("single"))
@@ -185,12 +183,54 @@ class NumberCode(EquationCode):
         return super().written(primitive, operands) if own is None else own(self, *operands)
 
 
+def loop_code(loop: RolledLoop, name: str) -> NamedCode | None:
+    """The function `name` that computes loops, with the operands of an inner loop of NumPy's ufuncs: the addresses of the
+    bounds, the carries and reads, the sequences and the results; and the lengths of their axes, the first of which is not
+    read. None where an operation is not written."""
+    if len(loop.program.equations) > _MOST_EQUATIONS:
+        return None
+    writer = _LoopCode(loop, name)
+    text = writer.text()
+    return None if text is None else NamedCode(text, writer.called, writer.declared)
+
+
+def _of_single(loop: RolledLoop) -> str:
+    """The function for arrays without an axis of loops, which calls the other one with the sizes of one loop."""
+    places = [2, *(5 + 3 * j for j in range(len(loop.widths)))]
+    size = f"[{6 + 3 * len(loop.widths)} x i64]"
+    lines = [f"  %one.{k} = getelementptr i64, ptr %all, i64 {k}\n  store i64 1, ptr %one.{k}" for k in places]
+    newline = "\n"
+    return f"""
+define void @single(ptr %arguments, ptr %sizes, ptr %steps, ptr %data) {{
+  %all = alloca {size}
+{newline.join(lines)}
+  call void @loop(ptr %arguments, ptr %all, ptr %steps, ptr %data)
+  ret void
+}}
+"""
+
+
+def bounds_and_sizes(loop: RolledLoop, *, last: bool) -> tuple[Any, Any]:
+    """The bounds of all rounds and the lengths of axes with which the function of `loop_code` computes one loop."""
+    sizes = arrays.numpy_namespace().ones(6 + 3 * len(loop.widths), "int64")
+    return _bounds(loop.all_rounds, last=last), sizes
+
+
+class NamedCode(NamedTuple):
+    """The text of a function in LLVM IR, the functions of the C library that it calls, and the declarations that it
+    needs."""
+
+    text: str
+    called: set[str]
+    declared: set[str]
+
+
 class _LoopCode(NumberCode):
     """The text of a loop in LLVM IR. Each operation rounds as that of Python: none are fused or reordered."""
 
-    def __init__(self, loop: RolledLoop) -> None:
+    def __init__(self, loop: RolledLoop, name: str) -> None:
         super().__init__()
-        self.loop = loop
+        self.loop, self.function = loop, name
 
     def text(self) -> str | None:
         """The text; None where an operation is not written."""
@@ -240,8 +280,7 @@ class _LoopCode(NumberCode):
             for j, name in enumerate(["%bounds", "%starts", *(f"%sequence.{j}" for j in range(len(own))), "%found"])
         )
         return f"""
-{newline.join(sorted(self.declared))}
-define void @loop(ptr %arguments, ptr %sizes, ptr %steps, ptr %data) {{
+define void @{self.function}(ptr %arguments, ptr %sizes, ptr %steps, ptr %data) {{
 entry:
 {arguments}
   %count.place = getelementptr i64, ptr %sizes, i64 2
@@ -276,21 +315,6 @@ lane.end:
   %more = icmp slt i64 %lane.next, %count
   br i1 %more, label %lane.begin, label %end
 end:
-  ret void
-}}
-{self._of_single()}"""
-
-    def _of_single(self) -> str:
-        """The function for arrays without an axis of loops, which calls the other one with the sizes of one loop."""
-        places = [2, *(5 + 3 * j for j in range(len(self.loop.widths)))]
-        size = f"[{6 + 3 * len(self.loop.widths)} x i64]"
-        lines = [f"  %one.{k} = getelementptr i64, ptr %all, i64 {k}\n  store i64 1, ptr %one.{k}" for k in places]
-        newline = "\n"
-        return f"""
-define void @single(ptr %arguments, ptr %sizes, ptr %steps, ptr %data) {{
-  %all = alloca {size}
-{newline.join(lines)}
-  call void @loop(ptr %arguments, ptr %all, ptr %steps, ptr %data)
   ret void
 }}
 """

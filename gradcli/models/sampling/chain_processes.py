@@ -26,6 +26,8 @@ Watch = Callable[[Sampling], object]
 _START = 0.7
 # Leapfrog steps of a transition, as many as a well-conditioned density of ten numbers takes.
 _STEPS = 8
+# Seconds of a transition beyond its steps.
+_TRANSITION = 5e-5
 # Seconds between two reports of a process.
 _PAUSE = 0.1
 # The code of a process. Its arguments are those of `serve`, followed by `sys.path`.
@@ -35,21 +37,20 @@ _CODE = "import sys; sys.path[:] = sys.argv[3:]; from gradcli.models.sampling.ch
 def chains(target: Target, settings: SamplerSettings, watch: Watch) -> list[Chain]:
     """The chains, which are the same on any number of cores."""
     workers = min(settings.chains, cores())
-    if workers > 1 and _can_start() and _saved(target, settings, workers) > _START:
+    with arrays.quiet(), limits.within(*target.budget):
+        density = LogDensity(target)
+        shared = workers > 1 and _can_start() and _saved(density.seconds(), settings, workers) > _START
+    if shared:
         return _in_processes(target, settings, workers, watch)
-    total, found = _iterations(settings) * settings.chains, []
+    each = settings.warmup + settings.draws
+    found = []
     for number, seed in enumerate(settings.seeds()):
-        before = number * _iterations(settings)
 
-        def tell(done: int, before: int = before) -> None:
-            watch(Sampling(before + done, total))
+        def tell(done: int, before: int = number * each) -> None:
+            watch(Sampling(before + done, settings.chains * each))
 
-        found.append(chain(target, settings, seed, tell))
+        found.append(chain(density, target, settings, seed, tell))
     return found
-
-
-def _iterations(settings: SamplerSettings) -> int:
-    return settings.warmup + settings.draws
 
 
 def _can_start() -> bool:
@@ -57,24 +58,17 @@ def _can_start() -> bool:
     return os.name == "posix" and subprocess_calls.memory_left() is None
 
 
-def _saved(target: Target, settings: SamplerSettings, workers: int) -> float:
-    """The seconds that processes save, from the time of one gradient."""
-    with arrays.quiet(), limits.within(*target.budget):
-        density = LogDensity(target)
-        point = target.transform().inverse(target.start)
-        # The first call compiles what later calls run.
-        density(point)
-        begin = time.perf_counter()
-        density(point)
-        seconds = time.perf_counter() - begin
+def _saved(seconds: float, settings: SamplerSettings, workers: int) -> float:
+    """The seconds that processes save, from the time of one evaluation."""
     rounds = -(-settings.chains // workers)
-    return seconds * _STEPS * _iterations(settings) * (settings.chains - rounds)
+    each = settings.warmup + settings.draws
+    return (seconds * _STEPS + _TRANSITION) * each * (settings.chains - rounds)
 
 
 def _in_processes(target: Target, settings: SamplerSettings, workers: int, watch: Watch) -> list[Chain]:
     seeds = settings.seeds()
     waiting = list(range(len(seeds)))
-    done, found = [0] * len(seeds), dict[int, Chain]()
+    each, done, found = settings.warmup + settings.draws, [0] * len(seeds), dict[int, Chain]()
     with _started(workers) as processes:
         for process in processes:
             process.send((target, settings))
@@ -85,9 +79,9 @@ def _in_processes(target: Target, settings: SamplerSettings, workers: int, watch
                 number, result = _received(process)
                 if isinstance(result, int):
                     done[number] = result
-                    watch(Sampling(sum(done), len(seeds) * _iterations(settings)))
+                    watch(Sampling(sum(done), len(seeds) * each))
                     continue
-                found[number], done[number] = result, _iterations(settings)
+                found[number], done[number] = result, each
                 if waiting:
                     process.send((number := waiting.pop(0), seeds[number]))
     return [found[number] for number in range(len(seeds))]
@@ -144,17 +138,18 @@ def serve(descriptor: int, caller: int) -> None:
     with Connection(descriptor) as connection:
         try:
             target, settings = connection.recv()
+            densities: list[LogDensity] = []
             while True:
                 number, seed = connection.recv()
-                connection.send((number, _chain_or_error(connection, number, target, settings, seed)))
+                tell = _progress(connection, number)
+                connection.send((number, _chain_or_error(target, settings, seed, densities, tell)))
         except (EOFError, BrokenPipeError):
             # The calling process has ended.
             return
 
 
-def _chain_or_error(
-    connection: Connection, number: int, target: Target, settings: SamplerSettings, seed: Any
-) -> Chain | GradcliError:
+def _progress(connection: Connection, number: int) -> Callable[[int], None]:
+    """Sends how many iterations of a chain are done, but not too often."""
     told = time.monotonic()
 
     def tell(done: int) -> None:
@@ -163,8 +158,18 @@ def _chain_or_error(
             told = time.monotonic()
             connection.send((number, done))
 
+    return tell
+
+
+def _chain_or_error(
+    target: Target, settings: SamplerSettings, seed: Any, densities: list[LogDensity], tell: Callable[[int], None]
+) -> Chain | GradcliError:
     try:
-        return chain(target, settings, seed, tell)
+        # Made here, since that may raise an error too.
+        if not densities:
+            with arrays.quiet(), limits.within(*target.budget):
+                densities.append(LogDensity(target))
+        return chain(densities[0], target, settings, seed, tell)
     except BrokenPipeError:
         raise
     except Exception as error:

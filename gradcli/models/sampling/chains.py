@@ -46,12 +46,16 @@ class Chain(NamedTuple):
 
 
 def chain(
-    target: Target, settings: SamplerSettings, seed: np.random.SeedSequence, tell: Callable[[int], object]
+    density: LogDensity,
+    target: Target,
+    settings: SamplerSettings,
+    seed: np.random.SeedSequence,
+    tell: Callable[[int], object],
 ) -> Chain:
     """The chain of a seed, which depends on nothing else. `tell` is called with the number of iterations done."""
-    random = np.random.default_rng(seed)
+    density.renew()
     with arrays.quiet():
-        return _chain(LogDensity(target), target, settings, random, tell)
+        return _chain(density, target, settings, np.random.default_rng(seed), tell)
 
 
 def _chain(
@@ -64,7 +68,7 @@ def _chain(
     start = target.transform().inverse(target.start)
     with limits.within(*target.budget):
         position, value, gradient = _begin(density, start, random)
-    sampler = NoUTurnSampler(density, len(start), settings.max_depth, random)
+    sampler = _sampler(density, len(start), settings.max_depth, random)
     step_size, variances = DualAveraging(settings.target), Variances(len(start))
     first, ends = window_ends(settings.warmup)
     with limits.within(*target.budget):
@@ -95,6 +99,14 @@ def _chain(
                 steps += made.steps
         tell(n + 1)
     return Chain(positions, energies, divergences, too_deep, sampler.step_size, steps)
+
+
+def _sampler(density: LogDensity, size: int, max_depth: int, random: np.random.Generator) -> NoUTurnSampler:
+    if density.compiled is None:
+        return NoUTurnSampler(density, size, max_depth, random)
+    from gradcli.models.sampling.compiled_trajectories import CompiledSampler
+
+    return CompiledSampler(density.compiled, max_depth, random)
 
 
 def _begin(density: LogDensity, start: Any, random: np.random.Generator) -> tuple[Any, float, Any]:

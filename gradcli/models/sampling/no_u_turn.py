@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 # An energy that is higher by this much than at the beginning counts as a divergence.
-_DIVERGED = 1_000.0
+DIVERGED = 1_000.0
 
 # The logarithm of a density and its gradient.
 Density = Callable[[Any], tuple[float, Any]]
@@ -126,7 +126,7 @@ class NoUTurnSampler:
             excess = self._energy_of(point) - self._energy
             self._steps += 1
             self._acceptance += math.exp(-max(0.0, excess)) if excess < 700 else 0.0
-            diverged = not excess <= _DIVERGED
+            diverged = not excess <= DIVERGED
             self._diverged |= diverged
             return _Tree(point, point, point.momentum, point, -excess, not diverged)
         first = self._built(depth - 1, start, direction)

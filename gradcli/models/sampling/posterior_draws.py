@@ -208,15 +208,15 @@ def _drawn(problem: Problem, settings: SamplerSettings, watch: Watch) -> Draws:
         place = int((~np.isfinite(start)).argmax())
         label = problem.objective.packing.labels()[place]
         raise UsageError(f"the start of '{label}' is at its bound", hint="start inside of the bounds")
-    made = chain_processes.chains(_target(problem), settings, watch)
+    made = chain_processes.chains(_target(problem, settings), settings, watch)
     return _result(problem, transform, settings, made)
 
 
-def _target(problem: Problem) -> Target:
+def _target(problem: Problem, settings: SamplerSettings) -> Target:
     objective = problem.objective
     return Target(
         objective.program.program.source, objective.packing, objective.constants, problem.low, problem.high,
-        problem.start, problem.limits,
+        problem.start, settings.max_depth, problem.limits,
     )  # fmt: skip
 
 

@@ -17,6 +17,12 @@ class BoundedTransform:
         self._both = bounded[0] & bounded[1]
         self._below, self._above = bounded[0] & ~bounded[1], bounded[1] & ~bounded[0]
 
+    def kinds(self) -> dict[str, Any]:
+        """The places of the numbers with an end `below`, `above` or on `both` sides, and of those that are `free`."""
+        kinds = {"below": self._below, "above": self._above, "both": self._both}
+        kinds["free"] = ~(self._below | self._above | self._both)
+        return {name: np.flatnonzero(mask) for name, mask in kinds.items()}
+
     def inverse(self, x: Any) -> Any:
         """The real numbers for a vector inside of its bounds."""
         free = np.array(x, float)
