@@ -70,14 +70,150 @@ end:
 """
 
 
+# A step: the states and slopes at its end, and the coefficients there. These are examined: the sizes of the states by
+# their groups, whether the slopes are those of the coefficients, and the length of the next step.
+_STEP = """
+define void @step(i64 %order, double %end, double %lapse, double %share, double %most, double %shrink, \
+ptr %before, ptr %given, ptr %room, ptr %out, ptr %slopes, ptr %largest) {{
+entry:
+  store double %end, ptr %given
+  br label %moving
+moving:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %moving ]
+  %row = add i64 %i, 1
+  %place = mul i64 %row, {room}
+  %series = getelementptr double, ptr %before, i64 %place
+  %value = call double @value(ptr %series, i64 %order, double %lapse)
+  %slope = call double @slope(ptr %series, i64 %order, double %lapse)
+  %state = getelementptr double, ptr %given, i64 %row
+  store double %value, ptr %state
+  %slope.at = getelementptr double, ptr %slopes, i64 %i
+  store double %slope, ptr %slope.at
+  %i.next = add i64 %i, 1
+  %i.more = icmp slt i64 %i.next, {states}
+  br i1 %i.more, label %moving, label %moved
+moved:
+  call void @coefficients(i64 %order, ptr %given, ptr %room)
+  call void @examine(i64 %order, double %lapse, double %share, double %most, double %shrink, \
+ptr %given, ptr %room, ptr %out, ptr %slopes, ptr %largest)
+  ret void
+}}
+
+define void @examine(i64 %order, double %lapse, double %share, double %most, double %shrink, \
+ptr %given, ptr %room, ptr %out, ptr %slopes, ptr %largest) {{
+entry:
+  br label %clearing
+clearing:
+  %g = phi i64 [ 0, %entry ], [ %g.next, %clearing ]
+  %g.at = getelementptr double, ptr %largest, i64 %g
+  store double 0.0, ptr %g.at
+  %g.next = add i64 %g, 1
+  %g.more = icmp slt i64 %g.next, {groups}
+  br i1 %g.more, label %clearing, label %sizing
+sizing:
+  %j = phi i64 [ 0, %clearing ], [ %j.next, %sizing ]
+  %j.row = add i64 %j, 1
+  %j.at = getelementptr double, ptr %given, i64 %j.row
+  %j.value = load double, ptr %j.at
+  %j.size = call double @llvm.fabs.f64(double %j.value)
+  %j.group.at = getelementptr i64, ptr @groups, i64 %j
+  %j.group = load i64, ptr %j.group.at
+  %j.most.at = getelementptr double, ptr %largest, i64 %j.group
+  %j.most = load double, ptr %j.most.at
+  %j.larger = fcmp ogt double %j.size, %j.most
+  %j.new = select i1 %j.larger, double %j.size, double %j.most
+  store double %j.new, ptr %j.most.at
+  %j.next = add i64 %j, 1
+  %j.more = icmp slt i64 %j.next, {states}
+  br i1 %j.more, label %sizing, label %examined
+examined:
+  %order.less = sub i64 %order, 1
+  %order.number = sitofp i64 %order to double
+  %less.number = sitofp i64 %order.less to double
+  %power = fdiv double 1.0, %order.number
+  %power.less = fdiv double 1.0, %less.number
+  br label %examining
+examining:
+  %n = phi i64 [ 0, %examined ], [ %n.next, %examining ]
+  %right = phi i1 [ true, %examined ], [ %right.next, %examining ]
+  %unknown = phi i1 [ false, %examined ], [ %unknown.next, %examining ]
+  %length = phi double [ {infinity}, %examined ], [ %length.next, %examining ]
+  %n.row = add i64 %n, 1
+  %n.at = getelementptr double, ptr %given, i64 %n.row
+  %n.value = load double, ptr %n.at
+  %n.group.at = getelementptr i64, ptr @groups, i64 %n
+  %n.group = load i64, ptr %n.group.at
+  %n.most.at = getelementptr double, ptr %largest, i64 %n.group
+  %n.most = load double, ptr %n.most.at
+  %n.empty = fcmp oeq double %n.most, 0.0
+  %unknown.next = or i1 %unknown, %n.empty
+  %n.least = fmul double %n.most, %share
+  %n.own = call double @llvm.fabs.f64(double %n.value)
+  %size = fadd double %n.own, %n.least
+  %n.slope.at = getelementptr double, ptr %slopes, i64 %n
+  %n.slope = load double, ptr %n.slope.at
+  %n.moved = fmul double %lapse, %n.slope
+  %moved.size = call double @llvm.fabs.f64(double %n.moved)
+  %n.place = mul i64 %n.row, {room}
+  %n.series = getelementptr double, ptr %room, i64 %n.place
+  %n.first.at = getelementptr double, ptr %n.series, i64 1
+  %n.first = load double, ptr %n.first.at
+  %n.off = fsub double %n.slope, %n.first
+  %n.defect = fmul double %lapse, %n.off
+  %defect = call double @llvm.fabs.f64(double %n.defect)
+  %n.larger = fcmp ogt double %moved.size, %size
+  %n.scale = select i1 %n.larger, double %moved.size, double %size
+  %n.bound = fmul double %most, %n.scale
+  %n.right = fcmp ole double %defect, %n.bound
+  %right.next = and i1 %right, %n.right
+  %radius = call double @radius(ptr %n.series, i64 %order, double %size, double %power)
+  %radius.less = call double @radius(ptr %n.series, i64 %order.less, double %size, double %power.less)
+  %shorter = fcmp olt double %radius, %length
+  %length.one = select i1 %shorter, double %radius, double %length
+  %shorter.less = fcmp olt double %radius.less, %length.one
+  %length.next = select i1 %shorter.less, double %radius.less, double %length.one
+  %n.next = add i64 %n, 1
+  %n.more = icmp slt i64 %n.next, {states}
+  br i1 %n.more, label %examining, label %done
+done:
+  %right.number = uitofp i1 %right.next to double
+  store double %right.number, ptr %out
+  %allowed = fmul double %length.next, %shrink
+  %allowed.at = getelementptr double, ptr %out, i64 1
+  store double %allowed, ptr %allowed.at
+  %unknown.number = uitofp i1 %unknown.next to double
+  %unknown.at = getelementptr double, ptr %out, i64 2
+  store double %unknown.number, ptr %unknown.at
+  ret void
+}}
+
+define internal double @radius(ptr %series, i64 %order, double %size, double %power) {{
+entry:
+  %at = getelementptr double, ptr %series, i64 %order
+  %coefficient = load double, ptr %at
+  %c = call double @llvm.fabs.f64(double %coefficient)
+  %quotient = fdiv double %size, %c
+  %root = call double @pow(double %quotient, double %power)
+  %there = fcmp ogt double %c, 0.0
+  %radius = select i1 %there, double %root, double {infinity}
+  %finite = fcmp olt double %c, {infinity}
+  %found = select i1 %finite, double %radius, double 0.0
+  ret double %found
+}}
+"""
+
+
 class Machine:
     """The machine code of a system: its coefficients, and steps between places, of which each has a room for them."""
 
-    def __init__(self, code: Any, writer: _SeriesCode) -> None:
-        self._code = code
-        numbers, pointers = [ctypes.c_double] * 5, [ctypes.c_void_p] * 4
+    def __init__(self, code: Any, writer: _SeriesCode, groups: int) -> None:
+        self._code, self.groups = code, groups
+        numbers, pointers = [ctypes.c_double] * 5, [ctypes.c_void_p] * 6
         self._step = ctypes.CFUNCTYPE(None, ctypes.c_int64, *numbers, *pointers)(
             code.engine.get_function_address("step")
+        )
+        self._examine = ctypes.CFUNCTYPE(None, ctypes.c_int64, *numbers[:4], *pointers[:5])(
+            code.engine.get_function_address("examine")
         )
         self._coefficients = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(code.address)
         self.places = [writer.places[s] for s in writer.states]
@@ -102,8 +238,10 @@ class Rooms:
         self._machine, self.order = machine, order
         self._inputs, self._out = np.array(inputs), np.empty(3)
         self._here, self._next = np.empty(machine.shape), np.empty(machine.shape)
+        self._slopes, self._largest = np.zeros(len(machine.places)), np.empty(machine.groups)
         machine._coefficients(order, self._inputs.ctypes.data, self._here.ctypes.data)
-        self._pointers = [x.ctypes.data for x in (self._here, self._inputs, self._next, self._out)]
+        used = (self._here, self._inputs, self._next, self._out, self._slopes, self._largest)
+        self._pointers = [x.ctypes.data for x in used]
 
     def series(self) -> Any:
         """The coefficients of the states at the begin."""
@@ -114,6 +252,16 @@ class Rooms:
         self._machine._step(self.order, end, lapse, share, most, shrink, *self._pointers)
         consistent, length, unknown = self._out.tolist()
         return bool(consistent), math.nan if unknown else length
+
+    def restart(self, states: Sequence[float], share: float, shrink: float) -> float:
+        """Go on from other states at the same time; returns the length of the next step, nan if unknown."""
+        self._inputs[1 : 1 + len(states)] = states
+        here, inputs, _, *rest = self._pointers
+        self._machine._coefficients(self.order, inputs, here)
+        # In no time no slope is wrong.
+        self._machine._examine(self.order, 0.0, share, 0.0, shrink, inputs, here, *rest)
+        _, length, unknown = self._out.tolist()
+        return math.nan if unknown else length
 
     def states(self) -> Any:
         """The states at the end of the step."""
@@ -133,7 +281,7 @@ def machine(system: Recurrences, groups: Sequence[Sequence[int]]) -> Machine | N
     if text is None:
         return None
     code = compile_loop("coefficients", text + writer.step(groups), sorted({*writer.called, "pow"}))
-    return None if code is None else Machine(code, writer)
+    return None if code is None else Machine(code, writer, len(groups))
 
 
 @phase("compile")
@@ -178,9 +326,9 @@ class _SeriesCode(NumberCode):
         self.places = {v: i for i, v in enumerate(system.varying())}
         self.slopes = {x: len(self.places) + i for i, x in enumerate(system.sloped())}
         self.rows = len(self.places) + len(self.slopes)
-        # The coefficients of the order that is computed.
-        self.now: dict[Variable, str] = {}
-        self._declared_before: set[str] = set()
+        # The places of the inputs. These and what varies are loaded where they are read: the compiler takes long for many
+        # values that are alive at once.
+        self._given = {v: i for i, v in enumerate(system.program.inputs)}
 
     def text(self) -> str | None:
         """The text; None where an operation is not written."""
@@ -190,24 +338,30 @@ class _SeriesCode(NumberCode):
         entry: list[str] = []
         self.lines = entry
         try:
-            for i, variable in enumerate(program.inputs):
-                self.names[variable] = self.put(f"load double, ptr {self.at('%given', i)}")
+            for variable in self._given:
+                if variable in self.places:
+                    self.store(self.number(variable), self.places[variable], 0)
             for equation in program.equations:
-                self.names[equation.output] = self.computed(equation)
-            for variable, place in self.places.items():
-                self.store(self.number(variable), place, 0)
+                found = self.computed(equation)
+                if equation.output in self.places:
+                    self.store(found, self.places[equation.output], 0)
+                else:
+                    self.names[equation.output] = found
             states: list[str] = []
             self.lines = states
             self.before = self.put("sub i64 %k, 1")
             self.order = self.put("sitofp i64 %k to double")
-            slopes = [self._rate(rate) for rate in self.system.rates]
-            for state, slope in zip(self.states, slopes):
-                self.now[state] = self.operation("fdiv", slope, self.order)
-                self.store(self.now[state], self.places[state], "%k")
+            # With one pointer for each order the compiler does not look for others in a loop of so many rows.
+            self.lines += [
+                "  %now = getelementptr double, ptr %room, i64 %k",
+                f"  %last.order = getelementptr double, ptr %room, i64 {self.before}",
+            ]
+            for state, rate in zip(self.states, self.system.rates):
+                self.store(self.operation("fdiv", self._rate(rate), self.order), self.places[state], "%k")
             further: list[str] = []
             self.lines = further
-            self.now[self.time] = self.chosen(self.put("icmp eq i64 %k, 1"), self.literal(1.0), self.literal(0.0))
-            self.store(self.now[self.time], self.places[self.time], "%k")
+            moves = self.chosen(self.put("icmp eq i64 %k, 1"), self.literal(1.0), self.literal(0.0))
+            self.store(moves, self.places[self.time], "%k")
             for variable in (self.time, *self.states):
                 self._further(variable)
             for recurrence in self.system.recurrences:
@@ -215,11 +369,12 @@ class _SeriesCode(NumberCode):
         except KeyError:
             return None
         newline = "\n"
-        self._declared_before = set(self.declared)
+        # The loop of the orders is bound by memory and by the sums of products, which are a function of their own, and the
+        # optimiser takes a time that grows with the square of the number of recurrences.
         return f"""
 {newline.join(sorted(self.declared))}
 {_PRODUCT}
-define void @coefficients(i64 %order, ptr %given, ptr %room) {{
+define void @coefficients(i64 %order, ptr %given, ptr %room) noinline optnone {{
 entry:
 {newline.join(entry)}
   %any = icmp sgt i64 %order, 0
@@ -239,70 +394,31 @@ end:
 """
 
     def step(self, groups: Sequence[Sequence[int]]) -> str:
-        """The text of the function of a step."""
-        lines: list[str] = []
-        self.lines, zero = lines, self.literal(0.0)
-        rows = [self.at("%before", self.places[s] * _ROOM) for s in self.states]
-        values = [self.put(f"call double @value(ptr {row}, i64 %order, double %lapse)") for row in rows]
-        slopes = [self.put(f"call double @slope(ptr {row}, i64 %order, double %lapse)") for row in rows]
-        for i, value in enumerate(["%end", *values]):
-            self.lines.append(f"  store double {value}, ptr {self.at('%given', i)}")
-        self.lines.append("  call void @coefficients(i64 %order, ptr %given, ptr %room)")
-        sizes = [self.intrinsic("fabs", value) for value in values]
-        unknown = "false"
-        for group in groups:
-            largest = zero
+        """The text of the function of a step, whose size does not depend on the number of states but for a table."""
+        group_of = [0] * len(self.states)
+        for number, group in enumerate(groups):
             for i in group:
-                largest = self.chosen(self.compared("ogt", sizes[i], largest), sizes[i], largest)
-            unknown = self.put(f"or i1 {unknown}, {self.compared('oeq', largest, zero)}")
-            least = self.operation("fmul", largest, "%share")
-            for i in group:
-                sizes[i] = self.operation("fadd", sizes[i], least)
-        right, length = "true", self.literal(math.inf)
-        self.order = self.put("sitofp i64 %order to double")
-        before = self.put("sub i64 %order, 1")
-        powers = {
-            place: self.operation("fdiv", self.literal(1.0), self.put(f"sitofp i64 {place} to double"))
-            for place in ("%order", before)
-        }
-        for state, slope, size in zip(self.states, slopes, sizes):
-            place = self.places[state]
-            moved = self.intrinsic("fabs", self.operation("fmul", "%lapse", slope))
-            off = self.operation("fmul", "%lapse", self.operation("fsub", slope, self.load(place, 1)))
-            most = self.operation("fmul", "%most", self.chosen(self.compared("ogt", moved, size), moved, size))
-            small = self.compared("ole", self.intrinsic("fabs", off), most)
-            right = self.put(f"and i1 {right}, {small}")
-            for order, power in powers.items():
-                c = self.intrinsic("fabs", self.load(place, order))
-                radius = self.call("pow", self.operation("fdiv", size, c), power)
-                radius = self.chosen(self.compared("ogt", c, zero), radius, self.literal(math.inf))
-                # What is not finite has no radius.
-                radius = self.chosen(self.compared("olt", c, self.literal(math.inf)), radius, zero)
-                length = self.chosen(self.compared("olt", radius, length), radius, length)
-        length = self.operation("fmul", length, "%shrink")
-        results = [self.put(f"uitofp i1 {right} to double"), length, self.put(f"uitofp i1 {unknown} to double")]
-        for i, result in enumerate(results):
-            self.lines.append(f"  store double {result}, ptr {self.at('%out', i)}")
-        declared = [line for line in sorted(self.declared) if line not in self._declared_before]
-        newline = "\n"
-        return f"""
-{newline.join(declared)}
-{_POLYNOMIAL.format(name="value", factor="fadd double 1.0, 0.0", last=0)}
-{_POLYNOMIAL.format(name="slope", factor="fadd double %n, 0.0", last=1)}
-define void @step(i64 %order, double %end, double %lapse, double %share, double %most, double %shrink, \
-ptr %before, ptr %given, ptr %room, ptr %out) {{
-{newline.join(lines)}
-  ret void
-}}
-"""
+                group_of[i] = number
+        table = ", ".join(f"i64 {number}" for number in group_of)
+        declared = "declare double @pow(double, double)" if "pow" not in self.called else ""
+        fabs = "declare double @llvm.fabs.f64(double)"
+        return (
+            _POLYNOMIAL.format(name="value", factor="fadd double 1.0, 0.0", last=0)
+            + _POLYNOMIAL.format(name="slope", factor="fadd double %n, 0.0", last=1)
+            + f"{declared}\n{'' if fabs in self.declared else fabs}\n"
+            + f"@groups = internal constant [{len(group_of)} x i64] [{table}]\n"
+            + _STEP.format(states=len(self.states), groups=len(groups), room=_ROOM, infinity=self.literal(math.inf))
+        )
 
     def at(self, pointer: str, place: int | str) -> str:
         """A pointer to an element."""
         return self.put(f"getelementptr double, ptr {pointer}, i64 {place}")
 
     def row(self, number: int, place: int | str = 0) -> str:
-        """A pointer to a coefficient in a row."""
-        return self.at(self.at("%room", number * _ROOM), place)
+        """A pointer to a coefficient in a row: one of a fixed order, of the order that is computed, or of that before."""
+        if isinstance(place, int):
+            return self.at("%room", number * _ROOM + place)
+        return self.at("%now" if place == "%k" else "%last.order", number * _ROOM)
 
     def load(self, number: int, place: int | str) -> str:
         """A coefficient."""
@@ -324,16 +440,25 @@ ptr %before, ptr %given, ptr %room, ptr %out) {{
 
     def _further(self, x: Variable) -> None:
         if x in self.slopes:
-            self.store(self.operation("fmul", self.now[x], self.order), self.slopes[x], self.before)
+            self.store(self.operation("fmul", self._coefficient(x), self.order), self.slopes[x], self.before)
 
     def _recur(self, recurrence: Recurrence) -> None:
         kind, operands, output = recurrence
-        self.now[output] = getattr(self, f"_{kind}")(operands, output)
-        self.store(self.now[output], self.places[output], "%k")
+        self.store(getattr(self, f"_{kind}")(operands, output), self.places[output], "%k")
         self._further(output)
 
+    def number(self, atom: Atom) -> str:
+        """A number at order 0."""
+        if isinstance(atom, Variable) and atom not in self.names:
+            if atom in self._given:
+                return self.put(f"load double, ptr {self.at('%given', self._given[atom])}")
+            return self.load(self.places[atom], 0)
+        return super().number(atom)
+
     def _coefficient(self, atom: Atom) -> str:
-        return self.now[atom] if isinstance(atom, Variable) and atom in self.places else self.literal(0.0)
+        """A coefficient of the order that is computed."""
+        varies = isinstance(atom, Variable) and atom in self.places
+        return self.load(self.places[atom], "%k") if varies else self.literal(0.0)
 
     def _add(self, operands: Sequence[Atom], _output: Variable) -> str:
         return self.operation("fadd", *map(self._coefficient, operands))
@@ -376,7 +501,7 @@ ptr %before, ptr %given, ptr %room, ptr %out) {{
             if isinstance(v, Variable) and v in self.places:
                 sums.append(self.product(self.places[v], self.slopes[x], self.before, "%k"))
             else:
-                scaled.append(self.operation("fmul", self.number(v), self.now[x]))
+                scaled.append(self.operation("fmul", self.number(v), self._coefficient(x)))
         if sums:
             total = sums[0]
             for term in sums[1:]:

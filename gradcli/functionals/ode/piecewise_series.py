@@ -34,9 +34,9 @@ class Crossing(NamedTuple):
     margins: Sequence[int]
 
 
-# The number of expansions after which machine code is made: Python computes as many in the time of compiling. That of
-# systems with more recurrences than the second number grows faster than their expansions.
-_WORTH_COMPILING, _SMALL = 300, 200
+# The number of expansions after which machine code is made: Python computes as many in the time of compiling. That is the
+# time of some expansions, and of loading the compiler, in which as many recurrences as the last number are expanded.
+_MOST_INTERPRETED, _COMPILING, _LOADING = 300, 24, 19_000
 
 
 class _Code:
@@ -54,7 +54,7 @@ class _Code:
         self._unrolled: python_code.Coefficients | None = None
         self._order = 0
         self._calls = 0
-        self._worth = _WORTH_COMPILING * max(1, len(system.recurrences) // _SMALL)
+        self._worth = min(_MOST_INTERPRETED, _COMPILING + _LOADING // max(1, len(system.recurrences)))
 
     def coefficients(self, order: int, *inputs: float) -> Series:
         """The coefficients of the states and margins. Raises ArithmeticError or ValueError."""

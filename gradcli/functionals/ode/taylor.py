@@ -82,8 +82,11 @@ class Stepper:
     def restart(self, states: Sequence[float]) -> None:
         """Go on from other states at the time that is reached."""
         self._progress.states = [*states]
-        self._rooms = None
-        self.step = self._settled(self._progress.time, states)
+        if self._rooms is None:
+            self.step = self._settled(self._progress.time, states)
+        else:
+            share = self._problem.atol / self._problem.rtol
+            self._go_on(self._rooms, self._rooms.restart(states, share, shrinkage(self.order)))
 
     def advance(self) -> None:
         """Make a step. Raises NoStepError."""
@@ -109,9 +112,13 @@ class Stepper:
             end = progress.time + lapse / 2
         progress.advance(end, rooms.states(), lambda part: values_at(rooms.series(), part))
         rooms.turn()
+        self._go_on(rooms, length)
+
+    def _go_on(self, rooms: Rooms, length: float) -> None:
+        """Let the next step have a length, which is nan if it is unknown."""
         if length != length:
-            series = rooms.series()
-            length = step_length(series, problem.sizes(progress.states), problem.system.groups, self.order)
+            sizes = self._problem.sizes(self._progress.states)
+            length = step_length(rooms.series(), sizes, self._problem.system.groups, self.order)
         self.step = Step(Expansion((), ()), min(self._longest, length))
 
     def _check_length(self, end: float) -> None:
