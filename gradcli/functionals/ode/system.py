@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
@@ -30,9 +30,10 @@ def _unchanged(body: Body) -> Body:
 
 
 class Sensitivities(NamedTuple):
-    """The system of the states and their derivatives by the given values.
+    """The system of the states and their derivatives by given values.
 
-    `column[p][i]` is the number there of the derivative of state `i` by given value `p`.
+    `column[p][i]` is the number there of the derivative of state `i` by the given value at place `p` of those that are
+    differentiated by.
     """
 
     system: System
@@ -62,6 +63,7 @@ class System:
     # The numbers of neighbouring states that have one scale, where they are neither labels nor blocks.
     scales: Sequence[int] = ()
     _series: dict[int, System] = field(default_factory=dict, init=False)
+    _sensitivities: dict[tuple[int, ...], Sensitivities] = field(default_factory=dict, init=False)
 
     @property
     def states(self) -> int:
@@ -115,16 +117,28 @@ class System:
 
         return self.body.derived(run, self.body.bound, self.given)
 
-    @cached_property
+    @property
     def sensitivities(self) -> Sensitivities:
-        """The variational equations, of which derivatives that are equal by symmetry are one state."""
+        """The variational equations by all given values."""
+        return self.sensitivities_by(range(self.given))
+
+    def sensitivities_by(self, given: Sequence[int]) -> Sensitivities:
+        """The variational equations by the given values of these numbers, of which derivatives that are equal by symmetry
+        are one state."""
+        key = tuple(given)
+        found = self._sensitivities.get(key)
+        if found is None:
+            found = self._sensitivities[key] = self._varied(key)
+        return found
+
+    def _varied(self, given: Sequence[int]) -> Sensitivities:
         labels: list[Label] = [*(self.labels or [(i, ()) for i in range(self.states)])]
         # The number of each state there, and of which state and given value it is the derivative.
         number = {label: k for k, label in enumerate(labels)}
         origin: list[tuple[int, int]] = []
-        column: list[list[int]] = []
-        for p in range(self.given):
-            column.append([])
+        column: dict[int, list[int]] = {}
+        for p in given:
+            column[p] = []
             for i, (state, by) in enumerate(labels[: self.states]):
                 label = state, tuple(sorted((*by, p)))
                 if label not in number:
@@ -143,13 +157,13 @@ class System:
             derived(self.body), start, labels, base=self.base or self, origin=self.origin or self,
             order=self.order + 1, lift=lambda body: derived(self.lift(body)),
         )  # fmt: skip
-        return Sensitivities(system, column)
+        return Sensitivities(system, [*column.values()])
 
     def _slopes(
         self,
         program: Program,
         inputs: Sequence[Any],
-        column: Sequence[Sequence[int]],
+        column: Mapping[int, Sequence[int]],
         origin: Sequence[tuple[int, int]],
     ) -> list[Any]:
         given = inputs[-self.given :] if self.given else []

@@ -25,7 +25,7 @@ from gradcli.primitives.entries.indexing import index
 
 
 class Flow:
-    """The flow of equations; `parameters` are the names that it is differentiated by or that differ between problems,
+    """The flow of equations; `parameters` are the names that it may be differentiated by or that differ between problems,
     `shared` the values of all others."""
 
     def __init__(
@@ -45,25 +45,29 @@ class Flow:
         self._reads = scope.free_names(self._slopes)
         self._systems: dict[Any, System] = {}
 
-    def at(self, start: Array, parameters: Array, times: Array, order: int) -> Expansion:
+    def at(
+        self, start: Array, parameters: Array, times: Array, order: int, by: Sequence[int] | None = None
+    ) -> Expansion:
         """The states `[g, t, n]` of g problems, which start with `start` `[g, n]` at the first of the times `[t]`.
 
-        Their derivatives are by the n states at the start, followed by the `parameters` `[g, p]`. Raises EvaluationError
-        where a solution does not exist up to the last time.
+        Their derivatives are by the n states at the start, followed by the `parameters` `[g, p]`; those by others than the
+        numbers `by` of these are not computed, and 0. Raises EvaluationError where a solution does not exist up to the
+        last time.
         """
         base = self._system(times[0] if is_exact() else float(times[0]))
-        n = base.states
+        n, count = base.states, base.given
+        by = range(count) if by is None else by
         # What the derivatives of each order are, as the numbers of the states of the system.
         system, first = base, None
         if order > 0:
-            system, column = base.sensitivities
-            first = np.array(column).T
+            system, column = base.sensitivities_by(by)
+            first = np.array(column, int).reshape(len(by), n).T
         second = None
         if order > 1:
-            system, column = system.sensitivities
-            # The number of the derivative by given value r of each state of the first derivatives.
-            every = np.array(column)
-            second = every[:, first].transpose(1, 2, 0)
+            # The number of the derivative by a given value of each state of the first derivatives.
+            every = system.states
+            system, column = system.sensitivities_by(by)
+            second = np.array(column, int).reshape(len(by), every)[:, first].transpose(1, 2, 0)
         given: Any = np.concatenate([start, parameters], axis=1)
         moments: Any = np.broadcast_to(times, (len(given), len(times)))
         params = {"system": system, "method": self.method, "rtol": self.rtol, "atol": ATOL, "breaks": ()}
@@ -73,9 +77,14 @@ class Flow:
         else:
             with arrays.using_namespace(None):
                 found = np.asarray(bind(trajectory, (given, moments), params))
-        return Expansion(
-            found[..., :n], None if first is None else found[..., first], None if second is None else found[..., second]
-        )
+        parts = [None if part is None else found[..., part] for part in (first, second)]
+        if len(by) < count:
+            for k, part in enumerate(parts):
+                if part is not None:
+                    whole = np.zeros((*part.shape[: part.ndim - k - 1], *[count] * (k + 1)), part.dtype)
+                    whole[(..., *np.ix_(*[by] * (k + 1)))] = part
+                    parts[k] = whole
+        return Expansion(found[..., :n], *parts)
 
     def _system(self, origin: Any) -> System:
         """The system of the lapse since an origin of time, which matters where the equations read the time."""

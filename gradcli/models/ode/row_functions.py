@@ -15,11 +15,15 @@ from gradcli.rows.row_programs import RowProgram
 
 
 class RowFunctions:
-    """Programs of the numbers `names`, each with one number as its value; `shared` are the values of other names."""
+    """Programs of the numbers `names`, each with one number as its value; `shared` are the values of other names. The
+    derivatives by the names that are `held` are not computed, and 0."""
 
-    def __init__(self, programs: Sequence[Module], names: Sequence[str], shared: Mapping[str, Any]) -> None:
+    def __init__(
+        self, programs: Sequence[Module], names: Sequence[str], shared: Mapping[str, Any], held: Sequence[str] = ()
+    ) -> None:
         self._programs = programs
         self._names = tuple(names)
+        self._varied = tuple(name for name in names if name not in held)
         self._shared = dict(shared)
         self._runs: dict[int, list[RowProgram]] = {}
 
@@ -35,7 +39,7 @@ class RowFunctions:
         first = np.zeros((len(rows), m, q)) if order else None
         second = np.zeros((len(rows), m, q, q)) if order > 1 else None
         if order not in self._runs:
-            self._runs[order] = [RowProgram(p, self._names if order else (), order) for p in self._programs]
+            self._runs[order] = [RowProgram(p, self._varied if order else (), order) for p in self._programs]
         for k, program in enumerate(self._runs[order]):
             found = program.run(columns, self._shared, rows=len(rows))
             for failed in found.failures:

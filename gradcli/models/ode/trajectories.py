@@ -39,7 +39,8 @@ class _Stop(NamedTuple):
 class Trajectories:
     """The solutions of a system by the variables `wrt`, states at the start and parameters.
 
-    `shared` are the values of names that are no variables.
+    `shared` are the values of names that are no variables; `columns` are names that are none and differ between
+    solutions.
     """
 
     def __init__(
@@ -49,25 +50,28 @@ class Trajectories:
         shared: Mapping[str, Any],
         method: str = "auto",
         rtol: float = RTOL,
+        columns: Sequence[str] = (),
     ) -> None:
         self.equations = equations
         self.wrt = tuple(wrt)
         self.shared = dict(shared)
-        self.parameters = tuple(name for name in wrt if name not in equations.states)
+        self.columns = tuple(columns)
+        self.parameters = tuple(name for name in (*wrt, *columns) if name not in equations.states)
         self.flow = Flow(equations, self.parameters, shared, method, rtol)
         # What functions of a solution read.
         self.names = (equations.time, *equations.states, *self.parameters)
         self._rates: RowFunctions | None = None
         self._jumped: dict[int, RowFunctions] = {}
 
-    def functions(self, programs: Sequence[tree.Module]) -> RowFunctions:
-        """Programs of time, states and parameters as functions of `names`."""
+    def functions(self, programs: Sequence[tree.Module], further: Sequence[str] = ()) -> RowFunctions:
+        """Programs of time, states and parameters as functions of `names`, followed by `further` ones that are no
+        variables."""
         if is_exact():
             # Imported here as it needs FLINT.
             from gradcli.models.ode.proved_columns import ProvedFunctions
 
             return ProvedFunctions(programs, self.names, self.shared)
-        return RowFunctions(programs, self.names, self.shared)
+        return RowFunctions(programs, (*self.names, *further), self.shared, (*self.columns, *further))
 
     @property
     def rates(self) -> RowFunctions:
@@ -94,7 +98,7 @@ class Trajectories:
             # With neither, the last stop is at the last time.
             moments = _numbers([origin, *inside, *ends])
             if len(moments) > 1:
-                found = self._flowed(state, parameters, moments, order)
+                found = self._flowed(state, parameters, moments, order, begins=state is start)
                 parts.append(found.taken(slice(1, 1 + len(inside))))
                 state = found.taken(-1)
             if stop is not None:
@@ -115,8 +119,12 @@ class Trajectories:
 
         return variables(self.equations.states), variables(self.parameters)
 
-    def _flowed(self, state: Expansion, parameters: Expansion, times: Array, order: int) -> Expansion:
-        found = self.flow.at(state.value[None], parameters.value[None], times, order).taken(0)
+    def _flowed(self, state: Expansion, parameters: Expansion, times: Array, order: int, begins: bool) -> Expansion:
+        """The states at later times; where they are those that the solution begins with, few of them are variables."""
+        n = len(self.equations.states)
+        by = [i for i, name in enumerate(self.equations.states) if not begins or name in self.wrt]
+        by += [n + i for i, name in enumerate(self.parameters) if name in self.wrt]
+        found = self.flow.at(state.value[None], parameters.value[None], times, order, by).taken(0)
         return found.of(joined([state, parameters]))
 
     @staticmethod
