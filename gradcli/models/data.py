@@ -43,7 +43,7 @@ class Data(NamedTuple):
             whole &= column == column
         for words in self.texts.values():
             whole &= words.known
-        return self._with(whole)
+        return self.kept(whole)
 
     def grouped(self, name: str) -> dict[str | None, Any]:
         """The indices of the rows with each text of a column, in order of first appearance, followed by an empty array
@@ -52,11 +52,11 @@ class Data(NamedTuple):
         others, nothing = self.other_texts.get(name, ()), arrays.numpy_namespace().empty(0, int)
         return found | {text: nothing for text in others if text is not None and text not in found}
 
-    def _with(self, kept: Any) -> Data:
-        """The rows selected by the mask `kept` `[n]`; the others count as left out."""
-        if kept.all():
+    def kept(self, mask: Any) -> Data:
+        """The rows that a `mask` `[n]` selects; the others count as left out."""
+        if mask.all():
             return self
-        places, others = kept.nonzero()[0], (~kept).nonzero()[0]
+        places, others = mask.nonzero()[0], (~mask).nonzero()[0]
         return Data(
             {name: column[places] for name, column in self.columns.items()},
             self.rows[places],
@@ -280,7 +280,7 @@ def _complete_rows(
         name: c.values.astype("complex128" if c.values.dtype.kind == "c" else "float64", copy=False)
         for name, c in columns.items()
     }
-    return Data(found, np.arange(count), 0, texts)._with(whole)
+    return Data(found, np.arange(count), 0, texts).kept(whole)
 
 
 # --- dictionary encoding of text columns: the distinct texts, and one integer code per row

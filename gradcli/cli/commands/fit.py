@@ -105,7 +105,8 @@ class FitOptions(table_reading.TableOptions, opt.PictureRun):
             brief="The uncertainties of the measurements.",
             metavar="COLUMN|NUMBER|modulus",
             help="The standard deviations of the response, up to a common factor: the weight of a row is 1/sigma²; of several "
-            "responses by name, hare=dh,lynx=0.1; modulus: those of both parts of a complex response are its modulus.",
+            "responses by name, hare=dh,lynx=0.1; of differential equations also expressions, whose parameters are fitted; "
+            "modulus: those of both parts of a complex response are its modulus.",
         ),
     ] = None
     absolute_sigma: Annotated[
@@ -327,7 +328,7 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
         table,
         parameters,
         known,
-        None if options.sigma is None else _sigmas(options.sigma, table),
+        None if options.sigma is None else _sigmas(options.sigma, table, given.text),
         _x_sigma(options.x_sigma or (), table),
         options.by,
         options.profile,
@@ -440,12 +441,40 @@ def _sigma(text: str, table: DataTable, option: str) -> str | float:
         raise BindingError(f"{option} {text!r}: the data have no such column", hint=hint) from None
 
 
-def _sigmas(text: str, table: DataTable) -> str | float | Mapping[str, str | float]:
+# An equals sign that stands between a name and its value.
+_EQUALS = re.compile(r"(?<![=<>!])=(?!=)")
+
+
+def _sigmas(text: str, table: DataTable, model: str) -> str | float | Mapping[str, str | float]:
     """The standard deviations of the response, or those of several responses by name, as in `hare=dh,lynx=0.1`."""
-    if text == MODULUS or "=" not in text:
-        return text if text == MODULUS else _sigma(text, table, "--sigma")
-    parts = _parts([text], "--sigma", "hare=dh,lynx=0.1")
-    return {name: _sigma(part, table, "--sigma") for name, (part, _, _) in parts.items()}
+    if _EQUALS.search(text) is None:
+        return text if text == MODULUS else _one_sigma(text, table, model)
+    found: dict[str, str | float] = {}
+    for start, part in items(text):
+        # A response may be an expression, as in log(hare)=0.1.
+        equals = _EQUALS.search(part)
+        if equals is None or not part[: equals.start()].strip():
+            raise UsageError(
+                f"--sigma {part!r} is no NAME=…",
+                hint="--sigma hare=dh,lynx=0.1",
+                span=Span(start, start + len(part)),
+                source=text,
+            )
+        name = part[: equals.start()].strip()
+        if name in found:
+            raise UsageError(f"--sigma names '{name}' twice", span=Span(start, start + len(part)), source=text)
+        found[name] = _one_sigma(part[equals.end() :].strip(), table, model)
+    return found
+
+
+def _one_sigma(text: str, table: DataTable, model: str) -> str | float:
+    """A column name, a number, or for differential equations an expression."""
+    try:
+        return _sigma(text, table, "--sigma")
+    except BindingError:
+        if not has_differential_equations(model):
+            raise
+        return text.strip()
 
 
 def _loss_scale(text: str | None) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from gradcli.errors import ProgramSyntaxError, Span, UsageError
 from gradcli.language.differential_equations import (
@@ -19,6 +19,7 @@ from gradcli.language.syntax import tree
 from gradcli.models.fitting.model_texts import TILDE
 
 _STATEMENT = re.compile(r"[^;\n]+")
+_HALF_LOG_TWO_PI = 0.9189385332046727
 
 
 class ResponseText(NamedTuple):
@@ -42,6 +43,15 @@ class TrajectoryText(NamedTuple):
     source: str
     equations: DifferentialEquations
     responses: Sequence[ResponseText]
+
+    def program(self, response: ResponseText) -> tree.Module:
+        """The program of the value of a response along a solution."""
+        return self.equations.program(response.value)
+
+    @property
+    def names(self) -> set[str]:
+        """The names that the equations give a value, and those of the states and the time."""
+        return {*self.equations.states, self.equations.time, *scope.assigned_names(self.equations.slopes)}
 
 
 def read_trajectory_model(source: str) -> TrajectoryText:
@@ -77,12 +87,32 @@ def read_trajectory_model(source: str) -> TrajectoryText:
     return TrajectoryText(source, equations, responses)
 
 
-def names_read(model: TrajectoryText) -> dict[str, Span]:
-    """The names that the equations and the expressions of the responses read, but not the states and the time."""
-    found = dict(model.equations.parameters)
-    defined = scope.assigned_names(model.equations.slopes)
-    for response in model.responses:
-        for name, read in scope.free_names(response.alone(model.source)).items():
-            if name not in (*model.equations.states, model.equations.time) and name not in defined:
-                found.setdefault(name, read.span)
-    return found
+def names_along(model: TrajectoryText, value: tree.Expression) -> list[str]:
+    """The names that an expression of a solution reads, but not the states, the time and what the equations define."""
+    alone = tree.Module(value.span, model.source, (tree.Evaluate(value.span, value),))
+    return [name for name in scope.free_names(alone) if name not in model.names]
+
+
+def log_density(model: TrajectoryText, response: ResponseText, deviation: str, measured: str) -> tree.Module:
+    """The program of the log density of a response, whose distribution is normal with a standard deviation that is an
+    expression of a solution; `measured` is the name of the column of what was measured."""
+    found = model.equations.with_expression(deviation)
+    *before, last = found.body
+    assert isinstance(last, tree.Evaluate)
+    density = _normal_log_density(response.value, last.value, measured)
+    return tree.Module(found.span, f"{model.source}\n{deviation}", (*before, tree.Evaluate(density.span, density)))
+
+
+def _normal_log_density(value: tree.Expression, deviation: tree.Expression, measured: str) -> tree.Expression:
+    span = deviation.span
+
+    def of(operator: Literal["-", "*", "/", "**"], left: tree.Expression, right: tree.Expression) -> tree.Expression:
+        return tree.Binary(span, operator, span, left, right)
+
+    def number(x: float) -> tree.Expression:
+        return tree.Number(span, x, repr(x))
+
+    off = of("/", of("-", tree.Name(span, measured, ""), value), deviation)
+    square = of("*", number(0.5), of("**", off, number(2.0)))
+    size = tree.Call(span, "log", span, None, (deviation,), (), "")
+    return of("-", of("-", number(-_HALF_LOG_TWO_PI), size), square)

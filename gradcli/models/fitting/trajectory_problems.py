@@ -12,15 +12,18 @@ from gradcli.evaluation.derivative_traces import Trace
 from gradcli.evaluation.row_evaluation import keys
 from gradcli.functionals.functional_calls import RTOL
 from gradcli.language.differential_equations import located
+from gradcli.language.syntax.tree import Module
 from gradcli.models.fitting.packed_hessians import pairs
 from gradcli.models.fitting.problems import Problem, in_row
 from gradcli.models.fitting.trajectory_models import TrajectoryText
+from gradcli.models.ode.expansions import Expansion, constants, joined
 from gradcli.models.ode.row_functions import RowFunctions
 from gradcli.models.ode.trajectories import Dose, Trajectories
 from gradcli.rows.row_results import RowFailure, RowResults
 
-# The columns of a problem beside those of the data: which response a row is of, and the number of its group.
-RESPONSE, GROUP = "response number", "group number"
+# The columns of a problem beside those of the data: which response a row is of, the number of its group, and the first
+# time of its trajectory, which may be that of a row without a measurement.
+RESPONSE, GROUP, BEGIN = "response number", "group number", "first time"
 
 # The relative tolerance of second derivatives, which direct the last steps of a search and tell the curvature.
 _RTOL_OF_SECOND = 1e-7
@@ -31,21 +34,25 @@ _STEP = 1e-5
 class TrajectoryModel(NamedTuple):
     """A model of differential equations.
 
-    `starts` names the parameter of each state that has no value at the start, `covariates` are the columns that the
-    equations read, and `doses` those of each group.
+    `values` are the programs of the value of a row of each response. `starts` names the parameter of each state that has
+    no value at the start; `covariates` are the columns that the equations read, `of_rows` those that only the values
+    read; and `doses` are those of each group.
     """
 
     text: TrajectoryText
+    values: Sequence[Module]
     starts: Mapping[str, str]
     covariates: Sequence[str]
+    of_rows: Sequence[str]
     doses: Mapping[int, Sequence[Dose]]
 
 
 class _Lane(NamedTuple):
-    """Rows that lie on one trajectory: their indices, and the numbers that they share."""
+    """Rows that lie on one trajectory, which begins at a time: their indices, and the numbers that they share."""
 
     rows: Any
     group: int
+    begin: float
     numbers: Mapping[str, float]
 
 
@@ -57,7 +64,7 @@ class TrajectoryRows:
         self.wrt = tuple(wrt)
         self.order = order
         self.keys = keys(self.wrt, order)
-        self._solvers: dict[Any, tuple[Trajectories, RowFunctions]] = {}
+        self._solvers: dict[Any, tuple[Trajectories, list[RowFunctions]]] = {}
 
     def run(self, columns: Mapping[str, Any], shared: Mapping[str, float], *, rows: int) -> RowResults:
         """The values of rows, and their derivatives; nan where a trajectory fails."""
@@ -72,56 +79,66 @@ class TrajectoryRows:
         return RowResults(value, derivatives, failures)
 
     def _lanes(self, columns: Mapping[str, Any], shared: Mapping[str, float], rows: int) -> Iterator[_Lane]:
-        time = self.model.text.equations.time
-        names = [name for name in columns if name not in (time, RESPONSE)]
+        of_lanes = (*self.model.covariates, GROUP, BEGIN)
+        names = [name for name in columns if name in of_lanes or name in self.wrt]
         table = np.stack([columns[name] for name in names], axis=1)
         found, which = np.unique(table, axis=0, return_inverse=True)
         for k, numbers in enumerate(found):
             own = dict(zip(names, numbers.tolist()))
-            yield _Lane(np.flatnonzero(which.ravel() == k), int(own.pop(GROUP)), {**shared, **own})
+            group, begin = int(own.pop(GROUP)), own.pop(BEGIN)
+            yield _Lane(np.flatnonzero(which.ravel() == k), group, begin, {**shared, **own})
 
     def _put(self, lane: _Lane, columns: Mapping[str, Any], value: Any, derivatives: Mapping[str, Any]) -> None:
         """Compute the rows of one trajectory."""
         equations = self.model.text.equations
-        solver, responses = self._solver(lane.numbers)
+        solver, functions = self._solver(lane.numbers)
         state_of = {parameter: state for state, parameter in self.model.starts.items()}
         values = {state_of.get(name, name): number for name, number in lane.numbers.items()}
         doses = self.model.doses.get(lane.group, ())
         times, place = np.unique(columns[equations.time][lane.rows], return_inverse=True)
-        begin = min([times[0], *(dose.time for dose in doses)])
+        begin = min([lane.begin, *(dose.time for dose in doses)])
         moments = times if begin == times[0] else np.concatenate([[begin], times])
         with located(self.model.text.source):
             states = solver.at(values, moments, self.order, doses).taken(slice(len(moments) - len(times), None))
-            point = solver.along(times, states, values).taken(place.ravel())
-            found = solver.composed(responses, point)
-        # Each row has one of the responses.
-        number = columns[RESPONSE][lane.rows].astype(int)
-        every = np.arange(len(number))
-        value[lane.rows] = found.value[every, number]
+            points = solver.along(times, states, values).taken(place.ravel())
+            for k, function in enumerate(functions):
+                own = columns[RESPONSE][lane.rows] == k
+                if own.any():
+                    rows = lane.rows[own]
+                    found = solver.composed(function, self._with_columns(points.taken(own), columns, rows))
+                    self._write(found, rows, value, derivatives)
+
+    def _with_columns(self, points: Expansion, columns: Mapping[str, Any], rows: Any) -> Expansion:
+        """The values of names along a solution, followed by those of the columns that only the values of rows read."""
+        own = np.array([columns[name][rows] for name in self.model.of_rows]).reshape(-1, len(rows)).T
+        return joined([points, constants(own, len(self.wrt), self.order)])
+
+    def _write(self, found: Expansion, rows: Any, value: Any, derivatives: Mapping[str, Any]) -> None:
+        value[rows] = found.value[:, 0]
         for key in self.keys:
             i, *rest = map(self.wrt.index, key.split(","))
-            part = found.second[every, number, i, rest[0]] if rest else found.first[every, number, i]
-            derivatives[key][lane.rows] = part
+            derivatives[key][rows] = found.second[:, 0, i, rest[0]] if rest else found.first[:, 0, i]
 
-    def _solver(self, numbers: Mapping[str, float]) -> tuple[Trajectories, RowFunctions]:
-        """The trajectories by the parameters and the columns, and the responses along them."""
+    def _solver(self, numbers: Mapping[str, float]) -> tuple[Trajectories, list[RowFunctions]]:
+        """The trajectories by the parameters and the columns, and the values of rows along them."""
         equations = self.model.text.equations
         state_of = {parameter: state for state, parameter in self.model.starts.items()}
         wrt = [state_of.get(name, name) for name in self.wrt]
-        varied = [*wrt, *(name for name in self.model.covariates if name not in wrt)]
+        # Those of one column may be estimated too, as a bound name.
+        columns = [name for name in self.model.covariates if name not in wrt]
         held = {state_of.get(name, name): number for name, number in numbers.items()}
-        shared = {n: v for n, v in held.items() if n not in varied and n not in equations.states}
+        shared = {n: v for n, v in held.items() if n not in (*wrt, *columns, *equations.states)}
         key = tuple(sorted(shared.items()))
         if key not in self._solvers:
             rtol = RTOL if self.order < 2 else _RTOL_OF_SECOND
-            solver = Trajectories(equations, varied, shared, rtol=rtol)
-            programs = [equations.program(response.value) for response in self.model.text.responses]
-            self._solvers[key] = solver, solver.functions(programs)
+            solver = Trajectories(equations, wrt, shared, rtol=rtol, columns=columns)
+            functions = [solver.functions([value], self.model.of_rows) for value in self.model.values]
+            self._solvers[key] = solver, functions
         return self._solvers[key]
 
 
 class TrajectoryProblem(Problem):
-    """A problem whose columns are the time, the covariates, `RESPONSE` and `GROUP`; see `Problem`."""
+    """A problem whose columns are the time, those that the model reads, `RESPONSE`, `GROUP` and `BEGIN`; see `Problem`."""
 
     # A trajectory costs much more than a row of a formula.
     is_stackable = False
