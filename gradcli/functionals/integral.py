@@ -87,9 +87,11 @@ def _integrals(rows: Any, body: Body, points: Sequence[float], tolerance: Tolera
     with arrays.using_namespace(None):
         switches = _without_singularities(np, function, *places_of_rows(body, low, high, reads))
         try:
-            return integration.integrals(function, low, high, points, tolerance, bounds, switches)
+            # Whether there are bounds is known before anything is computed twice.
+            bounds(np.zeros(1), np.zeros(1), np.zeros(1, int))
         except UnboundedError:
             return integration.integrals(function, low, high, points, tolerance, None, switches)
+        return integration.integrals(function, low, high, points, tolerance, bounds, switches)
 
 
 def _without_singularities(np: Any, function: Integrand, row: Any, place: Any) -> tuple[Any, Any]:

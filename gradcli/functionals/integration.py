@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from gradcli import arrays
+from gradcli.functionals.double_exponential import whole_lines
 from gradcli.functionals.extrapolation import limit_of_sums
 from gradcli.functionals.quadrature import FIRST_PANELS, Integrand, Panels, Tolerance, evaluated, refined
 from gradcli.functionals.resolution import Bounds, resolving_panels
@@ -28,6 +30,8 @@ _HALF_WAVES, _EXAMINED = 48, 4_000
 # The number of distances, each twice the one before, at which tails are examined for overflows, and the magnitude below
 # which an integrand has vanished before it overflows.
 _MOST_DOUBLINGS, _VANISHED = 60, 1e-60
+# Two samples of an integrand see the same integral if it differs by this part of the integral of the magnitude.
+_SEEN_ALIKE = 1e-7
 # Up to this number of integrals, each is first sampled in FIRST_PANELS panels; beyond, in two.
 _FEW_INTEGRALS = 32
 
@@ -117,6 +121,16 @@ def _segments(np: Any, low: Any, high: Any, edges: Any) -> _Segment:
     return _Segment(row, np.where(tail, 0.0, first), np.where(tail, 1.0, last), sign, direction, origin)
 
 
+class _Lines(NamedTuple):
+    """Integrals over the whole line: the numbers of the rows, the signs, and the parts of `Integral`, arrays [n]."""
+
+    row: Any
+    sign: Any
+    value: Any
+    error: Any
+    size: Any
+
+
 class _Integration:
     def __init__(
         self,
@@ -129,10 +143,9 @@ class _Integration:
         self.np = arrays.numpy_namespace()
         self.function, self.bounds = function, bounds
         self.segments, self.rows, self.tolerance = segments, rows, tolerance
-        with self.np.errstate(all="ignore"):
-            self.ends = self._ends_of_tails()
 
-    def _ends_of_tails(self) -> Any:
+    @cached_property
+    def ends(self) -> Any:
         """For each tail the distance from its origin beyond which its integrand is 0 although it cannot be computed,
         such as exp(x)/(exp(2*x) + 1); infinite for others."""
         np, segments = self.np, self.segments
@@ -142,7 +155,8 @@ class _Integration:
             return ends
         distances = 2.0 ** np.arange(_MOST_DOUBLINGS)
         places = segments.origin[tails, None] + segments.direction[tails, None] * distances
-        values = self.function(places.ravel(), np.repeat(segments.row[tails], len(distances))).reshape(places.shape)
+        with np.errstate(all="ignore"):
+            values = self.function(places.ravel(), np.repeat(segments.row[tails], len(distances))).reshape(places.shape)
         for tail, row in zip(tails, values):
             known = int(np.argmin(np.isfinite(row)))
             if known and not np.isfinite(row[known:]).any() and abs(row[known - 1]) * distances[known - 1] < _VANISHED:
@@ -153,15 +167,14 @@ class _Integration:
         np, segments, count = self.np, self.segments, len(self.segments.row)
         if not count:
             return [Integral(0.0, 0.0, 0.0)] * self.rows
-        panels = FIRST_PANELS if count <= _FEW_INTEGRALS else 2
-        edges = segments.low[:, None] + (segments.high - segments.low)[:, None] * np.linspace(0.0, 1.0, panels + 1)
-        edges[:, -1] = segments.high
-        first = np.repeat(np.arange(count), panels), edges[:, :-1].ravel(), edges[:, 1:].ravel()
         faults: dict[int, str] = {}
         with np.errstate(all="ignore"):
-            if self.bounds is not None:
+            lines = self._whole_lines()
+            left = ~np.isin(segments.row, lines.row)
+            first = self._first_panels(np.flatnonzero(left), FIRST_PANELS if count <= _FEW_INTEGRALS else 2)
+            if self.bounds is not None and left.any():
                 first = resolving_panels(self._along, self._bounds_along, *first)
-            found = refined(self._along, *first, count, self.tolerance)
+            found = refined(evaluated(self._along, *first), self._along, count, self.tolerance)
             for segment in sorted({*found.left.row.tolist()}):
                 known = Integral(found.value[segment], found.error[segment], found.size[segment])
                 part = self._with_singularities(segment, known, found.left)
@@ -170,10 +183,42 @@ class _Integration:
                     faults.setdefault(int(segments.row[segment]), fault)
             value = np.bincount(segments.row, segments.sign * found.value, self.rows)
             error, size = (np.bincount(segments.row, part, self.rows) for part in (found.error, found.size))
+            value[lines.row], error[lines.row], size[lines.row] = lines.sign * lines.value, lines.error, lines.size
         return [
             Integral(*numbers, faults.get(row))
             for row, numbers in enumerate(zip(value.tolist(), error.tolist(), size.tolist()))
         ]
+
+    def _first_panels(self, numbers: Any, panels: int) -> tuple[Any, Any, Any]:
+        """The equal panels in which the segments with these numbers are first sampled."""
+        np, segments = self.np, self.segments
+        low, high = segments.low[numbers, None], segments.high[numbers, None]
+        edges = low + (high - low) * np.linspace(0.0, 1.0, panels + 1)
+        edges[:, -1:] = high
+        return np.repeat(numbers, panels), edges[:, :-1].ravel(), edges[:, 1:].ravel()
+
+    def _whole_lines(self) -> _Lines:
+        """The integrals over the whole line of smooth integrands.
+
+        Where no bounds are known, the first panels have to see the same integral, as they sample the line otherwise.
+        """
+        np, segments = self.np, self.segments
+        tails = [np.bincount(segments.row[segments.direction == d], minlength=self.rows) for d in (-1.0, 1.0)]
+        finite = np.bincount(segments.row[(segments.direction == 0) | (segments.origin != 0)], minlength=self.rows)
+        rows = np.flatnonzero((tails[0] == 1) & (tails[1] == 1) & (finite == 0))
+        if not len(rows):
+            return _Lines(rows, *[np.zeros(0)] * 4)
+        found = whole_lines(self.function, rows, self.tolerance, self.bounds)
+        settled = found.settled
+        if self.bounds is None and settled.any():
+            numbers = np.flatnonzero(np.isin(segments.row, rows[settled]))
+            panels = evaluated(self._along, *self._first_panels(numbers, 4 if len(rows) <= _FEW_INTEGRALS else 2))
+            seen = np.bincount(segments.row[panels.row], panels.value, self.rows)[rows]
+            settled = settled & (np.abs(seen - found.value) <= _SEEN_ALIKE * found.size)
+        sign = np.zeros(self.rows)
+        sign[segments.row] = segments.sign
+        rows = rows[settled]
+        return _Lines(rows, sign[rows], *(part[settled] for part in found[:3]))
 
     def _segment(self, number: int) -> _Segment:
         return _Segment(*(part[number].item() for part in self.segments))
@@ -274,10 +319,12 @@ class _Integration:
         near, away = np.minimum(edges[1:], edges[:-1]), np.maximum(edges[1:], edges[:-1])
         # Closer to the point, the distance to it has fewer digits.
         digits = 4 * 2.0**-52 * abs(point) / np.abs(edges[1:] - point)
-        found = refined(
-            lambda u, _: self._along(u, np.full(len(u), segment)),
-            np.arange(grades), near, away, grades, Tolerance(np.maximum(_OF_A_GRADE, digits), _ABSOLUTE),
-        )  # fmt: skip
+
+        def along(u: Any, _row: Any) -> Any:
+            return self._along(u, np.full(len(u), segment))
+
+        tolerance = Tolerance(np.maximum(_OF_A_GRADE, digits), _ABSOLUTE)
+        found = refined(evaluated(along, np.arange(grades), near, away), along, grades, tolerance)
         value, error, size = found.whole()
         if not np.isfinite(value).all():
             fault = self._fault(segment, float(edges[1 + int(np.argmin(np.isfinite(value)))]))
@@ -320,9 +367,8 @@ class _Integration:
             return first
         near, away = np.minimum(zeros[1:], zeros[:-1]), np.maximum(zeros[1:], zeros[:-1])
         count = len(near)
-        value, error, size = refined(
-            along, np.arange(count), near, away, count, Tolerance(_OF_A_GRADE, _ABSOLUTE)
-        ).whole()
+        panels = evaluated(along, np.arange(count), near, away)
+        value, error, size = refined(panels, along, count, Tolerance(_OF_A_GRADE, _ABSOLUTE)).whole()
         waves = np.abs(value)
         if not np.isfinite(value).all() or waves[-_LAST:].min() > _SHRINKING * waves[:_LAST].max():
             place = "-inf" if whole.direction < 0 else "inf"

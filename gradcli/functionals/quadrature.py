@@ -47,6 +47,8 @@ _FEW = 12
 _MOST_PANELS = 20_000
 # Panels without a finite value that were halved as often are left: the integrand is not defined there.
 _MOST_INFINITE = 6
+# Errors of a sum of terms that are too small to have all digits.
+_UNDERFLOW = 1e-320
 # Rounding errors of a sum of positive terms, relative to it.
 _ROUNDING = 50 * 2.0**-53
 
@@ -89,18 +91,18 @@ class Tolerance(NamedTuple):
 
     def of(self, value: Any, size: Any) -> Any:
         np = arrays.numpy_namespace()
-        return np.maximum(self.relative * np.abs(value), max(self.absolute, _ROUNDING) * size)
+        return np.maximum(self.relative * np.abs(value), max(self.absolute, _ROUNDING) * size + _UNDERFLOW)
 
 
-def refined(function: Integrand, row: Any, low: Any, high: Any, count: int, tolerance: Tolerance) -> Refined:
-    """The `count` integrals over given panels, halved until each integral reaches its tolerance or no more helps.
+def refined(new: Panels, function: Integrand, count: int, tolerance: Tolerance) -> Refined:
+    """The `count` integrals of a function over the panels `new`, halved until each integral reaches its tolerance or no
+    more helps.
 
     Raises LimitError past the budget of the run.
     """
     np = arrays.numpy_namespace()
-    new = evaluated(function, row, low, high)
-    done: list[Panels] = []
-    left: list[Panels] = []
+    # There may be no panels.
+    done, left = [new.chosen(slice(0, 0))], [new.chosen(slice(0, 0))]
     halvings = 0
     while len(new.row):
         value, error, size = _sums([*done, new, *left], count)

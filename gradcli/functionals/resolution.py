@@ -33,10 +33,9 @@ def resolving_panels(function: Integrand, bounds: Bounds, row: Any, low: Any, hi
         finite = np.where(np.isfinite(values), values, 0.0)
         sizes = np.maximum(sizes, np.bincount(row, width * np.abs(finite).mean(axis=1), len(sizes)))
         lowest, highest = finite.min(axis=1), finite.max(axis=1)
-        beyond = np.maximum(most - highest, lowest - least)
-        hides = (beyond > _LEAVING * (highest - lowest)) & (beyond * width > _HIDDEN * sizes[row])
+        hides = hidden(least, most, lowest, highest, width, sizes[row])
         # Infinite bounds are those beside a singularity, which is found by its errors, or at the end of a tail, u = 0.
-        hides &= np.isfinite(beyond) | ((low == 0.0) & (halvings < _MOST_BESIDE_INFINITY))
+        hides &= (np.isfinite(least) & np.isfinite(most)) | ((low == 0.0) & (halvings < _MOST_BESIDE_INFINITY))
         if hides.sum() > _MOST_PANELS:
             hides[:] = False
         kept.append((row[~hides], low[~hides], high[~hides]))
@@ -49,3 +48,11 @@ def resolving_panels(function: Integrand, bounds: Bounds, row: Any, low: Any, hi
     else:
         kept.append((row, low, high))
     return tuple(np.concatenate(parts) for parts in zip(*kept))
+
+
+def hidden(least: Any, most: Any, lowest: Any, highest: Any, width: Any, size: Any) -> Any:
+    """Whether an integrand between two bounds may have a peak within a panel that samples from `lowest` to `highest` do
+    not show, for integrals of a `size`."""
+    np = arrays.numpy_namespace()
+    beyond = np.maximum(most - highest, lowest - least)
+    return (beyond > _LEAVING * (highest - lowest)) & (beyond * width > _HIDDEN * size)

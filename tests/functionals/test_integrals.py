@@ -35,6 +35,12 @@ KNOWN = {
     "sech(10*(x-0.2))**2+sech(100*(x-0.4))**4+sech(1000*(x-0.6))**6, x, 0, 1": 0.21080273550054927738,
     "exp(-x**2), x, 0, inf": math.sqrt(PI) / 2,
     "sech(x), x, -inf, inf": PI,
+    "1/(1+x**2), x, -inf, inf": PI,
+    "exp(-x**2)*cos(x), x, inf, -inf": -math.sqrt(PI) * math.exp(-0.25),
+    # A second peak far away, and a narrow one.
+    "exp(-x**2) + exp(-(x-300)**2), x, -inf, inf": 2 * math.sqrt(PI),
+    "exp(-x**2) + 1e-3*exp(-1e4*(x-2.3)**2), x, -inf, inf": math.sqrt(PI) * (1 + 1e-5),
+    "abs(x)*exp(-abs(x-1)), x, -inf, inf": 2 + 2 * math.exp(-1),
     "1/sqrt(1-x**2), x, -1, 1": PI,
     "log(x)/(1+x), x, 0, 1": -(PI**2) / 12,
     "x**-0.75, x, 0, 1": 4,
@@ -172,6 +178,21 @@ def test_a_choice_by_both_variables_of_a_double_integral() -> None:
     assert float(choice.value) == pytest.approx(math.expm1(1) * math.expm1(0.6) + 0.2, rel=1e-12)
     assert choice.grad is not None
     assert float(choice.grad["w"]) == pytest.approx(math.expm1(1) * math.exp(0.6) - 0.5, rel=1e-12)
+
+
+def test_a_triple_integral_over_all_space_is_within_the_limits(run: Run) -> None:
+    """The innermost integrals are those of 300 places times 300; far out they are 0, or too small to have all digits."""
+    done = run("eval", "integrate(exp(-(x**2+2*y**2+3*z**2)), (x,-inf,inf), (y,-inf,inf), (z,-inf,inf))", "--json")
+    assert done.json["value"] == pytest.approx(PI**1.5 / math.sqrt(6), rel=1e-11)
+    assert "warnings" not in done.json
+
+
+def test_an_outer_integral_sees_a_second_peak() -> None:
+    """Nothing bounds an integrand that is an integral itself."""
+    inner = "integrate(exp(-a*y**2), y, -inf, inf)"
+    found = evaluated(f"integrate({inner}*(exp(-x**2) + exp(-(x-30)**2)), x, -inf, inf)", a=1.0)
+    assert found.value == pytest.approx(2 * PI, rel=1e-12)
+    assert found.grad["a"] == pytest.approx(-PI, rel=1e-10)
 
 
 def test_the_variable_may_stand_after_the_limits() -> None:
