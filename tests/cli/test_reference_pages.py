@@ -63,6 +63,7 @@ NAMED = (
     "derived",
     "random.groups",
     *(f"random.groups.*.{part}" for part in ("deviations", "correlations", "effects", "effects.*")),
+    "responses",
     "comparison",
     *(f"{method}.{group}" for method in ("bootstrap", "jackknife") for group in ("estimates", "derived")),
     "monotonic",
@@ -128,6 +129,7 @@ FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
             "--json",
         ),
         ("fit", "y ~ a", "y=[1,2,4]", "g=[1,1,2]", "--errors", "cluster:g", "--json"),
+        ("fit", "y ~ a; z ~ 2*a", "y=[1,2,4]", "z=[3,5,6]", "--json"),
         ("fit", "z ~ a", "z=[1,2j,4]", "--json"),
         (
             "fit",

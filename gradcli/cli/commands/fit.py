@@ -30,6 +30,7 @@ from gradcli.models.fitting.fit_requests import FitRequest, Resampling, errors_o
 from gradcli.models.fitting.fit_summaries import summary_of
 from gradcli.models.fitting.inference import Assumptions
 from gradcli.models.fitting.likelihoods import FAMILIES, LOG_DENSITY, LOSSES, MEDIAN
+from gradcli.models.fitting.model_texts import has_several_responses
 from gradcli.models.fitting.robust_errors import INFORMATION
 from gradcli.models.optima.bounds import bounds_of
 from gradcli.models.plotting.charts import axes_of
@@ -354,6 +355,8 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
         _check_files(files)
         if has_differential_equations(given.text):
             raise UsageError("differential equations are fitted on one machine", hint="leave out --cluster")
+        if has_several_responses(given.text) and options.likelihood is None:
+            raise UsageError("several responses are fitted on one machine", hint="leave out --cluster")
         return fit_cluster.run(options, request, SearchOptions(options.starts, options.seed), environment)
     files.check(_value_files(options))
     with model_report.progress_line(environment, options.quiet) as watch:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from gradcli import limits
-from gradcli.errors import BindingError, UsageError
+from gradcli.errors import UsageError
 from gradcli.language.differential_equations import has_differential_equations
 from gradcli.language.names import scope
 from gradcli.models.data import Data
@@ -20,25 +21,34 @@ from gradcli.models.fitting.derived_quantities import read_within
 from gradcli.models.fitting.estimation import SearchOptions
 from gradcli.models.fitting.factors import base_of, factors_of, parted
 from gradcli.models.fitting.fit_files import FitFiles, write
-from gradcli.models.fitting.fit_problems import ModelNames, Parameters, PosedFit, classify_names, posed_fit
+from gradcli.models.fitting.fit_problems import (
+    ModelNames,
+    Parameters,
+    PosedFit,
+    classify_names,
+    posed_fit,
+    sigma_of_weights,
+)
 from gradcli.models.fitting.fit_requests import FitOutcome, FitRequest, FitResults, Resampling, check, check_used
 from gradcli.models.fitting.fit_results import Fit
 from gradcli.models.fitting.fit_runs import FitJob, plan_of, run_fit, run_group_fits
 from gradcli.models.fitting.fit_texts import FitTexts, as_typed, texts_of
 from gradcli.models.fitting.likelihoods import LOG_DENSITY
-from gradcli.models.fitting.model_texts import TILDE
+from gradcli.models.fitting.model_texts import TILDE, has_several_responses
 from gradcli.models.fitting.orthogonal_distance import check_predictors
 from gradcli.models.fitting.random_terms import random_texts
 from gradcli.models.fitting.robust_errors import INFORMATION
 
 if TYPE_CHECKING:
     from gradcli.models.fitting.mixed_fits import MixedFit
+    from gradcli.models.fitting.several_responses import Relocation
 
 
 class Prepared(NamedTuple):
     """The posed fit of a request, `everything` that was read for it, the `data` of the rows that have all numbers, and
     the indices of the rows of each group, by name; the name is None where there are no groups. For `rewritings` see
-    `as_written`. `mixed` is the fit with random effects, None for a model without."""
+    `as_written`. `mixed` is the fit with random effects, None for a model without;
+    for `relocation` see `Relocation`."""
 
     fitting: FitJob
     everything: Data
@@ -46,6 +56,7 @@ class Prepared(NamedTuple):
     groups: Mapping[str | None, Any]
     rewritings: Sequence[Rewriting] = ()
     mixed: MixedFit | None = None
+    relocation: Relocation | None = None
 
     def left_out(self, by: str | None) -> Mapping[Any, int]:
         """The number of rows of each group that lack a number."""
@@ -62,6 +73,10 @@ def prepare(request: FitRequest, search: SearchOptions, predicts: bool = False) 
         if request.restricted or random_texts(request.model, request.random, request.table.columns).terms:
             raise UsageError("random effects are not for differential equations", hint="leave them out")
         return _prepared_trajectories(request, search)
+    if has_several_responses(request.model) and not request.known.is_density:
+        if request.restricted or random_texts(request.model, request.random, request.table.columns).terms:
+            raise UsageError("random effects are for one response", hint="leave them out")
+        return _prepared_responses(request, search)
     if request.events is not None:
         raise UsageError("events are for differential equations", hint="leave out --events")
     if isinstance(request.sigma, Mapping):
@@ -248,6 +263,19 @@ def _prepared_trajectories(request: FitRequest, search: SearchOptions) -> Prepar
     return Prepared(FitJob(question, {}, request.profile, search, derived), everything, data, groups)
 
 
+def _prepared_responses(request: FitRequest, search: SearchOptions) -> Prepared:
+    # Imported here because few models have several responses.
+    from gradcli.models.fitting.several_responses import posed_responses
+
+    if request.events is not None:
+        raise UsageError("events are for differential equations", hint="leave out --events")
+    with limits.within(*request.limits):
+        posed = posed_responses(request)
+    derived = read_within(request.derived, posed.question.names, request.limits)
+    fitting = FitJob(posed.question, {}, request.profile, search, derived)
+    return Prepared(fitting, posed.data, posed.data, posed.groups, relocation=posed.relocation)
+
+
 def execute(request: FitRequest, search: SearchOptions, files: FitFiles) -> FitResults:
     """Fit as requested, and write the requested files.
 
@@ -260,6 +288,10 @@ def execute(request: FitRequest, search: SearchOptions, files: FitFiles) -> FitR
     if fitting.question.part is not None and any(files[:3]):
         raise UsageError(
             "no files are written for complex responses", hint="gradcli map computes the model in each row"
+        )
+    if ready.relocation is not None and any(files[:3]):
+        raise UsageError(
+            "no files are written for several responses", hint="gradcli map computes the model in each row"
         )
     if ready.mixed is not None and any(files[:3]):
         raise UsageError("no files are written for random effects", hint="--json prints the predictions of the effects")
@@ -279,7 +311,7 @@ def execute(request: FitRequest, search: SearchOptions, files: FitFiles) -> FitR
         raise UsageError(
             "no files are written for numbers as large or small as these", hint="give the data in other units"
         )
-    with as_written(ready.rewritings):
+    with as_written(ready.rewritings), nullcontext() if ready.relocation is None else ready.relocation.relocating():
         if ready.mixed is not None:
             found = [_mixed_outcome(ready.mixed, request)]
         elif request.by is None:
@@ -337,22 +369,11 @@ def _resampled(asked: Resampling, fitting: FitJob, fit: Fit) -> Fit:
 
 
 def _sigma(request: FitRequest, data: Data) -> Any:
-    """The standard deviations of the rows: those that are given, the inverse roots of the weights, or 1.
-
-    Raises BindingError for weights that are not above 0.
-    """
+    """The standard deviations of the rows: those that are given, the inverse roots of the weights, or 1."""
     if request.weights is None:
         sigma = request.sigma
         return 1.0 if sigma is None or isinstance(sigma, Mapping) else _numbers(sigma, data)
-    weights = np.asarray(_numbers(request.weights, data))
-    bad = ~((weights > 0) & np.isfinite(weights))
-    if bad.any():
-        where = f" in row {int(data.rows[bad.argmax()]) + 1}" if weights.ndim else ""
-        raise BindingError(
-            f"the weight is {np.atleast_1d(weights)[bad.argmax()]:g}{where}, and weights are above 0",
-            hint="leave such rows out, or give a number for all of them",
-        )
-    return weights**-0.5
+    return sigma_of_weights(request.weights, data)
 
 
 def _numbers(said: str | float, data: Data) -> Any:

@@ -309,6 +309,38 @@ def check_sigma(sigma: Any, places: Any) -> None:
         )
 
 
+def sigma_of_weights(said: str | float, data: Data) -> Any:
+    """The standard deviations up to a factor, `[n]` or one number, of rows whose weights are a column or a number.
+
+    Raises BindingError for weights that are not above 0.
+    """
+    np = arrays.numpy_namespace()
+    weights = np.asarray(data.columns[said] if isinstance(said, str) else float(said))
+    bad = ~((weights > 0) & np.isfinite(weights))
+    if bad.any():
+        where = f" in row {int(data.rows[bad.argmax()]) + 1}" if weights.ndim else ""
+        raise BindingError(
+            f"the weight is {np.atleast_1d(weights)[bad.argmax()]:g}{where}, and weights are above 0",
+            hint="leave such rows out, or give a number for all of them",
+        )
+    return weights**-0.5
+
+
+def sigmas_of(said: str | float | Mapping[str, str | float] | None, responses: Sequence[str]) -> list[str | float]:
+    """The standard deviations of each of several responses: columns, numbers, or expressions of differential equations.
+    Raises BindingError for other names."""
+    if not isinstance(said, Mapping):
+        return [1.0 if said is None else said] * len(responses)
+    for name in said:
+        if name not in responses:
+            hint = did_you_mean(name, responses, f"the responses are {', '.join(responses)}")
+            raise BindingError(f"--sigma names '{name}', which is no response", hint=hint)
+    missing = next((name for name in responses if name not in said), None)
+    if missing is not None:
+        raise BindingError(f"--sigma names other responses, and not '{missing}'", hint=f"{missing}=1")
+    return [said[name] for name in responses]
+
+
 # --- the responses of rows, and the trials of binomial ones
 
 # Distance of a share times its trials from a whole number up to which it is a count, as in R's glm; and the relative

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gradcli.io.text_tables import Table
-from gradcli.models.fitting.fit_records import Comparison, CrossValidation, RandomEffects, Resampled
+from gradcli.models.fitting.fit_records import Comparison, CrossValidation, RandomEffects, Resampled, ResponseFit
 from gradcli.models.fitting.inference import Statistics
 from gradcli.models.fitting.information import combination_text, correlation
 from gradcli.models.fitting.units import Scaling
@@ -81,7 +81,7 @@ class Fit(Reported):
     in their order. `loglik`, `aic`, `bic` and `deviance` are nan for a robust loss, `loss_scale` is nan for any other,
     and `curvature` is None for all but least squares. `left_out` is the number of rows that lack a number. `derived`
     are the derived quantities by name, None where none were asked for, and `random` are the random effects, None for a
-    model without. `errors` says what standard errors are from, None
+    model without. `responses` says how well each of several responses is fitted, and is None for one. `errors` says what standard errors are from, None
     where it is the information, and `clusters` is the number of clusters of rows. `rows` is the number of rows of a
     complex response, each of which counts as two in `n`, and None for a real one. `comparison`, `bootstrap`,
     `jackknife` and `cross_validation` are None where they were not asked for.
@@ -96,6 +96,7 @@ class Fit(Reported):
     estimates: Mapping[str, ParameterEstimate]
     derived: Mapping[str, DerivedEstimate] | None = None
     random: RandomEffects | None = None
+    responses: Mapping[str, ResponseFit] | None = None
     errors: str | None = None
     clusters: int | None = None
     covariance: Any
@@ -392,6 +393,7 @@ def failed(names: Sequence[str], fixed: Mapping[str, float], n: int, message: st
         },
         derived=None,
         random=None,
+        responses=None,
         errors=None,
         comparison=None,
         bootstrap=None,

@@ -135,6 +135,9 @@ def _fit_outcome(fitting: FitJob, problem: Problem, solved: Solution, group: str
     fits = fitted(question.names, fixed, endings, one, intervals=intervals, groups=groups, units=question.units)
     if question.part is not None:
         fits = [fits[0].including(rows=problem.count // 2, r2=_r2_of_parts(problem.columns[question.part], solved))]
+    responses = problem.of_responses(solved.ending.point)
+    if responses is not None:
+        fits = [fits[0].including(responses=responses)]
     if problem.known.errors != INFORMATION:
         count = None if problem.clusters is None else len(np.unique(problem.clusters))
         fits = [fits[0].including(errors=problem.known.errors, clusters=count)]

@@ -15,7 +15,8 @@ def tables(fit: Any, level: float) -> list[Table]:
     ends = f"{100 * level:.15g} % from"
     correlations = [_correlations(fit)] if len(fit.estimates) > 1 else []
     further = [*_resampled(fit, ends), *_cross_validation(fit), *_comparison(fit)]
-    return [_estimates(fit, ends), *_random(fit, ends), _derived(fit, ends), *further, *correlations, _whole(fit)]
+    own = [_estimates(fit, ends), *_random(fit, ends), *_responses(fit), _derived(fit, ends)]
+    return [*own, *further, *correlations, _whole(fit)]
 
 
 def brief(fit: Any) -> list[Table]:
@@ -34,7 +35,8 @@ def brief(fit: Any) -> list[Table]:
         "ended": fit.message,
         "warning": "; ".join(fit.warnings) or None,
     }
-    return [estimates, *_random(fit, "from"), _derived(fit, "from"), *correlations, members(whole)]
+    own = [estimates, *_random(fit, "from"), *_responses(fit), _derived(fit, "from")]
+    return [*own, *correlations, members(whole)]
 
 
 def _random(fit: Any, level: str) -> list[Table]:
@@ -59,6 +61,14 @@ def _random(fit: Any, level: str) -> list[Table]:
             [(one, other, group, *(_digits(n, 3) for n in own)) for one, other, group, own in pairs],
         ),
     ]
+
+
+def _responses(fit: Any) -> list[Table]:
+    """The table of how well each of several responses is fitted."""
+    if fit.responses is None:
+        return []
+    rows = [(name, f"{e.n}", *map(_six, (e.rss, e.s, e.r2))) for name, e in fit.responses.items()]
+    return [Table(("response", "rows", "sum of squares", "standard deviation", "R²"), rows)]
 
 
 def _resampled(fit: Any, level: str) -> list[Table]:

@@ -37,7 +37,7 @@ def fit(
     fix: Sequence[str] | str = (),
     bounds: Mapping[str, Bounds] | Sequence[str] | str | None = None,
     prior: Mapping[str, Any] | None = None,
-    sigma: str | float | Sequence[float] | None = None,
+    sigma: str | float | Sequence[float] | Mapping[str, str | float | Sequence[float]] | None = None,
     absolute_sigma: bool = False,
     loss: str = "linear",
     loss_scale: str | float | None = None,
@@ -69,7 +69,7 @@ def fit(
 ) -> Any:
     """Fit a model to data.
 
-    The model is `y ~ f`, or `f` with the `response` given apart. Returns a `Fit`, also where the search does not
+    The model is `y ~ f`, or `f` with the `response` given apart, or for several responses of a row `y1 ~ f; y2 ~ g`. Returns a `Fit`, also where the search does not
     converge; with `by`, the name of a column, a list of them, one for each group of rows in which that column is the
     same. Names that are columns of the data are predictors, the others are parameters.
 
@@ -82,7 +82,7 @@ def fit(
     name.
 
     `sigma` is a column, a number, or an array with a number for each row: standard deviations of the responses up to a
-    common factor, or with `absolute_sigma` as they stand. `x_sigma` are those of predictors by name, of the same forms,
+    common factor, or with `absolute_sigma` as they stand; those of several responses are by name. `x_sigma` are those of predictors by name, of the same forms,
     for orthogonal distance regression.
 
     Instead of a model, a `likelihood` is the log density of a row, an expression of columns and parameters; the sum over
@@ -149,7 +149,7 @@ def fit(
     # A column made from an array gets a title that is no name, except for an offset, whose title is read as an
     # expression: a name that neither the data nor the model have.
     term_title = unused_name("offset_of_rows", {*table.columns, *given, *re.findall(r"\w+", f"{model} {response}")})
-    deviations = None if sigma is None else _of_rows(sigma, "sigma=[…]", columns)
+    deviations = None if sigma is None else _sigma(sigma, columns)
     term = None if offset is None else str(_of_rows(offset, term_title, columns))
     weight = None if weights is None else _of_rows(weights, "weights=[…]", columns)
     of_trials = None if trials is None else _of_rows(trials, "trials=[…]", columns)
@@ -192,6 +192,16 @@ def fit(
     )
     found = execute(in_parts(request), SearchOptions(starts, seed, watch), files).fits
     return found[0] if by is None else found
+
+
+def _sigma(said: Any, columns: dict[str, Any]) -> Any:
+    """As `_of_rows`, for the standard deviations of one response, or for those of several by name."""
+    if not isinstance(said, Mapping):
+        return _of_rows(said, "sigma=[…]", columns)
+    return {
+        name: _of_rows(own, f"sigma={{'{name}': […]}}", columns)
+        for name, own in checked_arguments.mapping_by_name(said, "'sigma'").items()
+    }
 
 
 def _of_rows(said: Any, title: str, columns: dict[str, Any]) -> Any:

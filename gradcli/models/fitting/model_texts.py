@@ -12,6 +12,7 @@ from gradcli.language.syntax import tree
 
 # A '~' between two operands; before a single operand it negates truth values.
 TILDE = re.compile(r"(?<=[\w)\]])[ \t]*~")
+# What separates statements.
 _STATEMENTS = re.compile(r"[;\n]")
 
 
@@ -44,8 +45,7 @@ def read_model(source: str, response: str | None = None, columns: Sequence[str] 
         return ModelText(source, parse_charged(source), parse_charged(response))
     if response is not None:
         raise UsageError("the model says what its response is, and so does --response", hint="leave out one of them")
-    starts = [m.end() for m in _STATEMENTS.finditer(source, 0, found.start())]
-    start = max(starts, default=0)
+    start = statement_start(source, found.start())
     if not source[found.end() :].strip():
         raise ProgramSyntaxError("there is no model behind '~'", source=source, span=Span(found.end() - 1, found.end()))
     # Padding to the length of the text keeps the spans; blanks at the beginning of a line would be an indentation.
@@ -67,6 +67,16 @@ def read_model(source: str, response: str | None = None, columns: Sequence[str] 
             span=after.span,
         )
     return ModelText(source, model, parse_charged(source[start : found.start()].strip()))
+
+
+def statement_start(source: str, end: int) -> int:
+    """Where the statement begins that the place `end` is in."""
+    return max((m.end() for m in _STATEMENTS.finditer(source, 0, end)), default=0)
+
+
+def has_several_responses(source: str) -> bool:
+    """Whether several statements of a model have a '~' between two operands."""
+    return len({statement_start(source, tilde.start()) for tilde in TILDE.finditer(source)}) > 1
 
 
 def _with_response(formula: str, columns: Sequence[str]) -> str:

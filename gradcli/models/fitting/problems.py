@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays
 from gradcli.errors import GradcliError
@@ -20,6 +20,9 @@ from gradcli.models.fitting.packed_hessians import unpacked
 from gradcli.models.nonfinite_errors import nonfinite_error
 from gradcli.rows.row_programs import RowProgram
 from gradcli.rows.row_results import RowResults
+
+if TYPE_CHECKING:
+    from gradcli.models.fitting.fit_records import ResponseFit
 
 
 class Problem:
@@ -248,6 +251,10 @@ class Problem:
         error = nonfinite_error(self.model, given | self._shared(point), self.parameters, "the model is not finite")
         error.hint = "give other start values, or bounds that keep the model where it has a value"
         return error, row
+
+    def of_responses(self, point: Any) -> Mapping[str, ResponseFit] | None:
+        """How well each of several responses is fitted at a point; None for one response."""
+        return None
 
     def cost(self, value: Any) -> Cost:
         """The costs of the rows for the model's values `[…, n]`."""

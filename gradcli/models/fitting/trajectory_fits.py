@@ -18,6 +18,7 @@ from gradcli.models.fitting.fit_problems import (
     check_sigma,
     observed,
     point_of,
+    sigmas_of,
 )
 from gradcli.models.fitting.fit_requests import FitRequest
 from gradcli.models.fitting.inference import Assumptions
@@ -75,7 +76,7 @@ def posed_trajectories(request: FitRequest) -> PosedTrajectories:
     """
     text = read_trajectory_model(request.model)
     _check_options(request)
-    sigmas = _sigmas(request, text)
+    sigmas = sigmas_of(request.sigma, [response.name for response in text.responses])
     names = _classified(text, request, sigmas)
     known = _assumptions(request, sigmas)
     everything, data = _read(request, text, names, sigmas)
@@ -170,23 +171,6 @@ def _columns(text: TrajectoryText, names: _Names, data: Data, groups: Mapping[st
     np.minimum.at(first, lane.ravel(), time)
     columns = {name: data.columns[name] for name in (text.equations.time, *names.covariates, *names.of_rows)}
     return {**columns, GROUP: group, BEGIN: first[lane.ravel()]}
-
-
-def _sigmas(request: FitRequest, text: TrajectoryText) -> list[str | float]:
-    """The standard deviation of each response: a number, a column, or an expression. Raises BindingError for other
-    names."""
-    said = request.sigma
-    if not isinstance(said, Mapping):
-        return [1.0 if said is None else said] * len(text.responses)
-    names = [response.name for response in text.responses]
-    for name in said:
-        if name not in names:
-            hint = did_you_mean(name, names, f"the responses are {', '.join(names)}")
-            raise BindingError(f"--sigma names '{name}', which is no response", hint=hint)
-    missing = next((name for name in names if name not in said), None)
-    if missing is not None:
-        raise BindingError(f"--sigma names other responses, and not '{missing}'", hint=f"{missing}=1")
-    return [said[name] for name in names]
 
 
 def _assumptions(request: FitRequest, sigmas: Sequence[str | float]) -> Assumptions:
