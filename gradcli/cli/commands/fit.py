@@ -29,7 +29,7 @@ from gradcli.models.fitting.fit_problems import Parameters
 from gradcli.models.fitting.fit_requests import FitRequest, Resampling, errors_of, prior_of
 from gradcli.models.fitting.fit_summaries import summary_of
 from gradcli.models.fitting.inference import Assumptions
-from gradcli.models.fitting.likelihoods import FAMILIES, LOG_DENSITY, LOSSES, MEDIAN
+from gradcli.models.fitting.likelihoods import CATEGORICAL, FAMILIES, LOG_DENSITY, LOSSES, MEDIAN
 from gradcli.models.fitting.model_texts import has_several_responses
 from gradcli.models.fitting.robust_errors import INFORMATION
 from gradcli.models.optima.bounds import bounds_of
@@ -127,7 +127,13 @@ class FitOptions(table_reading.TableOptions, opt.PictureRun):
         ),
     ] = None
     family: Annotated[
-        str, opt.Option("--family", metavar="|".join(FAMILIES), help="The distribution of the response.")
+        str,
+        opt.Option(
+            "--family",
+            metavar="|".join(FAMILIES),
+            help="The distribution of the response; of categories "
+            "multinomial, food ~ a[food] + b[food]*x, and ordinal, rating ~ b*x.",
+        ),
     ] = "gaussian"
     likelihood: Annotated[
         str | None,
@@ -355,6 +361,8 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
         _check_files(files)
         if has_differential_equations(given.text):
             raise UsageError("differential equations are fitted on one machine", hint="leave out --cluster")
+        if known.family in CATEGORICAL:
+            raise UsageError(f"--family {known.family} is for one machine", hint="leave out --cluster")
         if has_several_responses(given.text) and options.likelihood is None:
             raise UsageError("several responses are fitted on one machine", hint="leave out --cluster")
         return fit_cluster.run(options, request, SearchOptions(options.starts, options.seed), environment)

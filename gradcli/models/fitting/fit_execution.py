@@ -33,15 +33,15 @@ from gradcli.models.fitting.fit_requests import FitOutcome, FitRequest, FitResul
 from gradcli.models.fitting.fit_results import Fit
 from gradcli.models.fitting.fit_runs import FitJob, plan_of, run_fit, run_group_fits
 from gradcli.models.fitting.fit_texts import FitTexts, as_typed, texts_of
-from gradcli.models.fitting.likelihoods import LOG_DENSITY
+from gradcli.models.fitting.likelihoods import CATEGORICAL, LOG_DENSITY
 from gradcli.models.fitting.model_texts import TILDE, has_several_responses
 from gradcli.models.fitting.orthogonal_distance import check_predictors
 from gradcli.models.fitting.random_terms import random_texts
 from gradcli.models.fitting.robust_errors import INFORMATION
 
 if TYPE_CHECKING:
+    from gradcli.models.fitting.composed_programs import Relocation
     from gradcli.models.fitting.mixed_fits import MixedFit
-    from gradcli.models.fitting.several_responses import Relocation
 
 
 class Prepared(NamedTuple):
@@ -73,12 +73,16 @@ def prepare(request: FitRequest, search: SearchOptions, predicts: bool = False) 
         if request.restricted or random_texts(request.model, request.random, request.table.columns).terms:
             raise UsageError("random effects are not for differential equations", hint="leave them out")
         return _prepared_trajectories(request, search)
-    if has_several_responses(request.model) and not request.known.is_density:
+    if has_several_responses(request.model) and request.known.family != LOG_DENSITY:
         if request.restricted or random_texts(request.model, request.random, request.table.columns).terms:
             raise UsageError("random effects are for one response", hint="leave them out")
         return _prepared_responses(request, search)
     if request.events is not None:
         raise UsageError("events are for differential equations", hint="leave out --events")
+    if request.known.family in CATEGORICAL:
+        if request.restricted or random_texts(request.model, request.random, request.table.columns).terms:
+            raise UsageError(f"random effects are not for --family {request.known.family}", hint="leave them out")
+        return _prepared_categories(request, search)
     if isinstance(request.sigma, Mapping):
         raise UsageError("a model of one response has one standard deviation in a row", hint="--sigma COLUMN")
     if request.against is None:
@@ -263,6 +267,18 @@ def _prepared_trajectories(request: FitRequest, search: SearchOptions) -> Prepar
     return Prepared(FitJob(question, {}, request.profile, search, derived), everything, data, groups)
 
 
+def _prepared_categories(request: FitRequest, search: SearchOptions) -> Prepared:
+    # Imported here because few responses are categories.
+    from gradcli.models.fitting.categorical_fits import posed_categories
+
+    with limits.within(*request.limits):
+        posed = posed_categories(request)
+    data = posed.data
+    derived = read_within(request.derived, posed.question.names, request.limits)
+    fitting = FitJob(posed.question, {}, request.profile, search, derived)
+    return Prepared(fitting, data, data, {None: np.arange(len(data.rows))}, relocation=posed.relocation)
+
+
 def _prepared_responses(request: FitRequest, search: SearchOptions) -> Prepared:
     # Imported here because few models have several responses.
     from gradcli.models.fitting.several_responses import posed_responses
@@ -289,14 +305,13 @@ def execute(request: FitRequest, search: SearchOptions, files: FitFiles) -> FitR
         raise UsageError(
             "no files are written for complex responses", hint="gradcli map computes the model in each row"
         )
-    if ready.relocation is not None and any(files[:3]):
-        raise UsageError(
-            "no files are written for several responses", hint="gradcli map computes the model in each row"
-        )
     if ready.mixed is not None and any(files[:3]):
         raise UsageError("no files are written for random effects", hint="--json prints the predictions of the effects")
     if has_differential_equations(request.model) and any(files[:3]):
         raise UsageError("no files are written for differential equations", hint="gradcli ode writes their solution")
+    if ready.relocation is not None and any(files[:3]):
+        what = "categories" if request.known.family in CATEGORICAL else "several responses"
+        raise UsageError(f"no files are written for {what}", hint="gradcli map computes the model in each row")
     if request.known.is_density and (files.residuals is not None or files.plot is not None):
         option = "--plot" if files.residuals is None else "--residuals"
         raise UsageError(

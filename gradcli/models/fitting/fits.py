@@ -94,7 +94,8 @@ def fit(
 
     A `loss` is one of `linear soft_l1 huber cauchy`; `loss_scale` is the residual, in units of `sigma`, from which on a
     robust one is no longer quadratic; without it, this follows from the median of the residuals. A `family` is one of
-    `gaussian poisson binomial gamma negbinomial zipoisson beta weibull lognormal student`. The response of a binomial family is 0
+    `gaussian poisson binomial gamma negbinomial zipoisson beta weibull lognormal student multinomial ordinal`, of
+    which the last two are for a column of categories. The response of a binomial family is 0
     or 1, or the share of events among `trials`, which have the forms of `sigma`, or it is written as events/trials. An
     `offset` is a known term on the scale of the link, added to a measurement, to the logarithm of a count, or to the
     log-odds of an event: an expression of columns, a number, or an array.

@@ -10,7 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradcli.models.fitting.information import Information, factor_of_matrix, factor_of_rows, information
-from gradcli.models.fitting.likelihoods import DENSITIES, LOG_DENSITY, Likelihood, likelihood, median_deviation
+from gradcli.models.fitting.likelihoods import (
+    CATEGORICAL,
+    DENSITIES,
+    LOG_DENSITY,
+    Likelihood,
+    likelihood,
+    median_deviation,
+)
 from gradcli.models.fitting.packed_hessians import pairs, unpacked
 
 # Unit roundoff of a float: the largest relative rounding error.
@@ -51,7 +58,7 @@ class Assumptions(NamedTuple):
     @property
     def is_density(self) -> bool:
         """Whether the program of a row is its log density."""
-        return self.family in (*DENSITIES, LOG_DENSITY)
+        return self.family in (*DENSITIES, *CATEGORICAL, LOG_DENSITY)
 
     @property
     def is_robust(self) -> bool:

@@ -20,7 +20,10 @@ MEDIAN = "mad"
 _MAD = 1.482602218505602
 # Families whose cost is minus a log density that is itself the program of a row; LOG_DENSITY is one that the user wrote.
 DENSITIES = ("gamma", "negbinomial", "zipoisson", "beta", "weibull", "lognormal", "student")
-FAMILIES = ("gaussian", "poisson", "binomial", *DENSITIES)
+# Families of categories.
+MULTINOMIAL, ORDINAL = "multinomial", "ordinal"
+CATEGORICAL = (MULTINOMIAL, ORDINAL)
+FAMILIES = ("gaussian", "poisson", "binomial", *DENSITIES, *CATEGORICAL)
 # Families whose model is the mean of the response, or where it is symmetric its centre.
 MEANS = ("gaussian", "poisson", "binomial", "gamma", "negbinomial", "beta", "student")
 LOG_DENSITY = "log density"

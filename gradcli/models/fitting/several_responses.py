@@ -3,17 +3,17 @@ estimated where none is given."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradcli.errors import BindingError, EvaluationError, GradcliError, ProgramSyntaxError, Span, UsageError
+from gradcli.errors import BindingError, EvaluationError, ProgramSyntaxError, Span, UsageError
 from gradcli.language.names import scope
 from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree
 from gradcli.models.data import Data, DataTable
+from gradcli.models.fitting.composed_programs import ComposedProgram, Relocation
 from gradcli.models.fitting.density_problems import DensityProblem
 from gradcli.models.fitting.estimation import SearchOptions, estimate
 from gradcli.models.fitting.factors import indexed_parameters
@@ -58,28 +58,6 @@ class _Formula(NamedTuple):
     formula_start: int
 
 
-class _Piece(NamedTuple):
-    """A part of a composed program that is a part of the text of the model: both begin at these places."""
-
-    start: int
-    end: int
-    source_start: int
-
-
-class _Composed:
-    """A program that is composed of pieces of the text of a model and of what stands between them."""
-
-    def __init__(self) -> None:
-        self.source = ""
-        self.pieces: list[_Piece] = []
-
-    def add(self, text: str, source_start: int | None = None) -> _Composed:
-        if source_start is not None:
-            self.pieces.append(_Piece(len(self.source), len(self.source) + len(text), source_start))
-        self.source += text
-        return self
-
-
 class ResponseTexts(NamedTuple):
     """The text of a model, the statements `before` its formulas, and the `formulas` of its responses."""
 
@@ -91,27 +69,27 @@ class ResponseTexts(NamedTuple):
     def names(self) -> list[str]:
         return [each.response for each in self.formulas]
 
-    def of_formulas(self) -> _Composed:
+    def of_formulas(self) -> ComposedProgram:
         """A program that reads all that the formulas read."""
         found = self._begun()
         for k, each in enumerate(self.formulas):
             found.add("(" if not k else "\n) + (").add(each.formula, each.formula_start)
         return found.add("\n)")
 
-    def of_formula(self, k: int) -> _Composed:
+    def of_formula(self, k: int) -> ComposedProgram:
         each = self.formulas[k]
         return self._begun().add("(").add(each.formula, each.formula_start).add("\n)")
 
-    def of_responses(self) -> _Composed:
+    def of_responses(self) -> ComposedProgram:
         """A program that reads all that the responses read."""
-        found = _Composed()
+        found = ComposedProgram()
         for k, each in enumerate(self.formulas):
             found.add("(" if not k else ") + (").add(each.response, each.response_start)
         return found.add(")")
 
-    def chosen(self, which: str) -> tuple[_Composed, _Composed]:
+    def chosen(self, which: str) -> tuple[ComposedProgram, ComposedProgram]:
         """The programs of the formula and of the response whose number is in the column `which`."""
-        model, response = self._begun(), _Composed()
+        model, response = self._begun(), ComposedProgram()
         last = len(self.formulas) - 1
         for k, each in enumerate(self.formulas):
             test = f"torch.where({which} == {k}, (" if k < last else "("
@@ -119,7 +97,7 @@ class ResponseTexts(NamedTuple):
             response.add(test).add(each.response, each.response_start).add("), " if k < last else ")")
         return model.add(")" * last), response.add(")" * last)
 
-    def densities(self, which: str, deviations: Sequence[str]) -> _Composed:
+    def densities(self, which: str, deviations: Sequence[str]) -> ComposedProgram:
         """The program of the log density of the response whose number is in the column `which`; the `deviations` are
         names of the standard deviations."""
         found = self._begun()
@@ -130,8 +108,8 @@ class ResponseTexts(NamedTuple):
             found.add(") - (").add(each.formula, each.formula_start).add(f"\n))/{s})**2" + ", " * (k < last))
         return found.add(")" * last)
 
-    def _begun(self) -> _Composed:
-        return _Composed().add(self.before, 0).add("\n") if self.before.strip() else _Composed()
+    def _begun(self) -> ComposedProgram:
+        return ComposedProgram().add(self.before, 0).add("\n") if self.before.strip() else ComposedProgram()
 
 
 def read_responses(source: str) -> ResponseTexts:
@@ -160,37 +138,6 @@ def read_responses(source: str) -> ResponseTexts:
             )
         formulas.append(_Formula(written.strip(), formula.strip(), begin, behind))
     return ResponseTexts(source, source[: starts[0]].rstrip(" \t\n;"), formulas)
-
-
-class Relocation:
-    """Lets errors in composed programs show the text of the model."""
-
-    def __init__(self, source: str) -> None:
-        self._source = source
-        self._composed: dict[str, _Composed] = {}
-
-    def parsed(self, composed: _Composed) -> tree.Module:
-        self._composed[composed.source] = composed
-        return parse_charged(composed.source)
-
-    @contextmanager
-    def relocating(self) -> Iterator[None]:
-        try:
-            yield
-        except GradcliError as error:
-            composed = self._composed.get(str(error.source))
-            if composed is not None:
-                error.source = self._source
-                error.span = self._of(composed, error.span)
-            raise
-
-    def _of(self, composed: _Composed, span: Span | None) -> Span | None:
-        """The place of a span in the text of the model; None where it is in no piece of that."""
-        for piece in composed.pieces if span is not None else ():
-            if span is not None and piece.start <= span.start and span.end <= piece.end:
-                shift = piece.source_start - piece.start
-                return Span(span.start + shift, span.end + shift)
-        return None
 
 
 class ResponsesProblem(DensityProblem):
