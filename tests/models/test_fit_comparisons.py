@@ -18,6 +18,11 @@ STACKLOSS = str(Path(__file__).parents[2] / "examples" / "data" / "stackloss.csv
 BOD = {"x": [1, 2, 3, 5, 7, 10], "y": [109, 149, 149, 191, 213, 224]}
 LINE = {"x": [1, 2, 3, 4, 5, 6], "y": [1.1, 2.3, 2.2, 4.6, 4.7, 6.9]}
 
+ZEROS = {
+    "x": [1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5, 5, 5, 6, 6, 6],
+    "n": [0, 3, 0, 1, 0, 4, 0, 5, 3, 0, 0, 8, 9, 7, 0, 12, 0, 10],
+}
+
 
 class TestComparisons:
     def test_nonlinear_models(self):
@@ -74,12 +79,48 @@ class TestComparisons:
         assert fit.comparison.f is None
         assert any("as many parameters" in warning for warning in fit.warnings)
 
+    def test_vuongs_test_is_that_of_pscl(self):
+        # From R: vuong(zeroinfl(n ~ x | 1), glm(n ~ x, family=poisson)) of pscl; the p of H_A: model1 > model2.
+        found = gradcli.fit("n ~ exp(a + b*x)", ZEROS, family="zipoisson", against="poisson").comparison
+        assert found.likelihood_ratio is None
+        for told, value, p in (
+            (found.vuong.raw, 2.637796429, 0.0041723329),
+            (found.vuong.aic_corrected, 2.509347354, 0.0060477240),
+            (found.vuong.bic_corrected, 2.452163640, 0.0071000034),
+        ):
+            assert told.value == pytest.approx(value, rel=1e-6)
+            assert (told.p, told.p_against) == pytest.approx((p, 1 - p), rel=1e-5)
+        # vuong(glm(n ~ x, family=poisson), glm(n ~ log(x), family=poisson))
+        found = gradcli.fit("n ~ exp(a + b*x)", ZEROS, family="poisson", against="exp(c + d*log(x))").comparison
+        assert found.vuong.bic_corrected.value == pytest.approx(0.3194210449, rel=1e-7)
+
+    def test_vuongs_test_is_of_normal_densities_for_least_squares(self):
+        x, y = np.array(LINE["x"], float), np.array(LINE["y"], float)
+        found = gradcli.fit("y ~ a + b*x", LINE, against="y ~ c*x**2").comparison
+
+        def densities(design):
+            off = y - design @ np.linalg.lstsq(design, y)[0]
+            variance = np.mean(off**2)
+            return -(off**2) / (2 * variance) - np.log(variance) / 2
+
+        m = densities(np.stack([np.ones_like(x), x], axis=1)) - densities(x[:, None] ** 2)
+        assert found.vuong.raw.value == pytest.approx(m.sum() / np.sqrt(len(x)) / m.std(ddof=1), rel=1e-7)
+
+    def test_models_that_are_the_same_have_no_test(self):
+        assert gradcli.fit("y ~ a + b*x", LINE, against="a + b*(x + 1)").comparison.vuong is None
+
+    def test_another_model_may_have_another_family(self):
+        found = gradcli.fit("n ~ exp(a + b*x)", ZEROS, family="zipoisson", against="negbinomial: exp(a)").comparison
+        alone = gradcli.fit("n ~ exp(a)", ZEROS, family="negbinomial")
+        assert found.against.loglik == pytest.approx(alone.loglik)
+        assert found.against.model == "negbinomial: exp(a)"
+
     def test_standard_input_is_read_once(self, run):
         text = "x,y\n" + "".join(f"{x},{y}\n" for x, y in zip(LINE["x"], LINE["y"]))
         done = run("fit", "y ~ a + b*x", "-", "--against", "y ~ a + b*x + c*x^2", "--json", stdin=text)
         told = json.loads(done.out)["comparison"]
         assert told["against"]["model"] == "y ~ a + b*x + c*x^2"
-        assert set(told) == {"model", "against", "f", "likelihood_ratio"}
+        assert set(told) == {"model", "against", "f", "likelihood_ratio", "vuong"}
         assert told["f"]["dof"] == [1, 3]
 
     def test_the_table(self, run):
@@ -99,6 +140,8 @@ class TestComparisons:
             ({"against": "log(y) ~ a"}, UsageError, "the models are of different responses"),
             ({"against": "y ~ a", "loss": "huber"}, UsageError, "tests of models rest on the likelihood"),
             ({"against": "y ~ a", "errors": "robust"}, UsageError, "tests of models rest on the likelihood"),
+            ({"against": "multinomial"}, UsageError, "there is no comparison with the family multinomial"),
+            ({"against": "student", "sigma": 2.0}, UsageError, "families that are compared have no --sigma"),
             ({"against": "y ~ a", "by": "x"}, UsageError, "--against is for one fit"),
             ({"against": "y ~ c", "values": {"d": 1}}, BindingError, "'d' is given a start"),
             ({"bootstrap": 100, "by": "x"}, UsageError, "--bootstrap is for one fit"),

@@ -622,3 +622,22 @@ def test_warnings_of_groups_that_differ_in_their_numbers_are_one(run: Run, tmp_p
     err = run("fit", "y ~ b1*b2*x", "x=[1,2,3]", "y=[2,4.1,6]", "b1=1", "b2=2").err
     # Rounding determines which of the equally good fits is found.
     assert re.search(r"^warning: the data do not determine (b1 - [\d.]+\*b2|-[\d.]+\*b1 \+ b2)$", err, re.MULTILINE)
+
+
+def test_leverage_and_cooks_distance_are_those_of_r(run, tmp_path):
+    # From R: hatvalues and cooks.distance of glm(n ~ x, family=poisson(link="identity")), whose expected information is
+    # not the observed one, for the first two rows.
+    counts = tmp_path / "counts.csv"
+    n = [0, 3, 0, 1, 0, 4, 0, 5, 3, 0, 0, 8, 9, 7, 0, 12, 0, 10]
+    counts.write_text("x,n\n" + "".join(f"{1 + i // 3},{each}\n" for i, each in enumerate(n)))
+    path = tmp_path / "rows.jsonl"
+    run("fit", "n ~ a + b*x", str(counts), "a=1", "b=1", "--family", "poisson", "--residuals", str(path))
+    rows = [json.loads(line) for line in path.read_text().splitlines()[:2]]
+    assert [row["leverage"] for row in rows] == pytest.approx([0.25762253720, 0.25762253720], rel=1e-6)
+    assert [row["cook"] for row in rows] == pytest.approx([0.1865834194, 1.419220698], rel=1e-6)
+    # Of lm(stack.loss ~ ., data=stackloss).
+    model = "lost ~ a + b*air + c*water + d*acid"
+    stackloss = Path(__file__).parents[2] / "examples/data/stackloss.csv"
+    run("fit", model, str(stackloss), "--residuals", str(path))
+    last = json.loads(path.read_text().splitlines()[-1])
+    assert (last["leverage"], last["cook"]) == pytest.approx((0.28453346273, 0.6919999163), rel=1e-8)

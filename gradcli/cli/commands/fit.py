@@ -227,8 +227,9 @@ class FitOptions(table_reading.TableOptions, opt.PictureRun):
         str | None,
         opt.Option(
             "--against",
-            metavar="MODEL",
-            help="Compare with another model of the same rows: F and likelihood ratio tests, AIC, AICc and BIC.",
+            metavar="MODEL|FAMILY",
+            help="Compare with another model of the same rows, or with another family, poisson or 'poisson: exp(a)': F, "
+            "likelihood ratio and Vuong's tests, AIC, AICc and BIC.",
         ),
     ] = None
     bootstrap: Annotated[

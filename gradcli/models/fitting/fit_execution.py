@@ -33,7 +33,8 @@ from gradcli.models.fitting.fit_requests import FitOutcome, FitRequest, FitResul
 from gradcli.models.fitting.fit_results import Fit
 from gradcli.models.fitting.fit_runs import FitJob, plan_of, run_fit, run_group_fits
 from gradcli.models.fitting.fit_texts import FitTexts, as_typed, texts_of
-from gradcli.models.fitting.likelihoods import CATEGORICAL, LOG_DENSITY
+from gradcli.models.fitting.inference import Assumptions
+from gradcli.models.fitting.likelihoods import CATEGORICAL, FAMILIES, LOG_DENSITY
 from gradcli.models.fitting.model_texts import TILDE, has_several_responses
 from gradcli.models.fitting.orthogonal_distance import check_predictors
 from gradcli.models.fitting.random_terms import random_texts
@@ -219,13 +220,13 @@ def _parted_settings(request: FitRequest) -> tuple[FitRequest, FitRequest]:
 
     Raises UsageError for models of different responses.
     """
-    against = request.against or ""
     columns, known = request.table.columns, request.known
+    against, of_other = _other_model(request)
     texts = texts_of(request.model, request.response, request.offset, known, columns)
     response = None
     if TILDE.search(against) is None and known.family != LOG_DENSITY:
         response = texts.text.response.source
-    others = texts_of(against, response, request.offset, known, columns)
+    others = texts_of(against, response, request.offset, of_other, columns)
     if others.text.response.source.strip() != texts.text.response.source.strip():
         raise UsageError(
             f"the models are of different responses, {texts.text.response_name} and {others.text.response_name}",
@@ -242,8 +243,25 @@ def _parted_settings(request: FitRequest) -> tuple[FitRequest, FitRequest]:
 
     first = request._replace(parameters=of(lambda name: name in own or name not in other))
     return first, request._replace(
-        model=against, response=response, parameters=of(lambda name: name in other), derived={}
+        model=against, response=response, parameters=of(lambda name: name in other), derived={}, known=of_other
     )
+
+
+def _other_model(request: FitRequest) -> tuple[str, Assumptions]:
+    """The text of the model to compare with, and the assumptions about its rows: `poisson` is the same model with that
+    family, and `poisson: exp(a)` another one with it.
+
+    Raises UsageError for a family that has no such comparison.
+    """
+    against, known = request.against or "", request.known
+    family, _, model = (part.strip() for part in against.partition(":"))
+    if family not in FAMILIES:
+        return against, known
+    if known.family == LOG_DENSITY or family in CATEGORICAL:
+        raise UsageError(f"there is no comparison with the family {family}", hint="--against MODEL is another model")
+    if known.absolute or request.sigma is not None or request.trials is not None:
+        raise UsageError("families that are compared have no --sigma and no --trials", hint="leave them out")
+    return model or request.model, known._replace(family=family)
 
 
 def _prepared_trajectories(request: FitRequest, search: SearchOptions) -> Prepared:
@@ -336,7 +354,7 @@ def execute(request: FitRequest, search: SearchOptions, files: FitFiles) -> FitR
     write(files, found, [*ready.groups.values()], fitting, request, ready.everything, data)
     fits = [each.fit for each in found]
     if request.against is not None:
-        fits = [_compared(request, search, ready, fits[0])]
+        fits = [_compared(request, search, ready, found[0])]
     if request.resampling != Resampling():
         fits = [_resampled(request.resampling, fitting, fits[0])]
     if data.left_out:
@@ -352,16 +370,21 @@ def _mixed_outcome(mixed: MixedFit, request: FitRequest) -> FitOutcome:
         return FitOutcome(mixed_fit(mixed, request.known.level))
 
 
-def _compared(request: FitRequest, search: SearchOptions, ready: Prepared, fit: Fit) -> Fit:
+def _compared(request: FitRequest, search: SearchOptions, ready: Prepared, outcome: FitOutcome) -> Fit:
     """The fit with the comparison with the other model, fitted to the same rows."""
     from gradcli.models.fitting.comparisons import comparison_of
 
     _, other = _parted_settings(request)
     prepared = _of_rows(other, search, _read(other), ready.everything)
     with as_written(prepared.rewritings):
-        of_other = run_fit(prepared.fitting).fit
-    found, warnings = comparison_of((request.model, other.model), (fit, of_other), request.known)
-    return fit.including(warnings, comparison=found)
+        of_other = run_fit(prepared.fitting)
+    texts = request.model, request.against or ""
+    found, warnings = comparison_of(texts, (outcome, of_other), (request.known, other.known))
+    # A row is no unit where a number has two parts, and where weights count it several times.
+    counted = request.weights is not None and request.known.family != "gaussian"
+    if counted or ready.fitting.question.part is not None or ready.fitting.question.units is not None:
+        found = found._replace(vuong=None)
+    return outcome.fit.including(warnings, comparison=found)
 
 
 def _resampled(asked: Resampling, fitting: FitJob, fit: Fit) -> Fit:

@@ -109,7 +109,7 @@ def _residuals(found: FitOutcome, rows: Any, question: PosedFit, request: FitReq
     table = {**_named(request, found.fit.group, len(rows)), **problem.columns, question.response_name: problem.response}
     table = {new_tables.unused_name("row", table): data.rows[rows] + 1, **table}
     if found.solved is None:
-        return new_tables.beside(table, _nothing(("value", "residual", "standardized", "leverage"), len(rows)))
+        return new_tables.beside(table, _nothing(RESIDUAL_COLUMNS, len(rows)))
     solved = found.solved
     said = residuals(solved.rows.chosen(solved.place), solved.statistics, solved.place, problem.known)
     return new_tables.beside(table, said)
@@ -197,6 +197,7 @@ def _layers(
 
 # --- the tables of a fit by row: residuals of the fitted rows, and predictions with bands
 
+RESIDUAL_COLUMNS = ("value", "residual", "standardized", "leverage", "cook")
 # A leverage that is nearer to 1 than this counts as 1: its residual is a rounding error.
 _FULL_LEVERAGE = 1e-12
 
@@ -205,8 +206,9 @@ def residuals(rows: Rows, found: Statistics, index: int, known: Assumptions) -> 
     """Residual statistics of the n rows of one fit, which is at `index` in the statistics.
 
     They are the model's `value`, the `residual`, the `standardized` residual, that is divided by its standard error and
-    nan where that is 0, and the `leverage`, the derivative of the fitted value by the response of its row. Source: R.
-    D. Cook and S. Weisberg, Residuals and Influence in Regression, 1982, 2.2 and 4.
+    nan where that is 0, the `leverage`, as R's `hatvalues`, and the distance of `cook`, by how much the estimates change
+    without the row, as R's `cooks.distance`. Source: R. D. Cook and S. Weisberg, Residuals and Influence in Regression,
+    1982, 2.2, 3.1 and 5.
     """
     value, sigma, first = rows.value[0], rows.sigma[0], rows.first[0]
     residual = rows.off(slice(None))[0]
@@ -216,10 +218,16 @@ def residuals(rows: Rows, found: Statistics, index: int, known: Assumptions) -> 
             deviation = sigma * np.sqrt(value if known.family == "poisson" else value * (1 - value))
         spread = found.information.covariance[index]
         scaled = first / (sigma if known.family == "gaussian" else deviation)[:, None]
+        if known.family != "gaussian":
+            # That of the expected information, which differs from the observed one where a link is not canonical.
+            before = 0.0 if rows.priors is None else np.diag(rows.priors[1][0] ** -2.0)
+            spread = np.linalg.pinv(scaled.T @ scaled + before, hermitian=True)
         leverage = ((scaled @ spread) * scaled).sum(axis=1)
         left = 1 - leverage
-        standardized = residual / deviation / np.sqrt(np.where(left > _FULL_LEVERAGE, left, np.nan))
-    return {"value": value, "residual": residual, "standardized": standardized, "leverage": leverage}
+        left = np.where(left > _FULL_LEVERAGE, left, np.nan)
+        standardized = residual / deviation / np.sqrt(left)
+        cook = standardized**2 * leverage / left / first.shape[1]
+    return dict(zip(RESIDUAL_COLUMNS, (value, residual, standardized, leverage, cook)))
 
 
 def prediction(value: Any, first: Any, sigma: Any, found: Statistics, index: int, known: Assumptions) -> dict[str, Any]:

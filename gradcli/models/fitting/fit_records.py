@@ -85,15 +85,40 @@ class ModelTest(NamedTuple):
         return {"value": self.value, "dof": [*self.dof], "p": self.p}
 
 
+class VuongStatistic(NamedTuple):
+    """A statistic of Vuong's test, above 0 where this model is nearer to the data, with the probabilities of a larger and
+    of a smaller one where both are equally near: `p` and `p_against`."""
+
+    value: float
+    p: float
+    p_against: float
+
+    def as_json(self) -> dict[str, Any]:
+        return self._asdict()
+
+
+class VuongTest(NamedTuple):
+    """Vuong's test of two models of which none is a special case of the other: the `raw` statistic, and those corrected for
+    the numbers of parameters as in AIC and as in BIC."""
+
+    raw: VuongStatistic
+    aic_corrected: VuongStatistic
+    bic_corrected: VuongStatistic
+
+    def as_json(self) -> dict[str, Any]:
+        return {name: part.as_json() for name, part in zip(self._fields, self)}
+
+
 class Comparison(NamedTuple):
     """The two models; the `f` test, None for all but least squares with an estimated standard deviation; and the
     likelihood ratio test, twice the difference of the log-likelihoods. Both are None for models with as many
-    parameters."""
+    parameters, and of different families. `vuong` is None where the models are equal in each row."""
 
     model: ComparedModel
     against: ComparedModel
     f: ModelTest | None
     likelihood_ratio: ModelTest | None
+    vuong: VuongTest | None = None
 
     def as_json(self) -> dict[str, Any]:
         return {name: part.as_json() for name, part in zip(self._fields, self) if part is not None}

@@ -115,7 +115,18 @@ def _comparison(fit: Any) -> list[Table]:
     return [
         Table(("comparison", "this model", "against"), rows),
         Table(("test", "statistic", "degrees of freedom", "p"), tests),
+        _vuong(told.vuong),
     ]
+
+
+def _vuong(told: Any) -> Table:
+    """The table of Vuong's test; one without rows where there is none."""
+    titles = {"raw": "as it is", "aic_corrected": "corrected as AIC", "bic_corrected": "corrected as BIC"}
+    rows = [] if told is None else [(title, getattr(told, key)) for key, title in titles.items()]
+    return Table(
+        ("Vuong's test, if not nested", "statistic", "p, this model nearer", "p, against nearer"),
+        [(title, _six(each.value), _digits(each.p, 4), _digits(each.p_against, 4)) for title, each in rows],
+    )
 
 
 def _derived(fit: Any, level: str) -> Table:

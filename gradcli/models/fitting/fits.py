@@ -107,7 +107,7 @@ def fit(
     `derive` are quantities to derive from the estimates, expressions of parameters by name, with standard errors by the
     delta method.
 
-    `against` is another model of the same rows to compare with. `bootstrap` is a number of samples of the rows, which the
+    `against` is another model of the same rows to compare with, or another family, or as "poisson: exp(a)" both. `bootstrap` is a number of samples of the rows, which the
     `seed` determines, and `jackknife` leaves out each row in turn; where errors are those of clusters, these are sampled.
     `cross_validate` is the number of parts of the rows, which the `seed` determines, each of which is predicted by a fit of
     the others.
