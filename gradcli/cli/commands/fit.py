@@ -26,7 +26,7 @@ from gradcli.models.fitting.estimation import SearchOptions
 from gradcli.models.fitting.fit_execution import execute
 from gradcli.models.fitting.fit_files import FitFiles
 from gradcli.models.fitting.fit_problems import Parameters
-from gradcli.models.fitting.fit_requests import FitRequest, Resampling, errors_of, prior_of
+from gradcli.models.fitting.fit_requests import FitRequest, Resampling, errors_of, pair_of, prior_of
 from gradcli.models.fitting.fit_summaries import summary_of
 from gradcli.models.fitting.inference import Assumptions
 from gradcli.models.fitting.likelihoods import CATEGORICAL, FAMILIES, LOG_DENSITY, LOSSES, MEDIAN
@@ -257,6 +257,14 @@ class FitOptions(table_reading.TableOptions, opt.PictureRun):
     profile: Annotated[bool, opt.Option("--profile", help="Take the intervals from the profile of the likelihood.")] = (
         False
     )
+    contour: Annotated[
+        list[str] | None,
+        opt.Option(
+            "--contour",
+            metavar="NAME,NAME",
+            help="The points around the joint confidence region of two parameters, by the profile of the likelihood.",
+        ),
+    ] = None
     residuals: Annotated[
         str | None,
         opt.Option("--residuals", metavar="PATH", help="Write a table of the rows with their residuals."),
@@ -351,6 +359,7 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
         Resampling(options.bootstrap, options.jackknife, options.cross_validate),
         options.random or (),
         options.reml,
+        [pair_of(said) for said in options.contour or ()],
     )
     request = in_parts(request)
     files = FitFiles(options.residuals, options.predict, options.plot, environment.save, *_looks(options))

@@ -29,7 +29,15 @@ from gradcli.models.fitting.fit_problems import (
     posed_fit,
     sigma_of_weights,
 )
-from gradcli.models.fitting.fit_requests import FitOutcome, FitRequest, FitResults, Resampling, check, check_used
+from gradcli.models.fitting.fit_requests import (
+    FitOutcome,
+    FitRequest,
+    FitResults,
+    Resampling,
+    check,
+    check_contours,
+    check_used,
+)
 from gradcli.models.fitting.fit_results import Fit
 from gradcli.models.fitting.fit_runs import FitJob, plan_of, run_fit, run_group_fits
 from gradcli.models.fitting.fit_texts import FitTexts, as_typed, texts_of
@@ -318,7 +326,8 @@ def execute(request: FitRequest, search: SearchOptions, files: FitFiles) -> FitR
     """
     files.check(request.table.sources)
     ready = prepare(request, search, files.predict is not None)
-    fitting, data = ready.fitting, ready.data
+    check_contours(request.contours, ready.fitting.question.names, ready.fitting.question.problem.fixed)
+    fitting, data = ready.fitting._replace(contours=request.contours), ready.data
     if fitting.question.part is not None and any(files[:3]):
         raise UsageError(
             "no files are written for complex responses", hint="gradcli map computes the model in each row"

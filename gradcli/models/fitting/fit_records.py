@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,6 +17,17 @@ class ResampledEstimate(NamedTuple):
 
     def as_json(self) -> dict[str, Any]:
         return self._asdict()
+
+
+class ConfidenceContour(NamedTuple):
+    """The `points` of the boundary of the confidence region of two parameters, in their order around it, and whether it is
+    `closed`: it has no points in directions in which it has no end."""
+
+    points: Sequence[tuple[float, float]]
+    closed: bool
+
+    def as_json(self) -> dict[str, Any]:
+        return {"points": [[*point] for point in self.points], "closed": self.closed}
 
 
 class ResponseFit(NamedTuple):

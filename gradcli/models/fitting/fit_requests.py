@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from gradcli import arrays, limits
@@ -36,7 +36,8 @@ class FitRequest(NamedTuple):
     is the column of groups, `clusters` that of clusters of rows, `offset` an expression of columns, `derived` are
     expressions of parameters by name, and `against` is another model to compare with. `events` are the doses of
     differential equations, which may have a `sigma` for each response. `random` says which parameters vary by which
-    columns, as `Asym|Tree`, beside the random effects in the model; `restricted` asks for REML. With `profile` intervals come from the profile
+    columns, as `Asym|Tree`, beside the random effects in the model; `restricted` asks for REML. `contours` are
+    pairs of parameters whose confidence regions are wanted. With `profile` intervals come from the profile
     likelihood. `limits` are the largest numbers of steps and of array elements for a row.
     """
 
@@ -60,6 +61,7 @@ class FitRequest(NamedTuple):
     resampling: Resampling = Resampling()
     random: Sequence[str] = ()
     restricted: bool = False
+    contours: Sequence[tuple[str, str]] = ()
 
 
 class Solution(NamedTuple):
@@ -178,6 +180,10 @@ def _check_further(request: FitRequest) -> None:
     checked_arguments.integer(request.resampling.bootstrap, "the number of bootstrap samples", 0)
     checked_arguments.integer(request.resampling.folds, "the number of folds", 0)
     options = []
+    if request.contours:
+        options.append("--contour")
+        if request.known.is_robust or request.known.errors != INFORMATION:
+            raise UsageError("a contour is of the likelihood", hint="leave out --contour, or --loss or --errors")
     if request.against is not None:
         options.append("--against")
         if request.known.is_robust or request.parameters.priors or request.known.errors != INFORMATION:
@@ -234,6 +240,28 @@ def errors_of(said: str) -> tuple[str, str | None]:
     if column is not None:
         return CLUSTER, column
     return checked_arguments.one_of(said, ERRORS, "kind of standard error, beside cluster:COLUMN,"), None
+
+
+def pair_of(said: str) -> tuple[str, str]:
+    """The two parameters of a contour, as in `a,b`. Raises UsageError for another number of them, and CallError for what is
+    no text."""
+    expect(said, str, "a contour is of two parameters, 'a,b'")
+    names = [name.strip() for name in said.split(",")]
+    if len(names) != 2 or not all(names) or names[0] == names[1]:
+        raise UsageError(f"a contour is of two parameters, and '{said}' is not two", hint="--contour a,b")
+    return names[0], names[1]
+
+
+def check_contours(pairs: Sequence[tuple[str, str]], names: Sequence[str], fixed: Collection[str]) -> None:
+    """Raise BindingError for contours of names that are no parameters which are varied."""
+    for name in (name for pair in pairs for name in pair):
+        if name not in names:
+            hint = did_you_mean(name, names, f"its parameters are {', '.join(names)}")
+            raise BindingError(f"there is a contour of '{name}', and the model has no such parameter", hint=hint)
+        if name in fixed:
+            raise BindingError(
+                f"there is a contour of '{name}', which is kept at its value", hint="leave out one of them"
+            )
 
 
 def check_used(request: FitRequest, needed: Sequence[str]) -> None:

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gradcli.io.text_tables import Table
-from gradcli.models.fitting.fit_records import Comparison, CrossValidation, RandomEffects, Resampled, ResponseFit
+from gradcli.models.fitting.fit_records import (
+    Comparison,
+    ConfidenceContour,
+    CrossValidation,
+    RandomEffects,
+    Resampled,
+    ResponseFit,
+)
 from gradcli.models.fitting.inference import Statistics
 from gradcli.models.fitting.information import combination_text, correlation
 from gradcli.models.fitting.units import Scaling
@@ -83,7 +90,8 @@ class Fit(Reported):
     are the derived quantities by name, None where none were asked for, and `random` are the random effects, None for a
     model without. `responses` says how well each of several responses is fitted, and is None for one. `errors` says what standard errors are from, None
     where it is the information, and `clusters` is the number of clusters of rows. `rows` is the number of rows of a
-    complex response, each of which counts as two in `n`, and None for a real one. `comparison`, `bootstrap`,
+    complex response, each of which counts as two in `n`, and None for a real one. `contours` are those of confidence regions by pairs of
+    parameters, as `a,b`. They, `comparison`, `bootstrap`,
     `jackknife` and `cross_validation` are None where they were not asked for.
     """
 
@@ -118,6 +126,7 @@ class Fit(Reported):
     evaluations: int
     starts: Starts
     undetermined: Sequence[str]
+    contours: Mapping[str, ConfidenceContour] | None = None
     comparison: Comparison | None = None
     bootstrap: Resampled | None = None
     jackknife: Resampled | None = None
@@ -395,6 +404,7 @@ def failed(names: Sequence[str], fixed: Mapping[str, float], n: int, message: st
         random=None,
         responses=None,
         errors=None,
+        contours=None,
         comparison=None,
         bootstrap=None,
         jackknife=None,

@@ -16,7 +16,7 @@ from gradcli.models.fitting.estimation import SearchOptions, estimate
 from gradcli.models.fitting.factor_problems import FactorProblem
 from gradcli.models.fitting.fit_problems import PosedFit
 from gradcli.models.fitting.fit_requests import FitOutcome, Solution, Solutions
-from gradcli.models.fitting.fit_results import SearchEnd, SearchEnds, Starts, failed, fitted
+from gradcli.models.fitting.fit_results import Fit, SearchEnd, SearchEnds, Starts, failed, fitted
 from gradcli.models.fitting.group_fits import GroupSearch, fit_stacked, plan_groups
 from gradcli.models.fitting.inference import Rows, statistics
 from gradcli.models.fitting.levenberg_marquardt import levenberg_marquardt
@@ -46,7 +46,7 @@ class FitJob(NamedTuple):
 
     `deviations` are the standard deviations of predictors, `[n]` or one number, by name; `profile` says whether
     intervals come from the profile likelihood; `search` are the options of the search; `derived` are the quantities to
-    derive from the estimates.
+    derive from the estimates; `contours` are pairs of parameters whose confidence regions are wanted.
     """
 
     question: PosedFit
@@ -54,6 +54,7 @@ class FitJob(NamedTuple):
     profile: bool
     search: SearchOptions
     derived: Sequence[DerivedQuantity] = ()
+    contours: Sequence[tuple[str, str]] = ()
 
     def with_rows(self, rows: Any) -> FitJob:
         """The same fit restricted to some rows, given as an index array or a slice."""
@@ -142,6 +143,8 @@ def _fit_outcome(fitting: FitJob, problem: Problem, solved: Solution, group: str
         count = None if problem.clusters is None else len(np.unique(problem.clusters))
         fits = [fits[0].including(errors=problem.known.errors, clusters=count)]
     fits = derived_of(fitting.derived, fits, one.quantile.tolist(), of_derived)
+    if fitting.contours:
+        fits = [_with_contours(fitting, problem, solved, fits[0])]
     return FitOutcome(fits[0], Solutions(endings, solved.rows, one))
 
 
@@ -156,17 +159,49 @@ def _r2_of_parts(part: Any, solved: Solution) -> float:
         return float(1 - solved.statistics.rss[solved.place] / about_mean)
 
 
+def _with_contours(fitting: FitJob, problem: Problem, solved: Solution, fit: Fit) -> Fit:
+    """The fit with the contours of the confidence regions of pairs of parameters."""
+    # Imported here because few fits have contours.
+    from gradcli.models.fitting.confidence_regions import contour_of, radius_of
+
+    names, units = problem.parameters, fitting.question.units
+    scales = np.ones(len(names)) if units is None else units.parameters
+    radius = radius_of(problem.known, float(solved.statistics.dof[solved.place]))
+    found, warnings = {}, []
+    for pair in fitting.contours:
+        i, j = (names.index(name) for name in pair)
+        told, doubts = contour_of(
+            problem,
+            solved.ending.point,
+            _covariance(solved),
+            (i, j),
+            _scale(problem, solved),
+            radius,
+            fitting.search.watch,
+        )
+        points = [(x * float(scales[i]), y * float(scales[j])) for x, y in told.points]
+        found[",".join(pair)] = told._replace(points=points)
+        warnings += doubts
+    return fit.including(warnings, contours=found)
+
+
+def _covariance(solved: Solution) -> Any:
+    """The covariances of all parameters, nan for those at bounds."""
+    free = solved.ending.free
+    covariance = np.full((len(free), len(free)), np.nan)
+    covariance[np.ix_(free, free)] = solved.statistics.covariance[solved.place]
+    return covariance
+
+
 def _derived_ends(fitting: FitJob, problem: Problem, solved: Solution) -> dict[str, tuple[float, float]]:
     """The profile likelihood intervals of the derived quantities."""
-    question, found, free = fitting.question, solved.statistics, solved.ending.free
-    p = len(free)
-    covariance = np.full((p, p), np.nan)
-    covariance[np.ix_(free, free)] = found.covariance[solved.place]
+    question, found = fitting.question, solved.statistics
+    p = len(solved.ending.free)
     return profiled_ends(
         fitting.derived,
         problem,
         solved.ending.point,
-        covariance,
+        _covariance(solved),
         _scale(problem, solved),
         float(found.quantile[solved.place]),
         np.ones(p) if question.units is None else question.units.parameters,

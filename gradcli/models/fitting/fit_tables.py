@@ -14,7 +14,7 @@ def tables(fit: Any, level: float) -> list[Table]:
     """Tables of the estimates, of their correlations where there are several, and of the fit as a whole."""
     ends = f"{100 * level:.15g} % from"
     correlations = [_correlations(fit)] if len(fit.estimates) > 1 else []
-    further = [*_resampled(fit, ends), *_cross_validation(fit), *_comparison(fit)]
+    further = [*_contours(fit, level), *_resampled(fit, ends), *_cross_validation(fit), *_comparison(fit)]
     own = [_estimates(fit, ends), *_random(fit, ends), *_responses(fit), _derived(fit, ends)]
     return [*own, *further, *correlations, _whole(fit)]
 
@@ -69,6 +69,15 @@ def _responses(fit: Any) -> list[Table]:
         return []
     rows = [(name, f"{e.n}", *map(_six, (e.rss, e.s, e.r2))) for name, e in fit.responses.items()]
     return [Table(("response", "rows", "sum of squares", "standard deviation", "R²"), rows)]
+
+
+def _contours(fit: Any, level: float) -> list[Table]:
+    """Tables of the points of confidence regions."""
+    title = f"{100 * level:.15g} % region of"
+    return [
+        Table((title, *pair.split(",")), [("", _six(x), _six(y)) for x, y in told.points])
+        for pair, told in (fit.contours or {}).items()
+    ]
 
 
 def _resampled(fit: Any, level: str) -> list[Table]:

@@ -16,7 +16,7 @@ from gradcli.models.fitting.estimation import SearchOptions
 from gradcli.models.fitting.fit_execution import execute
 from gradcli.models.fitting.fit_files import FitFiles
 from gradcli.models.fitting.fit_problems import Parameters
-from gradcli.models.fitting.fit_requests import FitRequest, Resampling, errors_of, prior_of
+from gradcli.models.fitting.fit_requests import FitRequest, Resampling, errors_of, pair_of, prior_of
 from gradcli.models.fitting.inference import Assumptions
 from gradcli.models.fitting.likelihoods import FAMILIES, LOG_DENSITY, MEDIAN
 from gradcli.models.fitting.robust_errors import INFORMATION
@@ -57,6 +57,7 @@ def fit(
     cross_validate: int = 0,
     level: float = 0.95,
     profile: bool = False,
+    contour: Sequence[str] | str = (),
     residuals: str | os.PathLike[str] | None = None,
     predict: str | os.PathLike[str] | None = None,
     plot: str | os.PathLike[str] | None = None,
@@ -112,7 +113,8 @@ def fit(
     `cross_validate` is the number of parts of the rows, which the `seed` determines, each of which is predicted by a fit of
     the others.
 
-    `level` is that of the confidence intervals, which with `profile` come from the profile likelihood. `watch` is
+    `level` is that of the confidence intervals, which with `profile` come from the profile likelihood. `contour`,
+    "a,b" or a list of such texts, are pairs of parameters whose joint confidence regions are computed. `watch` is
     called with each iteration.
 
     `residuals` and `predict` are paths of tables to write, as CSV, JSON lines, Parquet or Arrow by the ending. The one
@@ -185,6 +187,7 @@ def fit(
         resampling=Resampling(bootstrap, as_bool(jackknife, "jackknife"), cross_validate),
         random=_random(random),
         restricted=as_bool(reml, "reml"),
+        contours=[pair_of(said) for said in ([contour] if isinstance(contour, str) else contour)],
     )
     files = FitFiles(
         checked_arguments.path(residuals, "'residuals'"),

@@ -78,6 +78,7 @@ def check_random(request: FitRequest, texts: FitTexts) -> None:
         "--loss": known.is_robust,
         "--errors": known.errors != INFORMATION,
         "--profile": request.profile,
+        "--contour": bool(request.contours),
         "--against": request.against is not None,
         "--bootstrap": bool(request.resampling.bootstrap),
         "--jackknife": request.resampling.jackknife,
