@@ -404,8 +404,13 @@ class TestWords:
             ("Reaction ~ a + b*Days", {"reml": True}, "REML is for random effects"),
             ("Reaction ~ exp(a) + b*Days + (1|Subject)", {"reml": True}, "REML is for models that are linear"),
             ("Reaction ~ a + (1|Subject)", {"family": "poisson", "reml": True}, "REML is for the family gaussian"),
-            ("Reaction ~ a + (1|Subject)", {"by": "Days"}, "--by is not for random effects"),
-            ("Reaction ~ a + (1|Subject)", {"bootstrap": 10}, "--bootstrap is not for random effects"),
+            ("Reaction ~ a + (1|Subject)", {"cross_validate": 10}, "--cross-validate is not for random effects"),
+            ("Reaction ~ a + (1|Subject)", {"contour": "a,a2"}, "--contour is not for random effects"),
+            (
+                "Reaction ~ a + (1|Subject) + (1|Days)",
+                {"bootstrap": 10},
+                "samples are of the levels of one column, and the random effects vary by several",
+            ),
             ("Reaction ~ a + (1|Subject)", {"profile": True}, "--profile is not for random effects"),
             ("Reaction ~ a + (1|Reaction)", {}, "they cannot be told from residuals"),
             ("Reaction ~ a + (1|Subject)", {"residuals": "r.csv"}, "no files are written for random effects"),
@@ -465,3 +470,52 @@ class TestWords:
             "y ~ a + b*where((x > 2) | (z > 0), 1, 0)", {"x": [1, 2, 3, 4], "z": [0, 1, 0, 0], "y": [1, 2, 2, 2.1]}
         )
         assert fit.random is None
+
+
+class TestSamplesAndGroups:
+    """Fits with random effects of groups of rows, and of samples of the levels within which effects vary."""
+
+    def test_a_group_is_fitted_as_it_would_be_alone(self):
+        data = {**SLEEP, "half": [float(day < 5) for day in SLEEP["Days"]]}
+        fits = gradcli.fit("Reaction ~ a + b*Days + (1|Subject)", data, by="half")
+        own = [i for i, day in enumerate(SLEEP["Days"]) if day < 5]
+        alone = gradcli.fit("Reaction ~ a + b*Days + (1|Subject)", {n: [c[i] for i in own] for n, c in SLEEP.items()})
+        assert [fit.group for fit in fits] == ["1.0", "0.0"]
+        assert fits[0].loglik == pytest.approx(alone.loglik)
+        assert fits[0].estimates == alone.estimates
+        assert fits[0].random == alone.random
+
+    def test_a_group_that_cannot_be_fitted_says_why(self):
+        first, *_ = gradcli.fit("Reaction ~ a + (1|Subject)", SLEEP, by="Subject")
+        assert not first.converged
+        assert "'Subject' is the same in all rows" in first.message
+
+    def test_the_jackknife_leaves_out_each_level(self):
+        fit = gradcli.fit("Reaction ~ a + b*Days + (Days|Subject)", SLEEP, jackknife=True)
+        subjects = [*dict.fromkeys(SLEEP["Subject"])]
+        assert fit.jackknife.samples == len(subjects)
+        values = []
+        for left_out in subjects:
+            own = [i for i, subject in enumerate(SLEEP["Subject"]) if subject != left_out]
+            rest = {name: [column[i] for i in own] for name, column in SLEEP.items()}
+            values.append(gradcli.fit("Reaction ~ a + b*Days + (Days|Subject)", rest).estimates["b"].value)
+        error = np.sqrt((len(values) - 1) / len(values) * np.square(np.array(values) - np.mean(values)).sum())
+        assert fit.jackknife.estimates["b"].error == pytest.approx(error, rel=1e-5)
+
+    def test_a_sample_has_whole_levels_which_may_be_there_twice(self):
+        # The slope of balanced data is the mean of those of the subjects, and so it is in a sample of subjects.
+        fit = gradcli.fit("Reaction ~ a + b*Days + (Days|Subject)", SLEEP, bootstrap=20)
+        days, reaction = np.arange(10.0), np.reshape(SLEEP["Reaction"], (18, 10))
+        slopes = reaction @ (days - days.mean()) / np.square(days - days.mean()).sum()
+        rng = np.random.default_rng(0)
+        means = [slopes[rng.integers(0, 18, 18)].mean() for _ in range(20)]
+        assert fit.bootstrap.failed == 0
+        assert fit.bootstrap.estimates["b"].error == pytest.approx(np.std(means, ddof=1), rel=1e-6)
+
+    def test_a_cluster_has_no_random_effects(self, run, tmp_path):
+        path = tmp_path / "y.csv"
+        path.write_text("y,g,h\n" + "".join(f"{k % 7},{k % 3},{k % 2}\n" for k in range(24)))
+        done = run(
+            "fit", "y ~ a + (1|g)", str(path), "--by", "h", "--cluster", "local", "--output", str(tmp_path / "o")
+        )
+        assert "random effects are fitted on one machine" in done.err

@@ -22,6 +22,8 @@ def run(
     if request.by is None:
         raise UsageError("one fit is for one machine", hint="--by COLUMN fits each group of rows")
     ready = prepare(request, search)
+    if ready.mixed is not None:
+        raise UsageError("random effects are fitted on one machine", hint="leave out --cluster")
     # Standard input is read by this process; only files must be visible to workers.
     paths = cluster_runs.absolute_paths([path for path in request.table.sources if not is_read_once(path)])
     work = group_parts.GroupWork(request, ready, paths, "jsonl" if options.json else "csv")

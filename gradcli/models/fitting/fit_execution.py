@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gradcli import limits
-from gradcli.errors import UsageError
+from gradcli.errors import BindingError, EvaluationError, UsageError
 from gradcli.language.differential_equations import has_differential_equations
 from gradcli.language.names import scope
 from gradcli.models.data import Data
@@ -38,7 +38,7 @@ from gradcli.models.fitting.fit_requests import (
     check_contours,
     check_used,
 )
-from gradcli.models.fitting.fit_results import Fit
+from gradcli.models.fitting.fit_results import Fit, failed
 from gradcli.models.fitting.fit_runs import FitJob, plan_of, run_fit, run_group_fits
 from gradcli.models.fitting.fit_texts import FitTexts, as_typed, texts_of
 from gradcli.models.fitting.inference import Assumptions
@@ -51,6 +51,7 @@ from gradcli.models.fitting.robust_errors import INFORMATION
 if TYPE_CHECKING:
     from gradcli.models.fitting.composed_programs import Relocation
     from gradcli.models.fitting.mixed_fits import MixedFit
+    from gradcli.models.fitting.resampling import Refit
 
 
 class Prepared(NamedTuple):
@@ -354,8 +355,10 @@ def execute(request: FitRequest, search: SearchOptions, files: FitFiles) -> FitR
             "no files are written for numbers as large or small as these", hint="give the data in other units"
         )
     with as_written(ready.rewritings), nullcontext() if ready.relocation is None else ready.relocation.relocating():
-        if ready.mixed is not None:
+        if ready.mixed is not None and request.by is None:
             found = [_mixed_outcome(ready.mixed, request)]
+        elif ready.mixed is not None:
+            found = _mixed_groups(request, search, ready)
         elif request.by is None:
             found = [run_fit(fitting)]
         else:
@@ -365,7 +368,8 @@ def execute(request: FitRequest, search: SearchOptions, files: FitFiles) -> FitR
     if request.against is not None:
         fits = [_compared(request, search, ready, found[0])]
     if request.resampling != Resampling():
-        fits = [_resampled(request.resampling, fitting, fits[0])]
+        refit = None if ready.mixed is None else _mixed_refit(request, search, ready, fits[0])
+        fits = [_resampled(request.resampling, fitting, fits[0], refit)]
     if data.left_out:
         left_out = ready.left_out(request.by)
         fits = [replace(fit, left_out=left_out[fit.group]) if fit.group in left_out else fit for fit in fits]
@@ -377,6 +381,58 @@ def _mixed_outcome(mixed: MixedFit, request: FitRequest) -> FitOutcome:
 
     with as_typed(mixed.texts.random, request.model):
         return FitOutcome(mixed_fit(mixed, request.known.level))
+
+
+def _mixed_groups(request: FitRequest, search: SearchOptions, ready: Prepared) -> list[FitOutcome]:
+    """The fits of the groups of rows, each as it would be alone; the result of one that cannot be fitted says why."""
+    question, reading = ready.fitting.question, _read(request)
+    found = []
+    for group, rows in ready.groups.items():
+        data = Data(
+            {name: column[rows] for name, column in ready.data.columns.items()},
+            ready.data.rows[rows],
+            0,
+            {name: texts.at(rows) for name, texts in ready.data.texts.items()},
+        )
+        try:
+            alone = _of_rows(request._replace(by=None), search, reading, data)
+            assert alone.mixed is not None
+            fit = _mixed_outcome(alone.mixed, request).fit.including(group=group)
+        except (EvaluationError, BindingError) as error:
+            fit = failed(question.names, question.problem.fixed, len(rows), error.message, group)
+        found.append(FitOutcome(fit))
+    return found
+
+
+def _mixed_refit(request: FitRequest, search: SearchOptions, ready: Prepared, fit: Fit) -> Refit:
+    """The function that fits samples of the levels of the column within which random effects vary, from the estimates."""
+    from gradcli.models.fitting.mixed_fits import sampled_column, sampled_data
+
+    problem, reading, texts = ready.fitting.question.problem, _read(request), ready.fitting.question.names
+    random = reading.texts.random
+    assert random is not None
+    column = sampled_column(random.terms)
+    problem.clusters = ready.data.texts[column].codes
+    begin = {name: fit.estimates[name].value for name in texts if np.isfinite(fit.estimates[name].value)}
+    given = request.parameters._replace(start={**request.parameters.start, **begin})
+    whole, levels = parted(given, reading.texts.indexed)
+    asked = request._replace(parameters=given)
+
+    def refit(samples: Sequence[Sequence[Any]]) -> Any:
+        found = np.full((len(samples), len(problem.parameters)), np.nan)
+        for place, units in enumerate(samples):
+            data = sampled_data(ready.data, column, units)
+            try:
+                alone = _of_rows(asked, search, reading._replace(whole=whole, levels=levels), data).mixed
+                assert alone is not None
+                own = _mixed_outcome(alone, request).fit
+            except (EvaluationError, BindingError):
+                continue
+            if own.converged and all(name in own.estimates for name in problem.parameters):
+                found[place] = [own.estimates[name].value for name in problem.parameters]
+        return found
+
+    return refit
 
 
 def _compared(request: FitRequest, search: SearchOptions, ready: Prepared, outcome: FitOutcome) -> Fit:
@@ -396,7 +452,7 @@ def _compared(request: FitRequest, search: SearchOptions, ready: Prepared, outco
     return outcome.fit.including(warnings, comparison=found)
 
 
-def _resampled(asked: Resampling, fitting: FitJob, fit: Fit) -> Fit:
+def _resampled(asked: Resampling, fitting: FitJob, fit: Fit, refit: Refit | None) -> Fit:
     """The fit with what fits of other rows say."""
     from gradcli.models.fitting.resampling import bootstrapped, cross_validated, jackknifed
 
@@ -404,10 +460,10 @@ def _resampled(asked: Resampling, fitting: FitJob, fit: Fit) -> Fit:
         raise UsageError("numbers as large or small as these are not resampled", hint="give the data in other units")
     point = {name: estimate.value for name, estimate in fit.estimates.items()}
     if asked.bootstrap:
-        found, warnings = bootstrapped(fitting, point, asked.bootstrap)
+        found, warnings = bootstrapped(fitting, point, asked.bootstrap, refit)
         fit = fit.including(warnings, bootstrap=found)
     if asked.jackknife:
-        found, warnings = jackknifed(fitting, point)
+        found, warnings = jackknifed(fitting, point, refit)
         fit = fit.including(warnings, jackknife=found)
     if asked.folds:
         predicted, warnings = cross_validated(fitting, point, asked.folds)

@@ -12,7 +12,7 @@ import numpy as np
 from gradcli.errors import BindingError, EvaluationError, UsageError
 from gradcli.language.names import scope
 from gradcli.language.parsing import parse_charged
-from gradcli.models.data import Data
+from gradcli.models.data import Categories, Data
 from gradcli.models.fitting.density_problems import DensityProblem
 from gradcli.models.fitting.derived_quantities import DerivedQuantity, derived_of
 from gradcli.models.fitting.effect_structure import Covariances, EffectStructure, Levels
@@ -71,7 +71,6 @@ def check_random(request: FitRequest, texts: FitTexts) -> None:
         return
     known = request.known
     lacking = {
-        "--by": request.by is not None,
         "--x-sigma": bool(request.x_sigma),
         "--prior": bool(request.parameters.priors),
         "--bounds": bool(request.parameters.bounds),
@@ -80,16 +79,37 @@ def check_random(request: FitRequest, texts: FitTexts) -> None:
         "--profile": request.profile,
         "--contour": bool(request.contours),
         "--against": request.against is not None,
-        "--bootstrap": bool(request.resampling.bootstrap),
-        "--jackknife": request.resampling.jackknife,
         "--cross-validate": bool(request.resampling.folds),
         "--absolute-sigma": known.absolute,
     }
     for option, is_given in lacking.items():
         if is_given:
             raise UsageError(f"{option} is not for random effects", hint="leave it out")
+    if request.resampling.bootstrap or request.resampling.jackknife:
+        sampled_column(texts.random.terms)
     if request.restricted and known.family != "gaussian":
         raise UsageError("REML is for the family gaussian", hint="leave out --reml")
+
+
+def sampled_column(terms: Sequence[RandomTerm]) -> str:
+    """The column whose levels are sampled, within which all effects vary. Raises UsageError where there is none."""
+    common = [name for name in terms[0].columns if all(name in term.columns for term in terms)]
+    if not common:
+        raise UsageError(
+            "samples are of the levels of one column, and the random effects vary by several that are not nested",
+            hint="leave out --bootstrap and --jackknife",
+        )
+    return common[0]
+
+
+def sampled_data(data: Data, column: str, units: Sequence[Any]) -> Data:
+    """The rows of some levels of a column, given as the indices of their rows, which are levels of their own where one is
+    there more than once."""
+    rows = np.concatenate(units)
+    texts = {name: own.at(rows) for name, own in data.texts.items()}
+    of_unit = np.repeat(np.arange(len(units)), [len(own) for own in units])
+    texts[column] = Categories([f"{k}" for k in range(len(units))], of_unit)
+    return Data({name: numbers[rows] for name, numbers in data.columns.items()}, data.rows[rows], 0, texts)
 
 
 def random_columns(terms: Sequence[RandomTerm], columns: Sequence[str]) -> list[str]:

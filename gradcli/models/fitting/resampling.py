@@ -4,7 +4,7 @@ but one (the jackknife); and errors of prediction from fits without a part of th
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,16 +26,23 @@ _FEW_BEYOND = 10
 _MOST_ROWS = 10**8
 
 
-def bootstrapped(fitting: FitJob, point: Mapping[str, float], count: int) -> tuple[Resampled, list[str]]:
+# Fits samples, each of which is a list of units of rows, and returns the estimates `[g, p]`, nan for those that failed.
+Refit = Callable[[Sequence[Sequence[Any]]], Any]
+
+
+def bootstrapped(
+    fitting: FitJob, point: Mapping[str, float], count: int, refit: Refit | None = None
+) -> tuple[Resampled, list[str]]:
     """The bootstrap of a fit whose estimates are `point`, with warnings: `count` samples of rows with replacement, or of
     clusters where there are any, that the seed determines. Intervals are those of percentiles (B. Efron and R. J.
-    Tibshirani, An Introduction to the Bootstrap, 1993, 13.3)."""
+    Tibshirani, An Introduction to the Bootstrap, 1993, 13.3). `refit` fits the samples in another way than alone by the
+    rows."""
     units = _units(fitting.question.problem)
     if count * sum(map(len, units)) > _MOST_ROWS:
         raise UsageError("the bootstrap has too many samples", hint=f"they have at most {_MOST_ROWS:,} rows together")
     rng = np.random.default_rng(fitting.search.seed)
     chosen = [[units[i] for i in rng.integers(0, len(units), len(units))] for _ in range(count)]
-    found, failed = _good(_fits(fitting, point, [np.concatenate(own) for own in chosen]))
+    found, failed = _good(_refitted(fitting, point, chosen, refit))
     level = fitting.question.problem.known.level
 
     def of_one(value: float, samples: Any) -> ResampledEstimate:
@@ -48,15 +55,21 @@ def bootstrapped(fitting: FitJob, point: Mapping[str, float], count: int) -> tup
     return _resampled(fitting, point, found, failed, of_one), warnings
 
 
-def jackknifed(fitting: FitJob, point: Mapping[str, float]) -> tuple[Resampled, list[str]]:
+def _refitted(fitting: FitJob, point: Mapping[str, float], chosen: Sequence[Sequence[Any]], refit: Refit | None) -> Any:
+    if refit is not None:
+        return refit(chosen)
+    return _fits(fitting, point, [np.concatenate(own) for own in chosen])
+
+
+def jackknifed(fitting: FitJob, point: Mapping[str, float], refit: Refit | None = None) -> tuple[Resampled, list[str]]:
     """The jackknife of a fit whose estimates are `point`, with warnings: a fit without each of the rows, or of the
     clusters where there are any. Intervals are symmetric, with Student's t (as above, 11.5)."""
     from scipy.special import stdtrit
 
     units = _units(fitting.question.problem)
     count = len(units)
-    samples = [np.concatenate([*units[:i], *units[i + 1 :]]) for i in range(count)] if count > 1 else []
-    found, failed = _good(_fits(fitting, point, samples))
+    samples = [[*units[:i], *units[i + 1 :]] for i in range(count)] if count > 1 else []
+    found, failed = _good(_refitted(fitting, point, samples, refit))
     known = fitting.question.problem.known
 
     def of_one(value: float, samples: Any) -> ResampledEstimate:
