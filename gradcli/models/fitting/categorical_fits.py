@@ -176,11 +176,8 @@ def posed_categories(request: FitRequest) -> PosedCategories:
     if extra and (CUT in columns or CUT in scope.free_names(text.model)):
         raise BindingError(f"'{CUT}' is what lies between two categories, and another name", hint="call it otherwise")
     whole, levels = parted(request.parameters, [*found, *extra])
-    own = Parameters(
-        *({n: v for n, v in part.items() if n not in extra} if isinstance(part, Mapping) else part for part in whole)
-    )
     weights = [request.weights] if isinstance(request.weights, str) else []
-    names = classify_names(text, request.table, own, weights, found)
+    names = classify_names(text, request.table, whole.without(extra), weights, found)
     needed = [name for name in names.needed if name != response]
     words = [response, *([request.clusters] if request.clusters is not None else [])]
     check_used(request, [*needed, *words])

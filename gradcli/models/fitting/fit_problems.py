@@ -31,6 +31,15 @@ class Parameters(NamedTuple):
     bounds: Mapping[str, Bounds] = {}
     priors: Mapping[str, tuple[float, float]] = {}
 
+    def without(self, names: Collection[str]) -> Parameters:
+        """The settings of other parameters than these."""
+        return Parameters(
+            {name: value for name, value in self.start.items() if name not in names},
+            [name for name in self.fixed if name not in names],
+            {name: pair for name, pair in self.bounds.items() if name not in names},
+            {name: pair for name, pair in self.priors.items() if name not in names},
+        )
+
 
 class ModelNames(NamedTuple):
     """The names in a model: `predictors`, the columns of the data that the model reads; `columns`, these and those that

@@ -19,7 +19,6 @@ from gradcli.models.fitting.estimation import SearchOptions, estimate
 from gradcli.models.fitting.factors import indexed_parameters
 from gradcli.models.fitting.fit_problems import (
     ModelNames,
-    Parameters,
     PosedFit,
     check_count,
     check_settings,
@@ -291,7 +290,7 @@ def _posed(request: FitRequest, texts: ResponseTexts, relocation: Relocation) ->
         raise UsageError("parameters with levels are for one response", hint="--by fits groups apart")
     taken = {*columns, *scope.free_names(model)}
     deviations = _deviation_names(texts, taken) if request.sigma is None else []
-    given = _without(request.parameters, deviations)
+    given = request.parameters.without(deviations)
     everywhere = [name for name in (request.weights,) if isinstance(name, str)]
     sigmas = [1.0] * len(texts.formulas) if request.sigma is None else sigmas_of(request.sigma, texts.names)
     others = [*everywhere, *(sigma for sigma in sigmas if isinstance(sigma, str))]
@@ -366,16 +365,6 @@ def _deviation_names(texts: ResponseTexts, taken: set[str]) -> list[str]:
             )
         found.append(own)
     return found
-
-
-def _without(given: Parameters, names: Sequence[str]) -> Parameters:
-    """The settings of other parameters than these."""
-    return Parameters(
-        {name: value for name, value in given.start.items() if name not in names},
-        [name for name in given.fixed if name not in names],
-        {name: pair for name, pair in given.bounds.items() if name not in names},
-        {name: pair for name, pair in given.priors.items() if name not in names},
-    )
 
 
 def _read(
