@@ -187,7 +187,7 @@ def fit(
         resampling=Resampling(bootstrap, as_bool(jackknife, "jackknife"), cross_validate),
         random=_random(random),
         restricted=as_bool(reml, "reml"),
-        contours=[pair_of(said) for said in ([contour] if isinstance(contour, str) else contour)],
+        contours=_pairs(contour),
     )
     files = FitFiles(
         checked_arguments.path(residuals, "'residuals'"),
@@ -226,6 +226,11 @@ def _random(given: Any) -> list[str]:
     for text in texts:
         expect(text, str, message)
     return texts
+
+
+def _pairs(given: Any) -> list[tuple[str, str]]:
+    expect(given, (str, Sequence), "'contour' is a text, \"a,b\", or a list of them")
+    return [pair_of(said) for said in ([given] if isinstance(given, str) else given)]
 
 
 def _texts(given: Any, what: str) -> dict[str, str]:
