@@ -39,7 +39,8 @@ def vjp(
         check_dependence(function, points, create_graph)
     with _graph(create_graph):
         value, pull = func.vjp(function, *points)
-        found = pull(*_along(v, value, "the user-provided function returns"))
+        along = _along(v, value, "the user-provided function returns")
+        found = pull(along if isinstance(value, (tuple, list)) else along[0])
     return value, found[0] if single else found
 
 
@@ -72,7 +73,8 @@ def vhp(
         check_dependence(scalar, points, create_graph, second=True)
     with _graph(create_graph):
         _, pull, value = func.vjp(func.grad_and_value(scalar, _argnums(points, single)), *points, has_aux=True)
-        found = pull(*_along(v, inputs, _OF_INPUTS))
+        along = _along(v, inputs, _OF_INPUTS)
+        found = pull(along[0] if single else along)
     return value, found[0] if single else found
 
 

@@ -129,6 +129,9 @@ def test_a_vector_may_be_left_out_for_one_element():
     assert vjp(lambda x: (x**2).sum(), tensor(X))[1].tolist() == [0.6, 1.4]
     assert jvp(lambda x: x**3, tensor(2.0))[1].item() == hvp(lambda x: x**3, tensor(2.0))[1].item() == 12.0
     assert vhp(lambda x: x**3, 2.0)[1].item() == 12.0
+    # Tuples of one.
+    assert vhp(lambda x: x**3, (tensor(2.0),), (tensor(1.0),))[1] == (12.0,)
+    assert vjp(lambda x: (x**3,), tensor(2.0), (tensor(1.0),))[1].item() == 12.0
 
 
 REFUSED = {
