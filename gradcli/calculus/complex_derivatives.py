@@ -9,6 +9,7 @@ Reverse mode gives for a real u the gradient du/da + i*du/db, from which all of 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -19,7 +20,9 @@ from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.higher_orders import Function, derivatives
 from gradcli.errors import DifferentiationError
-from gradcli.primitives.entries.arithmetic import add, multiply, subtract, zeros_like
+from gradcli.primitives.bind import concrete
+from gradcli.primitives.conversions import permuted
+from gradcli.primitives.entries.arithmetic import add, multiply, negative, subtract, zeros_like
 from gradcli.primitives.entries.complex_numbers import conj, from_parts, imag, real
 from gradcli.primitives.entries.complex_parts import conjugate
 
@@ -129,10 +132,35 @@ def wirtinger_derivatives(
     value: Any, leaves: Mapping[str, Tensor], differentiate: Differentiate
 ) -> dict[str, WirtingerDerivatives | None]:
     """Wirtinger's derivatives of a value by complex leaves; None where the value does not depend on a leaf."""
+    kinds = {name: _kind(value, leaf) for name, leaf in leaves.items()}
     tensors = [*leaves.values()]
     reals = differentiate(real(value), tensors)
-    imaginaries = differentiate(imag(value), tensors) if arrays.is_complex(value) else [None] * len(tensors)
-    return {name: _wirtinger(u, v) for name, u, v in zip(leaves, reals, imaginaries)}
+    if all(kinds.values()) or not arrays.is_complex(value):
+        imaginaries: Sequence[Any] = [None] * len(tensors)
+    else:
+        imaginaries = differentiate(imag(value), tensors)
+    return {
+        name: _of_kind(u, kind) if kind else _wirtinger(u, v)
+        for (name, kind), u, v in zip(kinds.items(), reals, imaginaries)
+    }
+
+
+_HOLOMORPHIC, _OF_CONJUGATE = "holomorphic", "holomorphic in the conjugate"
+
+
+def _kind(value: Any, leaf: Tensor) -> str | None:
+    """How a value depends on a complex leaf, as far as it is known: one of its derivatives is 0 if this is not None."""
+    if non_holomorphic_node(value, [leaf]) is None:
+        return _HOLOMORPHIC
+    return _OF_CONJUGATE if non_holomorphic_node(conj(value), [leaf]) is None else None
+
+
+def _of_kind(u: Any, kind: str) -> WirtingerDerivatives | None:
+    """The derivatives of u + i*v from the gradient of u, by the Cauchy-Riemann equations."""
+    if u is None:
+        return None
+    nothing = zeros_like(u)
+    return WirtingerDerivatives(conj(u), nothing) if kind == _HOLOMORPHIC else WirtingerDerivatives(nothing, u)
 
 
 def _wirtinger(u: Any, v: Any) -> WirtingerDerivatives | None:
@@ -189,5 +217,123 @@ def check_real_leaves(leaves: Mapping[str, Any], order: int) -> None:
     if order > 1 and name is not None:
         raise DifferentiationError(
             f"a real value has no second derivative by the complex '{name}' that is a single number",
-            hint=f"differentiate by real parts: complex(a, b) in place of {name}",
+            hint=f"write complex(a, b) in place of {name}; gradcli eval has the derivatives by real({name}) and "
+            f"imag({name}) itself",
         )
+
+
+# --- derivatives of higher order by parts, and by conjugates
+
+
+def names_of_parts(name: str) -> tuple[str, str]:
+    """The names of the parts of a complex input. No program can use them, because of the parentheses."""
+    return f"real({name})", f"imag({name})"
+
+
+class FunctionOfParts(NamedTuple):
+    """A function of leaves as one of the real and imaginary parts of those that are complex.
+
+    `leaves` are the arrays by name, with the parts in place of complex ones; `parts` are the names of these by the name
+    of each original leaf, a single one for a real leaf.
+    """
+
+    function: Function
+    leaves: Mapping[str, Any]
+    parts: Mapping[str, Sequence[str]]
+
+    @classmethod
+    def of(cls, function: Function, leaves: Mapping[str, Any]) -> FunctionOfParts:
+        parts = {n: names_of_parts(n) if arrays.is_complex(leaf) else (n,) for n, leaf in leaves.items()}
+        apart: dict[str, Any] = {}
+        for name, leaf in leaves.items():
+            both = [concrete(real(leaf)), concrete(imag(leaf))] if len(parts[name]) > 1 else [leaf]
+            apart |= zip(parts[name], both)
+
+        def of_parts(given: Mapping[str, Any]) -> Any:
+            inputs = {}
+            for name, own in parts.items():
+                if any(part in given for part in own):
+                    numbers = [given.get(part, apart[part]) for part in own]
+                    inputs[name] = from_parts(*numbers) if len(own) > 1 else numbers[0]
+            return function(inputs)
+
+        return cls(of_parts, apart, parts)
+
+
+def higher_wirtinger_derivatives(
+    function: Function, value: Any, leaves: Mapping[str, Tensor], order: int
+) -> dict[str, Any]:
+    """The derivatives of order 2 up to `order` of a value by complex leaves and their conjugates, and by real leaves.
+
+    They are keyed like those of `derivatives`, by `z` and `conj(z)`; None where the value does not depend on a leaf.
+    Each is a sum of derivatives by real and imaginary parts.
+    """
+    given = FunctionOfParts.of(function, {name: leaf.inner for name, leaf in leaves.items()})
+    sides = [real, imag] if arrays.is_complex(value) else [real]
+    found = [_RealDerivatives(given, _of_part(side, given.function, given.leaves, order)) for side in sides]
+    slots = [slot for name, leaf in leaves.items() for slot in _slots(name, given.parts[name], value, leaf)]
+    return {
+        ",".join(slot.label for slot in chosen): _sum_of_parts(found, chosen)
+        for n in range(2, order + 1)
+        for chosen in itertools.combinations_with_replacement(slots, n)
+    }
+
+
+class _Slot(NamedTuple):
+    """A variable to differentiate by, as a sum of real ones: each by its name, and by the quarter turns that its
+    derivative is multiplied by. `part` is one of those that it consists of. With `halved`, half of the sum counts."""
+
+    label: str
+    part: str
+    terms: Sequence[tuple[str, int]]
+    halved: bool = False
+
+
+def _slots(name: str, parts: Sequence[str], value: Any, leaf: Tensor) -> list[_Slot]:
+    if len(parts) == 1:
+        return [_Slot(name, name, [(name, 0)])]
+    a, b = parts
+    by = {_HOLOMORPHIC: ([(a, 0)], []), _OF_CONJUGATE: ([], [(a, 0)])}.get(_kind(value, leaf) or "")
+    if by is not None:
+        return [_Slot(name, a, by[0]), _Slot(f"conj({name})", a, by[1])]
+    return [_Slot(name, a, [(a, 0), (b, 3)], True), _Slot(f"conj({name})", a, [(a, 0), (b, 1)], True)]
+
+
+class _RealDerivatives(NamedTuple):
+    """The derivatives of a real function of parts, each mixed one once."""
+
+    given: FunctionOfParts
+    found: Mapping[str, Any]
+
+    def by(self, names: Sequence[str]) -> Any:
+        """The derivative by names in any order, whose axes are in that order."""
+        position = {name: k for k, name in enumerate(self.given.leaves)}
+        places = sorted(range(len(names)), key=lambda k: position[names[k]])
+        tensor = self.found[",".join(names[k] for k in places)]
+        ranks = [len(arrays.shape(self.given.leaves[names[k]])) for k in places]
+        if tensor is None or not any(ranks) or places == sorted(places):
+            return tensor
+        starts = itertools.accumulate(ranks, initial=0)
+        axes = {place: range(start, start + rank) for place, start, rank in zip(places, starts, ranks)}
+        return permuted(tensor, tuple(axis for k in range(len(names)) for axis in axes[k]))
+
+
+def _sum_of_parts(found: Sequence[_RealDerivatives], chosen: Sequence[_Slot]) -> Any:
+    """A derivative of the value whose real part, and imaginary part if it has one, have the derivatives `found`."""
+    # The real part and the imaginary part of the sum.
+    totals: list[Any] = [None, None]
+    for terms in itertools.product(*(slot.terms for slot in chosen)):
+        turns = sum(n for _, n in terms)
+        for k, side in enumerate(found, turns):
+            term = side.by([name for name, _ in terms])
+            if term is not None:
+                term = negative(term) if k % 4 > 1 else term
+                totals[k % 2] = term if totals[k % 2] is None else add(totals[k % 2], term)
+    if all(total is None for total in totals):
+        some = (side.by([slot.part for slot in chosen]) for side in found)
+        totals[0] = next((zeros_like(term) for term in some if term is not None), None)
+        if totals[0] is None:
+            return None
+    if len(found) == 1 and all(slot.part == slot.label for slot in chosen):
+        return totals[0]
+    return multiply(from_parts(*_beside(*totals)), 0.5 ** sum(slot.halved for slot in chosen))

@@ -281,7 +281,8 @@ class Compiled:
     def hessian(
         self, values: Mapping[str, Any], wrt: Sequence[str] | None = None, *, sparse: bool = False
     ) -> dict[str, Any]:
-        """Return the second derivatives of a scalar value, keyed `"x,x"`, `"x,q"`, …; each mixed one appears once.
+        """Return the second derivatives of a scalar value, keyed `"x,x"`, `"x,q"`, …; each mixed one appears once. Those
+        of a real value by a complex input are by its parts, as `"real(z),imag(z)"`.
 
         Their shape is the concatenation of both input shapes; None where the value does not depend on an input. With
         `sparse` they are `Coordinates` of matrices, with a row for each element of the first input and a column for
@@ -321,7 +322,8 @@ class Compiled:
     def derivatives(self, values: Mapping[str, Any], order: int, wrt: Sequence[str] | None = None) -> Any:
         """Return all derivatives of a scalar value up to `order`.
 
-        For a single scalar input they are the list [f, f', f'', …]; else a dict keyed by inputs joined with commas.
+        For a single scalar input they are the list [f, f', f'', …]; else a dict keyed by inputs joined with commas. By
+        the parts of complex inputs they are a dict too: those of order 2 and more of a real value.
         Issues an AccuracyWarning where a derivative of order 2 or higher has lost more than half of its digits. Raises
         DifferentiationError for a non-scalar value.
         """
@@ -334,7 +336,7 @@ class Compiled:
         if left:
             warn(loss_text(left), AccuracyWarning, stacklevel=2)
         names = self._names(values, wrt)
-        if len(names) == 1 and not arrays.shape(operand(values[names[0]])):
+        if len(names) == 1 and len(found) == order and not arrays.shape(operand(values[names[0]])):
             return [value, *(0.0 if d is None else d for d in found.values())]
         return found
 
@@ -369,11 +371,12 @@ class Compiled:
         return _in_python(Derivatives(*made), bindings)
 
     def _complex_derivatives(self, bindings: Mapping[str, Any], names: Sequence[str], order: int) -> Derivatives:
-        """The derivatives of a complex value, or by inputs of which some are complex. Raises DifferentiationError for
-        second ones of a real value by a complex input, and where a value is not known to be holomorphic."""
+        """The derivatives of a complex value, or by inputs of which some are complex; those of order 2 and more of a real
+        value are by `real(z)` and `imag(z)`. Raises DifferentiationError where a complex value is not known to be
+        holomorphic."""
         with locating(self._computation.source):
             inputs = {name: concrete(binding) for name, binding in bindings.items()}
-            return _in_python(differentiated(self._run, inputs, names, order), bindings)
+            return _in_python(differentiated(self._run, inputs, names, order, by_parts=True), bindings)
 
     def _leaves(self, values: Mapping[str, Any], wrt: Sequence[str] | None) -> tuple[dict[str, Any], list[str]]:
         """Return the inputs as arrays, and the names to differentiate by."""

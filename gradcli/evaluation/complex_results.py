@@ -11,6 +11,7 @@ from gradcli.calculus.complex_derivatives import (
     Differentiate,
     complex_derivatives,
     higher_complex_derivatives,
+    higher_wirtinger_derivatives,
     non_holomorphic_node,
     wirtinger_derivatives,
 )
@@ -80,6 +81,14 @@ def derivatives_by_conjugates(
         name: None if d is None else {"by": _as_result(d.by), "by_conjugate": _as_result(d.by_conjugate)}
         for name, d in wirtinger_derivatives(value, given, differentiate).items()
     }
+
+
+def higher_derivatives_by_conjugates(
+    value: Any, leaves: Mapping[str, Tensor], function: Function, order: int
+) -> dict[str, Any]:
+    """The derivatives of order 2 and more by complex leaves, their conjugates and real leaves, as NumPy arrays."""
+    found = higher_wirtinger_derivatives(function, value, leaves, order)
+    return {key: _as_result(d) if d is not None and arrays.is_complex(d) else as_numpy(d) for key, d in found.items()}
 
 
 def complex_leaves(leaves: Mapping[str, Tensor]) -> dict[str, Tensor]:

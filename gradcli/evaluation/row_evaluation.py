@@ -32,11 +32,14 @@ def keys(wrt: Sequence[str], order: int) -> tuple[str, ...]:
     )
 
 
-def differentiated(run: Function, inputs: Mapping[str, Any], wrt: Sequence[str], order: int) -> Derivatives:
+def differentiated(
+    run: Function, inputs: Mapping[str, Any], wrt: Sequence[str], order: int, *, by_parts: bool = False
+) -> Derivatives:
     """Return the value of `run` at `inputs` and its derivatives by `wrt`: Jacobians where the value is not scalar.
 
-    A derivative is None where the value does not depend on the input. Raises DifferentiationError for a non-scalar
-    value with `order` above 1, and what `run` raises.
+    A derivative is None where the value does not depend on the input. With `by_parts`, those of order 2 and more of a
+    real value by complex inputs are by `real(z)` and `imag(z)`. Raises DifferentiationError for a non-scalar value with
+    `order` above 1, without `by_parts` for those, and what `run` raises.
     """
 
     def function(given: Mapping[str, Any]) -> Any:
@@ -53,7 +56,8 @@ def differentiated(run: Function, inputs: Mapping[str, Any], wrt: Sequence[str],
         points = {name: inputs[name] for name in wrt}
         if arrays.is_complex(value):
             return _complex_derivatives(function, value, leaves, points, order)
-        if order > 1 and any(map(arrays.is_complex, points.values())):
+        in_parts = order > 1 and any(map(arrays.is_complex, points.values()))
+        if in_parts and not by_parts:
             _refuse_complex_leaves(points, order)
         if arrays.shape(value) and order == 1:
             first: Mapping[str, Any] = jacobians_by_either_mode(function, leaves, value)
@@ -64,6 +68,8 @@ def differentiated(run: Function, inputs: Mapping[str, Any], wrt: Sequence[str],
             first = first_derivatives(function, points, value, first)
         if order < 2:
             return Derivatives(value, first)
+        if in_parts:
+            function, points = _parts(function, points)
         _, found = derivatives(function, points, order)
         return Derivatives(value, {**first, **{key: d for key, d in found.items() if "," in key}})
 
@@ -72,6 +78,13 @@ def _refuse_complex_leaves(points: Mapping[str, Any], order: int) -> None:
     from gradcli.calculus.complex_derivatives import check_real_leaves
 
     check_real_leaves(points, order)
+
+
+def _parts(function: Function, points: Mapping[str, Any]) -> tuple[Function, Mapping[str, Any]]:
+    from gradcli.calculus.complex_derivatives import FunctionOfParts
+
+    found = FunctionOfParts.of(function, points)
+    return found.function, found.leaves
 
 
 def _complex_derivatives(

@@ -510,11 +510,12 @@ def _higher_derivatives(
 
         jacobians = jacobians_by_either_mode(run_again, floating, value)
         result.jacobian = {name: as_numpy(jacobians.get(name)) for name in request.wrt}
+    if request.wirtinger:
+        _higher_derivatives_by_conjugates(request, value, floating, run_again, result)
+        return
     leaves = {name: leaf.inner for name, leaf in floating.items()}
-    if request.order is not None and any(map(arrays.is_complex, leaves.values())):
-        from gradcli.calculus.complex_derivatives import check_real_leaves
-
-        check_real_leaves(leaves, request.order)
+    if request.order is not None and request.order > 1 and any(map(arrays.is_complex, leaves.values())):
+        run_again, leaves = _by_parts(request, run_again, leaves)
     if request.order is not None and not request.sparse:
         from gradcli.calculus.accuracy import digits_left
         from gradcli.calculus.higher_orders import derivatives_with_shadow
@@ -553,8 +554,35 @@ def _higher_complex_derivatives(
     complex_value = _complex_value(request, value, leaves)
     if request.jacobian:
         result.jacobian = complex_value.derivatives(jacobians)
-    if request.order is not None and request.order > 1:
+    if request.wirtinger:
+        _higher_derivatives_by_conjugates(request, value, leaves, run_again, result)
+    elif request.order is not None and request.order > 1:
         result.derivatives = complex_value.higher_derivatives(run_again, request.order)
+
+
+def _higher_derivatives_by_conjugates(
+    request: EvaluationRequest, value: Any, leaves: Mapping[str, Tensor], run_again: Function, result: Result
+) -> None:
+    if request.order is not None and request.order > 1:
+        from gradcli.evaluation.complex_results import higher_derivatives_by_conjugates
+
+        result.derivatives = higher_derivatives_by_conjugates(value, leaves, run_again, request.order)
+
+
+def _by_parts(
+    request: EvaluationRequest, run_again: Function, leaves: Mapping[str, Any]
+) -> tuple[Function, Mapping[str, Any]]:
+    """The function that computes a real value of the parts of complex leaves, and these parts."""
+    from gradcli.calculus.complex_derivatives import FunctionOfParts
+
+    if request.sparse:
+        name = next(name for name, leaf in leaves.items() if arrays.is_complex(leaf))
+        raise DifferentiationError(
+            f"coordinates are of derivatives by real inputs, and '{name}' is complex",
+            hint="leave out --sparse for the derivatives by its real and imaginary parts",
+        )
+    found = FunctionOfParts.of(run_again, leaves)
+    return found.function, found.leaves
 
 
 def _wirtinger_jacobians(value: Any, leaves: Mapping[str, Tensor], result: Result) -> None:

@@ -7,17 +7,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from gradcli import arrays
+from gradcli.calculus.complex_derivatives import names_of_parts
 from gradcli.errors import GradcliError, Span
 from gradcli.language.stable import stable_expressions
 from gradcli.language.syntax import tree
 
 # What is read in the source of a program for the parts of an input; no program has it.
 _PARTS = "⟨real part of {}⟩", "⟨imaginary part of {}⟩"
-
-
-def names_of_parts(name: str) -> tuple[str, str]:
-    """The names of the parts of a complex input. No program can use them, because of the parentheses."""
-    return f"real({name})", f"imag({name})"
 
 
 def parts_of(value: Any) -> tuple[Any, ...]:

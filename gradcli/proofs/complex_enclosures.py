@@ -15,7 +15,7 @@ from gradcli import arrays
 from gradcli.arrays.flint.balls import Balls, Undecided, UndecidedError, interval_evaluation, precise
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus.complex_derivatives import check_real_leaves
+from gradcli.calculus.complex_derivatives import names_of_parts
 from gradcli.errors import DifferentiationError, GradcliError, Span, locating
 from gradcli.evaluation.complex_results import ComplexValue
 from gradcli.language.interpreter.run import evaluate
@@ -56,11 +56,6 @@ def _is_complex(value: Any) -> bool:
     return isinstance(value, ComplexIntervals) or (not isinstance(value, Intervals) and arrays.is_complex(value))
 
 
-def _names_of_parts(name: str) -> tuple[str, str]:
-    """The names of the parts of a complex input. No program can use them, because of the parentheses."""
-    return f"real({name})", f"imag({name})"
-
-
 class _ComplexProgram:
     def __init__(
         self, program: Module, values: Mapping[str, Any], wrt: Sequence[str], options: Mapping[str, Any]
@@ -74,7 +69,7 @@ class _ComplexProgram:
         self.values: dict[str, Any] = {}
         for name, value in values.items():
             if name in self.complex_names:
-                self.values |= dict(zip(_names_of_parts(name), _parts(value)))
+                self.values |= dict(zip(names_of_parts(name), _parts(value)))
             else:
                 self.values[name] = value
 
@@ -92,7 +87,7 @@ class _ComplexProgram:
         found = {name: _point(value) for name, value in self.values.items()}
         namespace: Any = arrays.default_namespace()
         for name in self.complex_names:
-            found[name] = namespace.complex(*(found.pop(part) for part in _names_of_parts(name)))
+            found[name] = namespace.complex(*(found.pop(part) for part in names_of_parts(name)))
         return found
 
     def _has_complex_value(self, made: Module, point: Mapping[str, Any]) -> bool:
@@ -125,14 +120,12 @@ class _ComplexProgram:
 
     def _of_real_value(self, made: Module) -> Enclosure:
         chosen = [name for name in self.complex_names if name in self.wrt]
-        if chosen:
-            check_real_leaves(dict.fromkeys(chosen, 1j), self.order)
-        by = [part for name in self.wrt for part in (_names_of_parts(name) if name in chosen else (name,))]
+        by = [part for name in self.wrt for part in (names_of_parts(name) if name in chosen else (name,))]
         found = enclosed.enclose(made, self.values, by, **self.options)
         if found.grad is not None:
             grad = found.grad
             found.grad = {
-                name: Rectangle(*(grad[part] for part in _names_of_parts(name))) if name in chosen else grad[name]
+                name: Rectangle(*(grad[part] for part in names_of_parts(name))) if name in chosen else grad[name]
                 for name in self.wrt
             }
         found.monotonic = {name: word for name, word in found.monotonic.items() if name in self.wrt}
@@ -143,7 +136,7 @@ class _ComplexProgram:
         return found
 
     def _of_complex_value(self, made: Module) -> Enclosure:
-        keys = {name: _names_of_parts(name)[0] if name in self.complex_names else name for name in self.wrt}
+        keys = {name: names_of_parts(name)[0] if name in self.complex_names else name for name in self.wrt}
         one, other = (
             enclosed.enclose(_part(made, part), self.values, [*keys.values()], **self.options)
             for part in ("real", "imag")
@@ -164,11 +157,11 @@ class _ComplexProgram:
         """The intervals of the inputs, with those of complex ones joined."""
         found = {}
         for name, interval in box.items():
-            whole = next((n for n in self.complex_names if name in _names_of_parts(n)), None)
+            whole = next((n for n in self.complex_names if name in names_of_parts(n)), None)
             if whole is None:
                 found[name] = interval
             else:
-                found[whole] = Rectangle(*(box[part] for part in _names_of_parts(whole)))
+                found[whole] = Rectangle(*(box[part] for part in names_of_parts(whole)))
         return found
 
 
@@ -228,7 +221,7 @@ def _with_inputs(program: Module, names: Sequence[str]) -> Module:
     source, made = program.source, []
     for name in names:
         parts = []
-        for label in _names_of_parts(name):
+        for label in names_of_parts(name):
             source, place = _appended(source, f"⟨{label}⟩")
             parts.append(tree.Name(place, label, ""))
         # A call ends behind its operands.

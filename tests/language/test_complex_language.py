@@ -348,11 +348,103 @@ class TestDerivatives:
         assert "z        1.0-2.0j\nconj(z)  1.0+2.0j\n" in run("eval", "conj(z)*z", "z=1+2j", "--wirtinger").out
         assert "none is complex" in run("eval", "x**2", "x=1", "--wirtinger").err
 
-    def test_a_real_value_has_no_second_derivative_by_complex_inputs(self, run):
-        done = run("eval", "abs(z)**2", "z=1+2j", "--order", "2")
-        assert (done.status, "complex(a, b)" in done.err) == (1, True)
-        found = run("eval", "abs(complex(a, b))**4", "a=1", "b=2", "--order", "2", "--json").json["derivatives"]
-        assert found["a,b"] == pytest.approx(16)
+    def test_exact_zeros_of_wirtinger_derivatives(self, run):
+        # By the conjugate of an input in which the program is holomorphic, and the other way round.
+        found = run(
+            "eval", "w = sigmoid(z); exp(w)*conj(u)", "z=1+2j", "u=0.3j", "--wirtinger", "--certify", "--json"
+        ).json
+        assert number(found["wirtinger"]["z"]["by_conjugate"]) == 0
+        assert number(found["wirtinger"]["u"]["by"]) == 0
+        assert min(min(pair.values()) for pair in found["certified"]["wirtinger"].values()) >= 14
+        assert "warnings" not in found
+
+
+class TestSecondDerivativesByComplexInputs:
+    def test_a_real_value_has_those_by_both_parts(self, run):
+        done = run("eval", "abs(z)**2*x", "z=1+2j", "x=3", "--order", "2", "--precision", "6")
+        assert done.out.split("\n\n")[2] == (
+            "by               derivative\nreal(z),real(z)  6\nreal(z),imag(z)  0\nreal(z),x        2\n"
+            "imag(z),imag(z)  6\nimag(z),x        4\nx,x              0\n"
+        )
+
+    def test_they_are_those_by_real_inputs(self, run):
+        program = "sum(real(exp({z})*w)*abs(w)**3) + imag({z}/x)"
+        found = run("eval", program.format(z="z"), "z=0.3-0.8j", "w=[1j, 0.5]", "x=2", "--order", "3", "--json").json
+        by_parts = run(
+            "eval",
+            f"z = complex(a, b); w = complex(c, d); {program.format(z='z')}",
+            *("a=0.3", "b=-0.8", "c=[0, 0.5]", "d=[1, 0]", "x=2", "--order", "3", "--json"),
+        ).json
+        names = {"a": "real(z)", "b": "imag(z)", "c": "real(w)", "d": "imag(w)", "x": "x"}
+        for key, derivative in by_parts["derivatives"].items():
+            own = found["derivatives"][",".join(names[name] for name in key.split(","))]
+            np.testing.assert_allclose(own, derivative, rtol=1e-9, atol=1e-12, err_msg=key)
+        assert len(found["derivatives"]) == len(by_parts["derivatives"])
+
+    def test_they_have_digits_and_bounds(self, run):
+        words = ("eval", "abs(z)**4", "z=1+2j", "--order", "2", "--json")
+        exact = {"real(z),real(z)": 28, "real(z),imag(z)": 16, "imag(z),imag(z)": 52}
+        for options in ((), ("--digits", "20"), ("--certify",)):
+            found = run(*words, *options).json["derivatives"]
+            assert {key: float(text) for key, text in found.items()} == pytest.approx(exact)
+        bounds = run(*words[:2], "z=(1±0.01)+(2±0.01)j", *words[3:], "--enclose").json["derivatives"]
+        assert all(float(bounds[key][0]) < number < float(bounds[key][1]) for key, number in exact.items())
+
+    def test_of_any_order_by_conjugates(self, run):
+        found = run("eval", "z**2*conj(z)**3*x", "z=1+2j", "x=0.5", "--wirtinger", "--order", "4", "--json").json
+        z = 1 + 2j
+        for key, derivative in found["derivatives"].items():
+            by = key.split(",")
+            n, m, k = by.count("z"), by.count("conj(z)"), by.count("x")
+            power = [math.perm(2, n), math.perm(3, m), (0.5, 1.0, 0.0)[min(k, 2)]]
+            wanted = math.prod(power) * z ** max(2 - n, 0) * z.conjugate() ** max(3 - m, 0)
+            np.testing.assert_allclose(number(derivative), wanted, rtol=1e-9, atol=1e-9, err_msg=key)
+        assert len(found["derivatives"]) == math.comb(7, 4) - 4
+
+    def test_the_hessian_of_arrays_by_conjugates(self, run):
+        found = run("eval", "real(vdot(v, A@v))", "v=[1j, 2]", "A=[[1, 2j], [-2j, 3]]", "--wrt", "v", "--wirtinger")
+        assert found.status == 0
+        words = (
+            "eval",
+            "real(vdot(v, A@v))",
+            "v=[1j, 2]",
+            "A=[[1, 2j], [3j, 3]]",
+            "--wirtinger",
+            "--order",
+            "2",
+            "--json",
+        )
+        derivatives = run(*words).json["derivatives"]
+        a = np.array([[1, 2j], [3j, 3]])
+        # L = (v'av + v'a'v)/2, with the conjugate transposes v' and a'.
+        np.testing.assert_allclose(number(derivatives["v,conj(v)"]), ((a + a.conj().T) / 2).T, atol=1e-12)
+        np.testing.assert_allclose(number(derivatives["v,v"]), np.zeros((2, 2)), atol=1e-12)
+        np.testing.assert_allclose(number(derivatives["conj(v),A"])[0, 0], [0.5j, 1], atol=1e-12)
+
+    def test_laplace(self, run):
+        # By z and its conjugate, a quarter of the Laplacian: 0 of a harmonic function.
+        found = run("eval", "log(abs(z)**2)", "z=1+2j", "--wirtinger", "--order", "2", "--json").json["derivatives"]
+        assert number(found["z,conj(z)"]) == pytest.approx(0, abs=1e-15)
+        assert number(found["z,z"]) == pytest.approx(-1 / (1 + 2j) ** 2)
+
+    def test_what_is_refused(self, run):
+        assert "is not holomorphic" in run("eval", "z*conj(z)*1j", "z=1+2j", "--order", "2").err
+        sparse = run("eval", "sum(abs(z)**2)", "z=[1+2j, 2]", "--order", "2", "--sparse")
+        assert "coordinates are of derivatives by real inputs, and 'z' is complex" in sparse.err
+        assert (
+            "--wirtinger is for derivatives that are not sparse"
+            in run("eval", "abs(z)", "z=1j", "--order", "2", "--sparse", "--wirtinger").err
+        )
+        assert (
+            "--wirtinger is for derivatives without --grad-output"
+            in run("eval", "[z]", "z=1j", "--grad-output", "[1]", "--wirtinger").err
+        )
+
+    def test_rows_have_no_columns_for_them(self, run, tmp_path):
+        (tmp_path / "a.csv").write_text("z\n(1+2j)\n")
+        done = run("map", "abs(z)", f"{tmp_path}/a.csv", "--order", "2")
+        assert "has no second derivative by the complex 'z'" in done.err
+        assert "hint: write complex(a, b) in place of z; gradcli eval has the derivatives by real(z)" in done.err
 
 
 class TestCheck:
@@ -623,21 +715,23 @@ class TestPython:
         assert program.hessian(values) == pytest.approx({"w,w": 2j, "w,c": 4j, "c,c": 4j})
         assert program.derivatives(values, 3)["w,c,c"] == pytest.approx(4j)
 
-    @pytest.mark.parametrize(
-        ("program", "message"),
-        [("imag(z)", "has no second derivative by the complex 'z'"), ("conj(z)", "holomorphic")],
-    )
-    def test_higher_derivatives_that_do_not_exist(self, program, message):
-        for of in (lambda p, v: p.derivatives(v, 2), lambda p, v: p.hessian(v)):
-            with pytest.raises(gradcli.errors.DifferentiationError, match=message):
-                of(gradcli.compile(program), {"z": 1 + 2j})
-        with pytest.raises(gradcli.errors.DifferentiationError, match="by real inputs, and one is complex"):
-            gradcli.compile(program).hessian({"z": 1 + 2j}, sparse=True)
+    def test_second_derivatives_of_a_real_value_are_by_parts(self):
+        program, values = gradcli.compile("abs(z)**2*x"), {"z": 1 + 2j, "x": 3.0}
+        wanted = {
+            "real(z),real(z)": 6, "real(z),imag(z)": 0, "real(z),x": 2, "imag(z),imag(z)": 6, "imag(z),x": 4, "x,x": 0,
+        }  # fmt: skip
+        assert program.hessian(values) == pytest.approx(wanted)
+        assert program.derivatives(values, 2) == pytest.approx({"z": 6 + 12j, "x": 5, **wanted})
+        assert program.certify(values, order=2).digits["derivatives"]["imag(z),x"] >= 15
+        assert program.derivatives(values, 1, ["z"]) == pytest.approx([15, 6 + 12j])
 
-    def test_coordinates_that_do_not_exist(self, run):
-        done = run("eval", "sum(abs(z)**2)", "z=[1+2j, 2]", "--order", "2", "--sparse")
-        assert done.status == 1
-        assert "a real value has no second derivative by the complex 'z'" in done.err
+    def test_higher_derivatives_that_do_not_exist(self):
+        for of in (lambda p, v: p.derivatives(v, 2), lambda p, v: p.hessian(v)):
+            with pytest.raises(gradcli.errors.DifferentiationError, match="holomorphic"):
+                of(gradcli.compile("conj(z)"), {"z": 1 + 2j})
+        for program in ("conj(z)", "imag(z)"):
+            with pytest.raises(gradcli.errors.DifferentiationError, match="by real inputs, and one is complex"):
+                gradcli.compile(program).hessian({"z": 1 + 2j}, sparse=True)
 
     def test_a_table_of_complex_columns(self):
         columns = {"z": np.array([1 + 2j, 2j]), "w": np.array([1.0, 2.0])}

@@ -308,10 +308,10 @@ def _check(options: EvalOptions) -> None:
 
 
 def _check_complex(options: EvalOptions) -> None:
-    others = {"--order": options.order not in (None, 1), "--grad-output": options.grad_output is not None}
-    given = next((name for name, asked in others.items() if asked), None)
-    if options.wirtinger and given is not None:
-        raise UsageError(f"--wirtinger is for first derivatives, without {given}", hint="leave out one of them")
+    if options.wirtinger and options.grad_output is not None:
+        raise UsageError("--wirtinger is for derivatives without --grad-output", hint="leave out one of them")
+    if options.wirtinger and options.sparse:
+        raise UsageError("--wirtinger is for derivatives that are not sparse", hint="leave out --sparse")
     if options.polar and (options.json or options.digits is not None or options.enclose):
         other = "--json" if options.json else "--digits" if options.digits is not None else "--enclose"
         raise UsageError(f"--polar is for tables of complex numbers, and not for {other}", hint=f"leave out {other}")

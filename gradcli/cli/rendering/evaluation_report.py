@@ -32,19 +32,15 @@ def evaluation_tables(result: session.Result, seconds: Mapping[str, float] | Non
     ):
         # Of a complex value there is no gradient, the direction in which it grows.
         title = "derivative" if title == "gradient" and _is_complex(result.value) else title
+        if name == "derivatives":
+            # Those of first order stand before those of higher order.
+            tables += _wirtinger_tables(result, certified)
         if part:
             tables.append(Table(("by" if title != "retained" else "of", title), _rows(part)))
         if part and certified:
             tables[-1] = _with_column(tables[-1], "certified", map(_count, certified[name].values()))
         if part and part is result.derivatives and result.digits_left:
             tables[-1] = _with_digits(tables[-1], result.digits_left)
-    if result.wirtinger:
-        tables.append(Table(("by", "derivative"), _by_conjugates(result.wirtinger)))
-        if certified:
-            counts = (
-                count for pair in certified["wirtinger"].values() for count in (pair or {"": None, " ": None}).values()
-            )
-            tables[-1] = _with_column(tables[-1], "certified", map(_count, counts))
     if result.coordinates is not None:
         tables.append(Table(("by", "row", "column", "derivative"), _entries(result)))
         if result.digits_left:
@@ -57,6 +53,18 @@ def evaluation_tables(result: session.Result, seconds: Mapping[str, float] | Non
     if seconds is not None:
         tables.append(Table(("phase", "seconds"), [(name, f"{s:.6f}") for name, s in seconds.items()]))
     return tables
+
+
+def _wirtinger_tables(result: session.Result, certified: Mapping[str, Any]) -> list[Table]:
+    """The table of the derivatives by complex inputs and their conjugates, if they were requested."""
+    if not result.wirtinger:
+        return []
+    table = Table(("by", "derivative"), _by_conjugates(result.wirtinger))
+    if certified:
+        pairs = certified["wirtinger"].values()
+        counts = (count for pair in pairs for count in (pair or {"": None, " ": None}).values())
+        table = _with_column(table, "certified", map(_count, counts))
+    return [table]
 
 
 def _by_conjugates(found: Mapping[str, Mapping[str, Any] | None]) -> list[tuple[str, ...]]:

@@ -7,9 +7,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from gradcli import arrays
+from gradcli.calculus.complex_derivatives import names_of_parts
 from gradcli.language.differential_equations import DifferentialEquations
 from gradcli.language.syntax.derivative_marks import PRIME
-from gradcli.models.complex_inputs import AppendedSource, made_of_parts, names_of_parts, taken_apart, with_parts
+from gradcli.models.complex_inputs import AppendedSource, made_of_parts, taken_apart, with_parts
 
 
 def complex_states(equations: DifferentialEquations, values: Mapping[str, Any]) -> list[str]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradcli import arrays, limits
+from gradcli.calculus.complex_derivatives import names_of_parts
 from gradcli.errors import BindingError, CallError, EvaluationError, UsageError, as_bool, expect
 from gradcli.evaluation import python_values
 from gradcli.language.formula_lists import formulas_of
@@ -18,7 +19,7 @@ from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models import checked_arguments
-from gradcli.models.complex_inputs import names_of_parts, real_inputs
+from gradcli.models.complex_inputs import real_inputs
 from gradcli.models.plotting import by_matplotlib, ranges
 from gradcli.models.plotting.charts import Arrows, Chart, Field, HueField, Layer, Points, Polyline, axes_of, shown
 from gradcli.models.plotting.complex_curves import PlottedComplexCurve, phase_in_degrees

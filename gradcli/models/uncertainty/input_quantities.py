@@ -7,9 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gradcli import arrays
+from gradcli.calculus.complex_derivatives import names_of_parts
 from gradcli.errors import BindingError, did_you_mean
 from gradcli.evaluation.nested_lists import Read
-from gradcli.models.complex_inputs import names_of_parts, parts_of, with_parts
+from gradcli.models.complex_inputs import parts_of, with_parts
 from gradcli.models.packing import Packing
 from gradcli.models.uncertainty.assigned_distributions import Distribution, distribution, is_distribution
 from gradcli.models.uncertainty.uncertain_values import (
