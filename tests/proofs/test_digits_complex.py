@@ -209,6 +209,25 @@ def signed(point: str, sign: str) -> complex:
     return complex(float(real), float(imag))
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        "real(y + 1j)", "imag(y + 1j)", "conj(y + 1j)", "abs(y**2 + 1j)", "conj(real(y + 1j)*y)", "norm([y + 1j, y])",
+        "vdot([y + 1j, 1], [1, y + 2j])", "det([[y + 1j, y], [1j, conj(1j + y)]])",
+    ],
+)  # fmt: skip
+def test_series_whose_coefficients_are_real_after_the_first(run, program):
+    words = ("eval", program, "y=1.875", "--order", "3", "--json")
+    exact, floats = run(*words, "--digits", "20").json, run(*words).json
+    for key, found in exact["derivatives"].items():
+        for text, near in zip(_parts(found), _parts(floats["derivatives"][key]), strict=True):
+            assert float(text) == pytest.approx(float(near), rel=1e-9, abs=1e-12)
+
+
+def _parts(member: Any) -> list[Any]:
+    return [*member.values()] if isinstance(member, dict) else [member]
+
+
 class TestBranchCuts:
     @pytest.mark.parametrize("sign", "+-")
     @pytest.mark.parametrize("program", CUTS)

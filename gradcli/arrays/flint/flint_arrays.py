@@ -35,8 +35,9 @@ _OF_ARRAYS = (
     "gradcli.arrays.flint.flint_matrices",
 )
 _NUMBERS = (fmpq, arb)
-# The functions whose results are complex also for real operands.
-_COMPLEX_OF_REAL = frozenset(["complex", "eigvals", "eigenbasis", "polynomial_roots"])
+# The functions whose results are complex also for real operands, and the parts: a coefficient of a complex Taylor series
+# may be a real number.
+_COMPLEX_OF_REAL = frozenset(["complex", "real", "imag", "conj", "eigvals", "eigenbasis", "polynomial_roots"])
 # Integers below it in magnitude are exact as floats.
 _WHOLE = 2**53
 # The cost in eighths of a step of converting one element of an array to a fraction.
@@ -315,6 +316,8 @@ def _is_float(number: Any) -> bool:
 
 
 def _function(name: str) -> Callable[..., Any]:
+    if name in _COMPLEX_OF_REAL:
+        return _complex_arrays().function(name)  # type: ignore[no-any-return]
     spelling = spellings.of(name)
     found = _checked(name)
     if found is not None:
@@ -323,8 +326,6 @@ def _function(name: str) -> Callable[..., Any]:
         found = getattr(import_module(home), name, None)
         if found is not None:
             return _of_arrays(found)
-    if name in _COMPLEX_OF_REAL:
-        return _complex_arrays().function(name)  # type: ignore[no-any-return]
     raise MissingDigitsError(name, missing_ball_functions.REASONS.get(name))
 
 
