@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 
 from gradcli import propagate
-from gradcli.errors import BindingError, EvaluationError, UsageError
+from gradcli.errors import BindingError, EvaluationError
 
 DIVIDER = "1/(1 + 1j*w*R*C)"
 # With x = w R C = 2 and the relative uncertainties 0.01 of R and of C.
@@ -395,18 +396,69 @@ def test_other_spellings_are_shown_the_right_one(z):
     assert "(1±0.1)+(2±0.1)j" in caught.value.hint
 
 
+@pytest.mark.parametrize(
+    ("program", "values", "more"),
+    [
+        (DIVIDER, {"w": "1000", "R": "2000±20", "C": "1.00(1)e-6"}, {}),
+        ("exp(z*w)", {"z": "(1±0.1)+(2±0.2)j", "w": "3-0.5j"}, {"correlation": {"real(z),imag(z)": 0.3}}),
+        ("abs(z)*a", {"z": "1.50(3)-2.00(4)j", "a": "2±5%"}, {"dof": {"z": 7.0, "a": 4.0}}),
+        ("prod(z)", {"z": "[(1±0.1)+(2±0.2)j, 3, 2j]"}, {}),
+        ("u = z**2; v = 1j*x; [u, v]", {"z": "(1±0.1)+(2±0.2)j", "x": "~uniform(1, 2)"}, {}),
+        ("z", {"z": "(0±0.1)+(0±0.1)j"}, {}),
+    ],
+)
+def test_proved_digits_agree_with_floats(program, values, more):
+    floats, texts = (propagate(program, values, **more, digits=digits) for digits in (None, 20))
+    _assert_agree(floats.value, texts.value)
+    for name in ("u", "relative", "dof", "k", "interval"):
+        _assert_agree(getattr(floats, name), getattr(texts, name))
+    if floats.covariance is not None:
+        np.testing.assert_allclose(np.asarray(texts.covariance, float), floats.covariance, rtol=1e-12, atol=1e-15)
+    budgets = [
+        [*found.budget.values()] if isinstance(found.budget, dict) else [found.budget] for found in (floats, texts)
+    ]
+    for own, proved in zip(*budgets, strict=True):
+        for entry, other in zip(own, proved, strict=True):
+            assert entry.name == other.name
+            for name in ("value", "u", "sensitivity", "contribution", "share"):
+                _assert_agree(getattr(entry, name), getattr(other, name))
+
+
+def _assert_agree(own, proved):
+    if isinstance(own, dict):
+        assert own.keys() == proved.keys()
+        own, proved = [*own.values()], [*proved.values()]
+    np.testing.assert_allclose(np.asarray(proved, float), np.asarray(own, float), rtol=1e-11, atol=1e-15)
+
+
+def test_proved_digits_beside_mpmath(run):
+    found = run("propagate", "exp(z)", "z=(0.1±0.03)+(0.2±0.04)j", "--digits", "30", "--json").json
+    with mpmath.workdps(50):
+        value = mpmath.exp(mpmath.mpc("0.1", "0.2"))
+        # The sensitivities are the parts of exp(z).
+        u_real = mpmath.sqrt((value.real * mpmath.mpf("0.03")) ** 2 + (value.imag * mpmath.mpf("0.04")) ** 2)
+        u_abs = mpmath.fabs(value) * mpmath.mpf("0.03")
+        assert mpmath.almosteq(mpmath.mpf(found["value"]["imag"]), value.imag, 1e-29)
+        assert mpmath.almosteq(mpmath.mpf(found["u"]["real"]), u_real, 1e-29)
+        assert mpmath.almosteq(mpmath.mpf(found["u"]["abs"]), u_abs, 1e-29)
+        assert float(found["u"]["angle"]) == 0.04
+
+
+def test_errors_of_proved_digits_show_the_program(run):
+    done = run("propagate", "log(z)", "z=(-1±0.1)+(0±0.1)j", "--digits", "9")
+    assert "a number is on a branch cut" in done.err
+    assert "  | log(z)\n  | ^^^^^^\n" in done.err
+
+
 def test_what_complex_inputs_have_not(run):
     z = "z=(1±0.1)+(2±0.1)j"
     done = run("propagate", "z", z, "--correlation", "z,z=0.5")
     assert "its parts real(z) and imag(z) have correlations" in done.err
-    assert "no proved digits of complex inputs" in run("propagate", "abs(z)", z, "--digits", "5").err
     done = run("fit", "y ~ a + 0*x", "--prior", "a=(1±0.1)+(2±0.1)j", "-", stdin="x,y\n1,1\n2,2\n3,1\n")
     assert "the prior of 'a' is complex, and parameters are real" in done.err
 
 
 def test_what_is_not_propagated():
-    with pytest.raises(UsageError, match="no proved digits of complex values"):
-        propagate("1j*x", x="1±0.1", digits=20)
     with pytest.raises(EvaluationError, match="its last statement has no name"):
         propagate("if x > 0 { 1j*x } else { x + 0j }", x=(1, 0.1))
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.errors import UsageError
 from gradcli.language.named_values import with_named_value
 from gradcli.language.stable import stable_expressions
 from gradcli.language.syntax import tree
@@ -15,14 +14,9 @@ from gradcli.language.syntax import tree
 _PARTS, _POLAR = ("real", "imag"), ("abs", "angle")
 
 
-def program_of_parts(module: tree.Module, *, in_digits: bool) -> tree.Module:
+def program_of_parts(module: tree.Module) -> tree.Module:
     """The program whose value has the real and the imaginary part, the modulus and the angle of each element of that of
-    `module`, one after the other. Raises UsageError with proved digits, and EvaluationError where the program ends with a
-    block."""
-    if in_digits:
-        raise UsageError(
-            "there are no proved digits of complex values", hint="leave out --digits, or write real numbers alone"
-        )
+    `module`, one after the other. Raises EvaluationError where the program ends with a block."""
     statements, name = with_named_value(module)
     last = module.body[-1]
 
@@ -44,10 +38,17 @@ def count_of_parts(results: int) -> int:
     return results * len(_PARTS) // len((*_PARTS, *_POLAR))
 
 
+def polar_results_at_zero(results: Sequence[Any]) -> list[int]:
+    """The indices of modulus and angle of 0, of which there is no linear propagation: it would give them the
+    uncertainty 0."""
+    count = len(results) // len((*_PARTS, *_POLAR))
+    zeros = [i for i in range(count) if bool(results[2 * count + i] == 0)]
+    return [place * count + i for place in (2, 3) for i in zeros]
+
+
 def without_polar_at_zero(sensitivities: Any, value: Any) -> Any:
-    """The sensitivities `[m, n]` of the results `[m]`, nan for modulus and angle of 0: a linear propagation would give
-    them the uncertainty 0."""
+    """The sensitivities `[m, n]` of the results `[m]`, nan for modulus and angle of 0."""
     np = arrays.numpy_namespace()
-    _, _, size, _ = np.split(value, 4)
-    nowhere = np.concatenate([np.zeros(2 * size.size, "bool"), size == 0, size == 0])
+    nowhere = np.zeros(len(value), "bool")
+    nowhere[polar_results_at_zero(value)] = True
     return np.where(nowhere[:, None], np.nan, sensitivities)

@@ -220,19 +220,19 @@ def propagated(
         module = parse_charged(program)
         inputs = _inputs(module, values, asked)
         with arrays.quiet(), real_inputs(module, inputs.complex_names) as of_parts:
-            linear = _Linear.of(of_parts, inputs, in_digits=asked.digits is not None)
+            linear = _Linear.of(of_parts, inputs)
             module = linear.module
             found = _in_floats(module, inputs, linear, asked, most)
-        if asked.digits is None:
-            return PropagationAnswer(found, True)
-        labels = linear.labels if linear.several else None
-        with proved_digits.computing():
-            # Imported here, so that FLINT is needed only where proved digits are requested.
-            from gradcli.models.uncertainty.proved_uncertainties import in_digits
+            if asked.digits is None:
+                return PropagationAnswer(found, True)
+            labels = linear.labels if linear.several else None
+            with proved_digits.computing():
+                # Imported here, so that FLINT is needed only where proved digits are requested.
+                from gradcli.models.uncertainty.proved_uncertainties import in_digits
 
-            return PropagationAnswer(
-                *in_digits(module, values, inputs, found, labels, asked.digits, asked.max_precision)
-            )
+                return PropagationAnswer(
+                    *in_digits(module, values, inputs, found, labels, asked.digits, asked.max_precision)
+                )
 
 
 def _check(asked: PropagateRequest) -> None:
@@ -361,8 +361,6 @@ def _inputs(module: tree.Module, values: Mapping[str, Any], asked: PropagateRequ
         {_pair(key): number for key, number in asked.correlation.items()},
         asked.dof,
     )
-    if asked.digits is not None and (found.complex_names or any(map(arrays.is_complex, found.exact.values()))):
-        raise UsageError("there are no proved digits of complex inputs", hint="leave out --digits")
     if not found.packing.size:
         raise BindingError("no input has an uncertainty", hint="write x=5.0±0.1, x=5.0(1) or x=~uniform(4.9, 5.1)")
     return between_limits(found) if asked.limits else found
@@ -394,7 +392,7 @@ class _Linear(NamedTuple):
     warnings: Sequence[Warning]
 
     @classmethod
-    def of(cls, module: tree.Module, inputs: Quantities, *, in_digits: bool) -> _Linear:
+    def of(cls, module: tree.Module, inputs: Quantities) -> _Linear:
         np = arrays.numpy_namespace()
         names = list(inputs.packing.shapes)
         bindings = {**inputs.exact, **inputs.packing.named(inputs.mean)}
@@ -404,7 +402,7 @@ class _Linear(NamedTuple):
         several = bool(arrays.shape(found.value))
         is_complex = arrays.is_complex(found.value)
         if is_complex:
-            module, labels = program_of_parts(module, in_digits=in_digits), labels_of_parts(labels, several=several)
+            module, labels = program_of_parts(module), labels_of_parts(labels, several=several)
             found = session.run(session.EvaluationRequest(module, bindings, names, jacobian=True))
         value = np.asarray(found.value, "float64")
         if not value.size:

@@ -11,10 +11,12 @@ from typing import Any
 from flint import arb, fmpq
 
 from gradcli import arrays
-from gradcli.arrays.flint.balls import Balls, Number, exact, is_exact, is_nan, shortest_decimal, to_float
+from gradcli.arrays.flint.balls import UNDEFINED, Balls, Number, exact, is_exact, is_nan, shortest_decimal, to_float
 from gradcli.evaluation import session
 from gradcli.language.syntax.tree import Module
+from gradcli.models.complex_inputs import parts_of, with_parts
 from gradcli.models.uncertainty.assigned_distributions import FAMILIES
+from gradcli.models.uncertainty.complex_results import polar_results_at_zero
 from gradcli.models.uncertainty.coverage import coverage_factor, whole_dof
 from gradcli.models.uncertainty.input_quantities import Quantities, Quantity, input_of_value
 from gradcli.proofs import digits as proved_digits
@@ -43,16 +45,20 @@ def in_digits(
     """
 
     names = [*inputs.packing.shapes]
+    of_complex = labels is not None and len(found.covariance) < len(labels)
 
     def request() -> session.EvaluationRequest:
         given = {name: input_of_value(value, name) for name, value in values.items()}
         bindings = {n: _balls(_estimate(each) if isinstance(each, Quantity) else each) for n, each in given.items()}
-        return session.EvaluationRequest(module, bindings, names, jacobian=True)
+        return session.EvaluationRequest(module, with_parts(bindings, inputs.complex_names), names, jacobian=True)
 
     def compute(asked: session.RequestFactory) -> session.Result:
         result = proved_digits.at_precision(asked)
-        quantities = [input_of_value(values[name], name) for name in names]
-        result.grad = {key: Balls(number) for key, number in _numbers(result, quantities, inputs, found.level)}
+        quantities = [*_quantities(values)]
+        result.grad = {
+            key: Balls(number)
+            for key, number in _numbers(result, quantities, inputs, found.level, of_complex=of_complex)
+        }
         result.jacobian = None
         return result
 
@@ -77,7 +83,8 @@ def _with_texts(found: Any, labels: Sequence[str] | None, texts: Mapping[str, An
             for i, entry in enumerate(entries)
         ]
 
-    places = range(len(labels or ()))
+    # Of a complex value, both parts alone have covariances.
+    places = range(0 if labels is None else len(found.covariance))
     return dataclasses.replace(
         found,
         **{name: each(partial(of, what=name)) for name in ("value", "u", "relative", "dof", "k")},
@@ -89,9 +96,10 @@ def _with_texts(found: Any, labels: Sequence[str] | None, texts: Mapping[str, An
 
 
 def _numbers(
-    result: session.Result, quantities: Sequence[Quantity], inputs: Quantities, level: float
+    result: session.Result, quantities: Sequence[Quantity], inputs: Quantities, level: float, *, of_complex: bool
 ) -> Iterator[tuple[str, Number]]:
-    """Every number of the results at the current precision, with its key."""
+    """Every number of the results at the current precision, with its key. With `of_complex` they are those of
+    `program_of_parts`."""
     mean = [number for each in quantities for number in _elements(_estimate(each))]
     u = [number for each in quantities for number in _elements(_uncertainty(each))]
     dof = [math.inf if math.isinf(number) else shortest_decimal(number) for number in inputs.dof.tolist()]
@@ -100,6 +108,9 @@ def _numbers(
     sensitivities = [
         [value] * len(row) if is_nan(value) else row for value, row in zip(results, _rows(result, inputs, len(results)))
     ]
+    if of_complex:
+        for at in polar_results_at_zero(results):
+            sensitivities[at] = [UNDEFINED] * len(sensitivities[at])
     scaled = [[_contribution(c, u_i, value) for c, u_i in zip(row, u)] for value, row in zip(results, sensitivities)]
     covariances = [[_with_correlations(row, place, inputs) for place in range(len(u))] for row in scaled]
     for at, (value, row, own, mixed) in enumerate(zip(results, sensitivities, scaled, covariances)):
@@ -128,6 +139,15 @@ def _numbers(
             yield f"{at} covariance {other}", _sum(a * b for a, b in zip(mixed, own_other))
 
 
+def _quantities(values: Mapping[str, Any]) -> Iterator[Quantity]:
+    """The uncertain inputs, complex ones as their parts."""
+    for name, value in values.items():
+        each = input_of_value(value, name)
+        if isinstance(each, Quantity):
+            for part, u in zip(parts_of(each.value), parts_of(each.u)):
+                yield each._replace(value=part, u=u)
+
+
 def _contribution(sensitivity: Number, u: Number, value: Number) -> Number:
     """A sensitivity times an uncertainty; 0 for an input that is known exactly, whatever the sensitivity is."""
     return fmpq(0) if is_exact(u) and u == 0 and not is_nan(value) else sensitivity * u
@@ -145,11 +165,11 @@ def _uncertainty(each: Quantity) -> Any:
     return Balls(_root(FAMILIES[each.distribution.name].variance(*map(shortest_decimal, each.distribution.parameters))))
 
 
-def _balls(value: Any) -> Balls:
-    if isinstance(value, Balls):
-        return value
-    found: Balls = arrays.default_namespace().asarray(value, "float64")
-    return found
+def _balls(value: Any) -> Any:
+    """A number or an array as balls, complex ones where it is complex."""
+    if isinstance(value, Balls) or arrays.is_complex(value):
+        return arrays.default_namespace().asarray(value)
+    return arrays.default_namespace().asarray(value, "float64")
 
 
 def _elements(value: Any) -> Iterator[Number]:
