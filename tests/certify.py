@@ -107,7 +107,7 @@ def _verdict(judge: Judge, claim: Claim, found: Any, digits: int) -> str:
             return "0 with few digits"
         if len(numbers) != len(column):
             return "WRONG: another shape"
-        worst = min([worst, *map(_right, column, numbers)])
+        worst = min([worst, *map(correct_digits, column, numbers)])
         has_zeros |= not all(numbers)
     if worst < claim.digits:
         return f"WRONG: {claim.digits} digits of {claim.name} are certified, and {worst} are right"
@@ -118,7 +118,7 @@ def _verdict(judge: Judge, claim: Claim, found: Any, digits: int) -> str:
     return "confirmed"
 
 
-def _right(found: Any, exact: Any) -> int:
+def correct_digits(found: Any, exact: Any) -> int:
     """The number of correct digits of a float. Raises NotJudgedError for infinities."""
     if not mpmath.isfinite(exact):
         raise NotJudgedError("no finite number")
@@ -143,7 +143,7 @@ class Tally:
 
     def add(self, case: Case) -> None:
         self.programs += 1
-        before = signal.signal(signal.SIGVTALRM, _too_long)
+        before = signal.signal(signal.SIGVTALRM, too_long)
         # Repeated, because mpmath catches exceptions.
         signal.setitimer(signal.ITIMER_VIRTUAL, self.seconds, 1.0)
         try:
@@ -191,7 +191,7 @@ def _short(error: Exception) -> str:
     return f"{type(error).__name__}: {error}".partition("\n")[0][:90]
 
 
-def _too_long(_number: int, _frame: Any) -> None:
+def too_long(_number: int, _frame: Any) -> None:
     raise NotJudgedError("too long")
 
 
