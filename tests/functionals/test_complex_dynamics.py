@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import cmath
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -145,14 +146,70 @@ def test_jumps_stops_and_pictures_of_complex_states(run, tmp_path):
     assert "<svg" in picture.read_text()
 
 
+def test_derivatives_by_complex_parameters_are_by_their_parts(run):
+    found = columns_of(run, "psi' = -1j*w*psi", "psi=1+0.5j", "w=2-0.3j", "t=0..2", "--wrt", "w", "--order", "2")
+    t = found["t"]
+    exact = (1 + 0.5j) * np.exp(-1j * (2 - 0.3j) * t)
+    # Holomorphic in w: a step along the imaginary axis is i times that along the real one.
+    for power, by in enumerate(("real(w)", "imag(w)")):
+        slope = found[f"d_real(psi)_{by}"] + 1j * found[f"d_imag(psi)_{by}"]
+        assert slope == pytest.approx(-1j * t * exact * 1j**power, rel=1e-10, abs=1e-14)
+    mixed = found["d_real(psi)_real(w)_imag(w)"] + 1j * found["d_imag(psi)_real(w)_imag(w)"]
+    assert mixed == pytest.approx(-(t**2) * exact * 1j, rel=1e-10, abs=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("equations", "starts", "by"),
+    [
+        ("x' = -abs(k)**2*x + imag(k*c)", ("x=1",), "k,c,x"),
+        ("z' = conj(z)*k - z*abs(z)*x; x' = -x", ("z=0.5+0.2j", "x=1"), "k,z"),
+        ("z' = k*z + c; at t = 0.5: z += real(c)*k", ("z=0.5+0.2j",), "k,c"),
+    ],
+)
+def test_they_are_those_of_differences(run, equations, starts, by):
+    values = {"k": 0.4 - 0.3j, "c": 1.1 + 0.2j}
+
+    def solved(*more, **moved):
+        given = values | moved
+        read = [f"{name}={given[name].real!r}{given[name].imag:+}j" for name in names]
+        return columns_of(run, equations, *starts, *read, "t=0..1", "--points", "2", *more)
+
+    names = [name for name in values if name in by]
+    found = solved("--wrt", by)
+    for name in names:
+        for part, step in (("real", 1e-6), ("imag", 1e-6j)):
+            above, below = (solved(**{name: values[name] + sign * step}) for sign in (1, -1))
+            for column in below:
+                if column != "t" and f"d_{column}_{part}({name})" in found:
+                    slope = (above[column][-1] - below[column][-1]) / 2e-6
+                    own = found[f"d_{column}_{part}({name})"][-1]
+                    assert own == pytest.approx(slope, rel=1e-6, abs=1e-8)
+    assert any(key.endswith("_imag(k)") for key in found)
+
+
+def test_proved_digits_of_complex_states_and_parameters(run):
+    words = ("psi' = -1j*w*psi", "psi=1+0.5j", "w=2-0.3j", "t=[0,1.5]", "--wrt", "w", "--show", "real(psi**2)")
+    found = columns_of(run, *words, "--digits", "30")
+    with mpmath.workdps(50):
+        exact = mpmath.mpc(1, 0.5) * mpmath.exp(-1j * mpmath.mpc("2", "-0.3") * 1.5)
+        slope = -1.5j * exact
+        wanted = {
+            "real(psi)": exact.real, "imag(psi)": exact.imag, "real(psi**2)": (exact**2).real,
+            "d_real(psi)_real(w)": slope.real, "d_imag(psi)_real(w)": slope.imag, "d_real(psi)_imag(w)": -slope.imag,
+        }  # fmt: skip
+        for name, number in wanted.items():
+            assert mpmath.almosteq(mpmath.mpf(found[name][1]), number, 1e-29), name
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (("a' = -1j*b; b' = -1j*a", "a=1+0j", "b=0"), "write its start as a complex number, as in 1+0j"),
         (("psi' = -1j*psi", "psi=1+0j", "--show", "psi*2"), "a column of a solution takes real numbers"),
         (("x' = -x", "x=1", "--show", "x*(1 + 1j)"), "a column of a solution takes real numbers"),
-        (("psi' = -1j*psi", "psi=1+0j", "--digits", "20"), "complex"),
-        (("psi' = -1j*w*psi", "psi=1+0j", "w=1j", "--wrt", "w"), "'w' is complex"),
+        (("psi' = -1j*w[0]*psi", "psi=1+0j", "w=[1j]", "--wrt", "w"), "'w' is one number"),
+        (("x' = -w*x", "x=1", "w=1j", "--wrt", "w"), "write its start as a complex number, as in 1+0j"),
+        (("psi' = floor(psi)", "psi=1+0j", "--digits", "9"), "  | psi' = floor(psi)\n"),
         (("psi' = -1j*floor(psi)", "psi=1+0j"), "  | psi' = -1j*floor(psi)\n  |            ^^^^^^^^^^"),
         (("psi' = -1j*psi", "psi=inf+0j"), "the start of 'real(psi)' is inf"),
         (("psi' = -1j*psi", "psi=[1j, 2]"), "'real(psi)' is one number"),

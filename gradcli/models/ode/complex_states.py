@@ -1,4 +1,4 @@
-"""Equations of complex states, as equations of their real and imaginary parts."""
+"""Equations of complex states and parameters, as equations of their real and imaginary parts."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ def complex_states(equations: DifferentialEquations, values: Mapping[str, Any]) 
     return [state for state in equations.states if state.rstrip(PRIME) in bases]
 
 
-def of_real_states(equations: DifferentialEquations, states: Collection[str]) -> DifferentialEquations:
-    """The equations of the parts of the complex `states`."""
+def of_real_numbers(
+    equations: DifferentialEquations, states: Collection[str], parameters: Collection[str] = ()
+) -> DifferentialEquations:
+    """The equations of the parts of the complex `states`, which read the parts of the complex `parameters`."""
     source = AppendedSource(equations.source)
-    made = [made_of_parts(state, source) for state in states]
+    made = [made_of_parts(name, source) for name in (*states, *parameters)]
     # The derivatives that are no states themselves.
     rates = [rate for state, rate in zip(equations.states, equations.rates) if state in states and rate not in states]
     apart = [statement for rate in rates for statement in taken_apart(rate, source)]
@@ -41,10 +43,10 @@ def of_real_states(equations: DifferentialEquations, states: Collection[str]) ->
     )
 
 
-def starts_of_parts(values: Mapping[str, Any], states: Collection[str]) -> dict[str, Any]:
-    """The values by name, with the starts of the parts of complex states."""
-    starts = {name: arrays.asarray(value, "complex128") for name, value in values.items() if name in states}
-    return with_parts({**values, **starts}, states)
+def values_of_parts(values: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """The values by name, with those of the parts of complex states and parameters."""
+    of_names = {name: arrays.asarray(value, "complex128") for name, value in values.items() if name in names}
+    return with_parts({**values, **of_names}, names)
 
 
 def in_parts(names: Iterable[str], states: Collection[str]) -> Iterator[str]:

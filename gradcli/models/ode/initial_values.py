@@ -17,7 +17,7 @@ from gradcli.language.syntax import tree
 from gradcli.language.syntax.derivative_marks import readable
 from gradcli.models.complex_inputs import showing
 from gradcli.models.ode import stops
-from gradcli.models.ode.complex_states import complex_states, in_parts, of_real_states, starts_of_parts
+from gradcli.models.ode.complex_states import complex_states, in_parts, of_real_numbers, values_of_parts
 from gradcli.models.ode.expansions import Array, Expansion
 from gradcli.models.ode.row_functions import RowFunctions
 from gradcli.models.ode.trajectories import Trajectories, check_starts
@@ -69,22 +69,28 @@ def solve(asked: InitialValueRequest) -> Solution:
     Raises BindingError for names without a value, UsageError for options that there are not, EvaluationError where the
     solution does not exist up to the last time or does not meet the condition to stop at.
     """
-    of_parts = with_real_states(asked)
+    of_parts = in_real_numbers(asked)
     with showing(asked.equations.source, of_parts.equations.source):
         _check(of_parts)
         return _solution(of_parts)
 
 
-def with_real_states(asked: InitialValueRequest) -> InitialValueRequest:
-    """A request for the real and imaginary parts of complex states."""
+def in_real_numbers(asked: InitialValueRequest) -> InitialValueRequest:
+    """A request for the real and imaginary parts of complex states, with derivatives by those of complex parameters."""
     states = complex_states(asked.equations, asked.values)
-    if not states:
+    others = [n for n in asked.wrt if n not in asked.equations.states and _is_complex_number(asked.values[n])]
+    if not states and not others:
         return asked
+    named = (*states, *others)
     return asked._replace(
-        equations=of_real_states(asked.equations, states),
-        values=starts_of_parts(asked.values, states),
-        wrt=tuple(in_parts(asked.wrt, states)),
+        equations=of_real_numbers(asked.equations, states, others),
+        values=values_of_parts(asked.values, named),
+        wrt=tuple(in_parts(asked.wrt, named)),
     )
+
+
+def _is_complex_number(value: Any) -> bool:
+    return arrays.is_complex(value) and not arrays.shape(value)
 
 
 def prove(request: Callable[[], InitialValueRequest], digits: int, most: int) -> Solution:
@@ -96,11 +102,12 @@ def prove(request: Callable[[], InitialValueRequest], digits: int, most: int) ->
     from gradcli.arrays.flint.balls import Balls
     from gradcli.models.ode import proved_columns
 
-    asked = request()
+    asked = in_real_numbers(request())
     if asked.stop is not None:
         raise BackendError("there are no proved digits of a time to stop at", hint="leave out --digits or --stop")
-    _check(asked._replace(times=np.array([float(Balls(t)) for t in asked.times])))
-    found = proved_columns.table(lambda: _solution(request()).columns, digits, most)
+    with showing(request().equations.source, asked.equations.source):
+        _check(asked._replace(times=np.array([float(Balls(t)) for t in asked.times])))
+        found = proved_columns.table(lambda: _solution(in_real_numbers(request())).columns, digits, most)
     return Solution(found.columns, complete=found.complete)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from gradcli.errors import UsageError
 from gradcli.language.syntax.derivative_marks import readable
-from gradcli.models.ode.initial_values import InitialValueRequest, Solution, with_real_states
+from gradcli.models.ode.initial_values import InitialValueRequest, Solution, in_real_numbers
 from gradcli.models.plotting.charts import Chart, Polyline
 
 
 def chart(asked: InitialValueRequest, found: Solution, phase: str | None) -> Chart:
     """The chart of a solution; `phase` are the names of the axes of a phase plane. Raises UsageError for other names."""
-    equations = with_real_states(asked).equations
+    equations = in_real_numbers(asked).equations
     names = [*map(readable, equations.states), *asked.show]
     if phase is None:
         time = found.columns[equations.time]
