@@ -54,7 +54,7 @@ def integrate(
     Limits are numbers, which may be infinite. `points` are places to split at. Raises EvaluationError for an integral
     that diverges.
     """
-    function, found = _traced_in_parts(function)
+    function, found = traced_in_parts(function)
     if not points and _is_singular_at_a_limit(found, low, high):
         # Derivatives by the limit alone, and by what the integrand reads, may be infinite where the whole is not.
         def scaled(u: Traced) -> Any:
@@ -66,7 +66,7 @@ def integrate(
     return _of_each_result(integral, found, low, high, points, rtol, atol)
 
 
-def _traced_in_parts(function: Callable[..., Any]) -> tuple[Callable[..., Any], TracedFunction]:
+def traced_in_parts(function: Callable[..., Any]) -> tuple[Callable[..., Any], TracedFunction]:
     """A function of a number, traced; where its value may be complex, as one that returns its real and its imaginary
     part."""
     seen = False
@@ -115,7 +115,7 @@ def quad(
     atol: float = ATOL,
 ) -> tuple[Any, Any]:
     """The integral, as `integrate`, and an estimate of its error, of a complex one of its modulus."""
-    _, found = _traced_in_parts(function)
+    _, found = traced_in_parts(function)
     value, error = (_of_each_result(p, found, low, high, points, rtol, atol) for p in (integral, integral_error))
     return value, absolute(error) if arrays.is_complex(error) else error
 
@@ -132,22 +132,22 @@ def _of_each_result(
     params = {"points": tuple(points), "rtol": rtol, "atol": atol}
     body = function.body
     parts = [_integral(primitive, body.result(k), low, high, function.reads, params) for k in range(body.results)]
-    return _noted(_joined(parts, function.shapes), function, low, high)
+    return noted(joined_parts(parts, function.shapes), function, low, high)
 
 
-def _noted(value: Any, function: TracedFunction, *limits: Any) -> Any:
+def noted(value: Any, function: TracedFunction, *limits: Any) -> Any:
     """`value`, of which its node notes that it is analytic in the complex numbers that the function reads."""
     if function.holomorphic and isinstance(value, Tensor) and value.grad_fn is not None:
         value.grad_fn.metadata[ANALYTIC_IN] = [*function.sources, *limits]
     return value
 
 
-def _joined(parts: Sequence[Any], shapes: Sequence[Shape]) -> Any:
+def joined_parts(parts: Sequence[Any], shapes: Sequence[Shape]) -> Any:
     """A value of these elements; of those of two shapes, the first have its real parts, and the last the imaginary
     ones."""
     if len(shapes) == 2:
         half = len(parts) // 2
-        return from_parts(_joined(parts[:half], shapes[:1]), _joined(parts[half:], shapes[1:]))
+        return from_parts(joined_parts(parts[:half], shapes[:1]), joined_parts(parts[half:], shapes[1:]))
     return reshape(stack(parts), shapes[0]) if shapes[0] else parts[0]
 
 
@@ -171,11 +171,11 @@ def nsum(function: Callable[..., Any], first: Any, last: Any, *, rtol: float = R
 
     Raises EvaluationError for a series that diverges.
     """
-    _, found = _traced_in_parts(function)
+    _, found = traced_in_parts(function)
     bodies = [found.body.result(k) for k in range(found.body.results)]
     params = {"rtol": rtol, "atol": atol}
     parts = [bind(series_sum, (first, last, *found.reads), {"body": body, **params}) for body in bodies]
-    return _noted(_joined(parts, found.shapes), found, first, last)
+    return noted(joined_parts(parts, found.shapes), found, first, last)
 
 
 def root(function: Callable[..., Any], start: Any, *, bracket: tuple[float, float] | None = None) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 import math
 import sys
 from collections.abc import Callable, Sequence
@@ -11,10 +12,13 @@ from gradcli import arrays
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import EvaluationError
 from gradcli.functionals.body import Body
+from gradcli.functionals.functional_calls import joined_parts, noted, traced_in_parts
+from gradcli.functionals.real_parts import in_real_parts
 from gradcli.functionals.switches import between, number_of
-from gradcli.functionals.tracing import traced
+from gradcli.functionals.tracing import TracedFunction
 from gradcli.kinds.asymptotic import Asymptotic, AsymptoticTerm, NoLimitError, samples
 from gradcli.primitives.bind import Kind, constant
+from gradcli.primitives.entries.complex_numbers import imag, real
 from gradcli.primitives.entries.complex_parts import check_real
 
 # The numbers of terms beyond the leading one that are tried, in this order.
@@ -29,30 +33,91 @@ _SAME = 1e-9
 def limit(function: Callable[..., Any], point: Any, side: str | None = None) -> Any:
     """The limit of a function of a number, from the right if `side` is "+", from the left if it is "-", else from both.
 
-    It has derivatives by what the function reads, and is inf or -inf at a pole. Raises EvaluationError where there is no
-    limit, where the limits from both sides differ, and for functions whose value is no number.
+    The variable is real, unless the point is complex, which is approached from all sides; the value may be complex. The
+    limit has derivatives by what the function reads, and is inf or -inf at a pole. Raises EvaluationError where there is
+    no limit, where the limits from different sides differ, and for functions whose value is no number.
     """
-    found = traced(function, [()])
-    if found.body.results != 1 or found.shapes[0]:
-        raise EvaluationError("a limit is that of a function whose value is a number")
-    found.body.require_real("a limit")
-    check_real("limit", point, *found.reads)
-    numbers = [number_of(x) for x in (point, *found.reads)]
-    if None in numbers:
-        raise EvaluationError("a limit is computed for numbers, one at a time")
-    place, *given = (float(n) for n in numbers if n is not None)
-    if math.isinf(place):
-        return _at(found.body, constant(point), 1.0 if place > 0 else -1.0, found.reads, given)
+    if arrays.is_complex(point):
+        return _at_complex_point(function, point, side)
+    _, found = traced_in_parts(function)
+    if math.isinf(_number(point)):
+        return _of_parts(found, point, 1.0 if _number(point) > 0 else -1.0)
     if side is not None:
-        return _at(found.body, point, {"+": 1.0, "-": -1.0}[side], found.reads, given)
-    right, left = (_at(found.body, point, s, found.reads, given) for s in (1.0, -1.0))
+        return _of_parts(found, point, {"+": 1.0, "-": -1.0}[side])
+    right, left = (_of_parts(found, point, s) for s in (1.0, -1.0))
     a, b = constant(right), constant(left)
-    if a != b and not abs(a - b) <= _SAME * min(abs(a) + abs(b), sys.float_info.max):
+    if _differ(a, b):
         raise EvaluationError(
-            f"the limits from both sides differ: {float(b):.6g} from the left, {float(a):.6g} from the right",
+            f"the limits from both sides differ: {_shown(b)} from the left, {_shown(a)} from the right",
             hint="give '+' or '-' as the side",
         )
     return right
+
+
+# Four directions along the axes, and one that is no fraction of a turn: functions of the angle may be equal along axes.
+_DIRECTIONS = (1.0, -1.0, 1j, -1j, cmath.exp(1j))
+
+
+def _at_complex_point(function: Callable[..., Any], point: Any, side: str | None) -> Any:
+    if side is not None:
+        raise EvaluationError("a limit at a complex point is one from all sides", hint="leave out the side")
+
+    def along(direction: complex) -> Any:
+        def on_ray(distance: Any) -> Any:
+            start = distance.trace.inside(point) if isinstance(point, Kind) else point
+            return function(start + direction * distance)
+
+        return _of_parts(traced_in_parts(on_ray)[1], 0.0, 1.0)
+
+    found = [along(direction) for direction in _DIRECTIONS]
+    first, *others = map(constant, found)
+    other = next((x for x in others if _differ(first, x)), None)
+    if other is not None:
+        raise EvaluationError(
+            f"the limits along different directions differ: {_shown(first)} and {_shown(other)}",
+            hint="give a real point, which is approached along the real axis",
+        )
+    return found[0]
+
+
+def _differ(a: Any, b: Any) -> bool:
+    return bool(a != b and not abs(a - b) <= _SAME * min(abs(a) + abs(b), sys.float_info.max))
+
+
+def _shown(number: Any) -> str:
+    """A number or a ball as text of six digits."""
+    if not arrays.is_complex(number):
+        return f"{float(number):.6g}"
+    return f"{complex(*(float(constant(part(number))) for part in (real, imag))):.6g}"
+
+
+def _of_parts(found: TracedFunction, point: Any, side: float) -> Any:
+    """The limit from one side of a traced function, by the real and imaginary part of its value if it has two."""
+    if any(found.shapes):
+        raise EvaluationError("a limit is that of a function whose value is a number")
+    check_real("limit", point, *found.reads)
+    numbers = [_number(x) for x in found.reads]
+    parts = [_by_formulas(found.body.result(k), point, side, found.reads, numbers) for k in range(found.body.results)]
+    # At a point, one path alone counts.
+    return noted(joined_parts(parts, found.shapes), found._replace(holomorphic=found.holomorphic_on_paths))
+
+
+def _number(value: Any) -> float:
+    found = number_of(value)
+    if found is None:
+        raise EvaluationError("a limit is computed for numbers, one at a time")
+    return found
+
+
+def _by_formulas(body: Body, point: Any, side: float, reads: Sequence[Any], numbers: Sequence[float]) -> Any:
+    """The limit of a real result from one side, which complex numbers may lead to."""
+    plain = in_real_parts(body, "a limit of complex numbers is found by series")
+    if plain is body:
+        return _at(body, point, side, reads, numbers)
+    try:
+        return _at(plain, point, side, reads, numbers)
+    except EvaluationError:
+        return _at(in_real_parts(body, "", near_zero=True), point, side, reads, numbers)
 
 
 def _at(body: Body, point: Any, side: float, reads: Sequence[Any], numbers: Sequence[float]) -> Any:

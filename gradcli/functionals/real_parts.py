@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -11,9 +12,9 @@ from gradcli.functionals.body import Body
 from gradcli.primitives.bind import bind
 from gradcli.primitives.entries.arithmetic import add, divide, multiply, negative, subtract
 from gradcli.primitives.entries.comparisons import equal, logical_and, not_equal, where
-from gradcli.primitives.entries.exponential import exp, log
-from gradcli.primitives.entries.powers import sqrt
-from gradcli.primitives.entries.trigonometric import atan2, cos, cosh, hypot, sin, sinh
+from gradcli.primitives.entries.exponential import exp, expm1, log
+from gradcli.primitives.entries.powers import sqrt, square
+from gradcli.primitives.entries.trigonometric import atan, atan2, cos, cosh, hypot, sin, sinh
 from gradcli.program.ir import Atom, Program, Variable
 
 # Whole powers up to this one are products.
@@ -27,14 +28,18 @@ class _Parts(NamedTuple):
     imag: Any
 
 
-def in_real_parts(body: Body, what: str) -> Body:
+def in_real_parts(body: Body, what: str, *, near_zero: bool = False) -> Body:
     """A function of real numbers with real results that computes with real numbers alone.
 
-    Raises EvaluationError, which says that `what` has such a function, for an operation that is not known by parts.
+    With `near_zero`, the parts of quotients, moduli, logarithms and angles are formulas that have series where a complex
+    number vanishes; floats of extreme size may overflow in them. Raises EvaluationError, which says that `what` is by
+    parts, for an operation that is not known by them.
     """
     programs = [path.program for path in body.paths]
     if not any(map(_is_complex, (a for p in programs for e in p.equations for a in (*e.inputs, e.output)))):
         return body
+
+    rules = _RULES | _RULES_NEAR_ZERO if near_zero else _RULES
 
     def run(program: Program, inputs: Sequence[Any]) -> list[Any]:
         known: dict[Variable, Any] = dict(zip(program.inputs, inputs))
@@ -43,11 +48,11 @@ def in_real_parts(body: Body, what: str) -> Body:
             if not any(isinstance(x, _Parts) for x in given) and not _is_complex(output):
                 known[output] = bind(primitive, given, params)
                 continue
-            rule = _RULES.get(primitive.name)
+            rule = rules.get(primitive.name)
             if rule is None:
                 raise EvaluationError(
-                    f"{what} is solved for real and imaginary parts, and '{primitive.called}' is not known by these",
-                    hint="write the equations of the parts",
+                    f"{what} for real and imaginary parts, and '{primitive.called}' is not known by these",
+                    hint="write the formulas of these parts",
                 )
             known[output] = rule(*given, **params)
         return [known[a] if isinstance(a, Variable) else a for a in program.outputs]
@@ -159,6 +164,25 @@ def _cosh(x: Any) -> _Parts:
     return _Parts(multiply(cosh(a), cos(b)), multiply(sinh(a), sin(b)))
 
 
+def _expm1(x: Any) -> _Parts:
+    a, b = _both(x)
+    less = multiply(2.0, square(sin(multiply(0.5, b))))
+    return _Parts(subtract(_product(expm1(a), cos(b)), less), _product(exp(a), sin(b)))
+
+
+def _log1p(x: Any) -> _Parts:
+    return _log(_added(1.0, x))
+
+
+def _atanh(x: Any) -> _Parts:
+    return _multiplied(0.5, _subtracted(_log1p(x), _log1p(_Parts(*map(_minus, _both(x))))))
+
+
+def _atan(x: Any) -> _Parts:
+    a, b = _atanh(_rotated(x))
+    return _Parts(b, _minus(a))
+
+
 def _rotated(x: Any) -> _Parts:
     """The number times i."""
     a, b = _both(x)
@@ -190,15 +214,76 @@ _RULES: dict[str, Callable[..., Any]] = {
     "abs": lambda x: hypot(*_both(x)),
     "phase": lambda x: atan2(_both(x).imag, _both(x).real),
     "exp": _exp,
+    "exp2": lambda x: _exp(_multiplied(math.log(2.0), x)),
+    "expm1": _expm1,
     "log": _log,
+    "log1p": _log1p,
+    "log2": lambda x: _divided(_log(x), math.log(2.0)),
+    "log10": lambda x: _divided(_log(x), math.log(10.0)),
     "sqrt": _sqrt,
+    "rsqrt": lambda x: _divided(1.0, _sqrt(x)),
+    "sigmoid": lambda x: _divided(1.0, _added(1.0, _exp(_Parts(*map(_minus, _both(x)))))),
     "sin": _sin,
     "cos": _cos,
     "tan": lambda x: _divided(_sin(x), _cos(x)),
     "sinh": _sinh,
     "cosh": _cosh,
     "tanh": lambda x: _divided(_sinh(x), _cosh(x)),
+    "atan": _atan,
+    "atanh": _atanh,
     "where": lambda condition, x, y: _Parts(*(where(condition, a, b) for a, b in zip(_both(x), _both(y)))),
     "equal": lambda x, y: logical_and(*map(equal, _both(x), _both(y))),
     "not_equal": lambda x, y: not_equal(hypot(*_subtracted(x, y)), 0.0),
+}
+
+
+# --- formulas that have series where a number vanishes
+
+
+def _size(x: Any) -> Any:
+    a, b = _both(x)
+    return sqrt(_sum(_product(a, a), _product(b, b)))
+
+
+def _angle(x: Any) -> Any:
+    """The angle of a number that is not on the negative real axis."""
+    a, b = _both(x)
+    return multiply(2.0, atan(_quotient(b, _sum(_size(x), a))))
+
+
+def _divided_by_square(x: Any, y: Any) -> _Parts:
+    (a, b), (c, d) = _both(x), _both(y)
+    square = _sum(_product(c, c), _product(d, d))
+    above = _multiplied(_Parts(a, b), _Parts(c, _minus(d)))
+    return _Parts(_quotient(above.real, square), _quotient(above.imag, square))
+
+
+def _log_near_zero(x: Any) -> _Parts:
+    return _Parts(log(_size(x)), _angle(x))
+
+
+def _sqrt_near_zero(x: Any) -> _Parts:
+    size, half = sqrt(_size(x)), multiply(0.5, _angle(x))
+    return _Parts(multiply(size, cos(half)), multiply(size, sin(half)))
+
+
+def _whole_power_near_zero(x: Any, n: int) -> _Parts:
+    found = _whole_power(x, abs(n))
+    return found if n >= 0 else _divided_by_square(1.0, found)
+
+
+_RULES_NEAR_ZERO: dict[str, Callable[..., Any]] = {
+    "abs": _size,
+    "phase": _angle,
+    "divide": _divided_by_square,
+    "reciprocal": lambda x: _divided_by_square(1.0, x),
+    "whole_power": _whole_power_near_zero,
+    "log": _log_near_zero,
+    "log2": lambda x: _divided(_log_near_zero(x), math.log(2.0)),
+    "log10": lambda x: _divided(_log_near_zero(x), math.log(10.0)),
+    "sqrt": _sqrt_near_zero,
+    "rsqrt": lambda x: _divided_by_square(1.0, _sqrt_near_zero(x)),
+    "pow": lambda x, y: _exp(_multiplied(y, _log_near_zero(x))),
+    "tan": lambda x: _divided_by_square(_sin(x), _cos(x)),
+    "tanh": lambda x: _divided_by_square(_sinh(x), _cosh(x)),
 }

@@ -29,7 +29,8 @@ class TracedFunction(NamedTuple):
     """A function as a body, the numbers from outside that it reads, and the shapes of its results.
 
     `sources` are the values from outside whose elements and parts the reads are. `holomorphic` says whether the results
-    are the parts of a number that is analytic in each of them that is complex.
+    are the parts of a number that is analytic in each of them that is complex, and `holomorphic_on_paths` whether they
+    are on each execution path by itself, whatever decides between the paths.
     """
 
     body: Body
@@ -37,6 +38,7 @@ class TracedFunction(NamedTuple):
     shapes: Sequence[Shape]
     sources: Sequence[Any] = ()
     holomorphic: bool = False
+    holomorphic_on_paths: bool = False
 
 
 class _ShapeTrace(Trace):
@@ -112,13 +114,21 @@ def _described(trace: Trace, bound: Sequence[Traced], paths: Sequence[TracedPath
     kept = sorted(set().union(*(_used(path.program, first) for path in body)))
     places = [*range(first), *kept]
     body = [BodyPath(p._replace(inputs=tuple(p.inputs[k] for k in places)), holds) for p, holds in body]
+    variables = [variable for _, variable in sources]
     return TracedFunction(
         Body(body, joined(body, count), first),
         [_element(*elements[k - first]) for k in kept],
         shapes,
         [value for value, _ in sources],
-        all(_is_holomorphic(path, [variable for _, variable in sources]) for path in paths),
+        all(_is_holomorphic(path, variables) for path in paths),
+        all(_is_holomorphic(_without_conditions(path), variables) for path in paths),
     )
+
+
+def _without_conditions(path: TracedPath) -> TracedPath:
+    """A path with the equations alone that its outputs need."""
+    needed = needed_variables(path.equations, path.outputs)
+    return path._replace(equations=tuple(e for e in path.equations if e.output in needed))
 
 
 def _is_holomorphic(path: TracedPath, sources: Sequence[Variable]) -> bool:

@@ -34,6 +34,9 @@ def test_a_rotation(run):
         ("sqrt(y)*cos(y) + sin(y)/y**2", lambda t, y: np.sqrt(y) * np.cos(y) + np.sin(y) / y**2),
         ("cosh(y) + 1j*angle(y) + y**-1", lambda t, y: np.cosh(y) + 1j * np.angle(y) + 1 / y),
         ("complex(imag(y), real(y)) - y/2j", lambda t, y: y.imag + 1j * y.real - y / 2j),
+        ("expm1(y) + log1p(y)*atanh(y)", lambda t, y: np.expm1(y) + np.log1p(y) * np.arctanh(y)),
+        ("atan(y) - log2(y)/log10(y + 2)", lambda t, y: np.arctan(y) - np.log2(y) / np.log10(y + 2)),
+        ("exp2(y)*sigmoid(y) + rsqrt(y)", lambda t, y: 2**y / (1 + np.exp(-y)) + y**-0.5),
         ("where(t < 0.1, 1j*y, -y)", None),
     ],
 )

@@ -189,7 +189,6 @@ def test_sums_without_digits(last: str, message: str, run: Callable[..., Any]) -
 @pytest.mark.parametrize(
     "program",
     [
-        "limit(real(exp(1j*x)), x, 0)",
         "root(lambda x: x**2 + 1j, 1)",
         "argmin(lambda x: x**2 + 1j, 1)",
         "odeint(lambda y, t: 1j*y, 1, [0, 1])[1]",

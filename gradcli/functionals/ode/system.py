@@ -235,7 +235,7 @@ def initial_value_problem(body: Body, starts: Sequence[Any]) -> System:
 
     The values at which states start are given before those that the body reads.
     """
-    body = in_real_parts(body, "a differential equation")
+    body = in_real_parts(body, "a differential equation is solved")
     # The constants of derivatives have the precision of the balls that the system is for.
     key = (
         *(_form(path.program) for path in body.paths),
