@@ -68,9 +68,7 @@ def differentiated(
             first = first_derivatives(function, points, value, first)
         if order < 2:
             return Derivatives(value, first)
-        if in_parts:
-            function, points = _parts(function, points)
-        _, found = derivatives(function, points, order)
+        _, found = derivatives(*(_parts(function, points) if in_parts else (function, points)), order)
         return Derivatives(value, {**first, **{key: d for key, d in found.items() if "," in key}})
 
 

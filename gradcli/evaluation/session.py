@@ -513,7 +513,7 @@ def _higher_derivatives(
     if request.wirtinger:
         _higher_derivatives_by_conjugates(request, value, floating, run_again, result)
         return
-    leaves = {name: leaf.inner for name, leaf in floating.items()}
+    leaves: Mapping[str, Any] = {name: leaf.inner for name, leaf in floating.items()}
     if request.order is not None and request.order > 1 and any(map(arrays.is_complex, leaves.values())):
         run_again, leaves = _by_parts(request, run_again, leaves)
     if request.order is not None and not request.sparse:

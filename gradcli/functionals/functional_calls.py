@@ -74,7 +74,13 @@ def traced_in_parts(function: Callable[..., Any]) -> tuple[Callable[..., Any], T
     def real_of(t: Any) -> Any:
         nonlocal seen
         value = function(t)
-        if isinstance(value, list) or not arrays.is_complex(value):
+        if isinstance(value, (list, tuple)):
+            # The two results of a traced function are the parts of a complex one.
+            raise EvaluationError(
+                f"the function has {len(value)} values, and one is needed here",
+                hint="write them as a list, as in [x, y]",
+            )
+        if not arrays.is_complex(value):
             return value
         seen = True
         return real(value)

@@ -305,3 +305,12 @@ def test_hidden_switches(c: float, order: int) -> None:
     assert session.run(request).value == pytest.approx(a + b - 2 * c, rel=1e-13)
     bend = session.EvaluationRequest(parse("integrate(abs(t - c), t, a, b)"), {"a": a, "b": b, "c": c}, (), order=0)
     assert session.run(bend).value == pytest.approx(((b - c) ** 2 + (c - a) ** 2) / 2, rel=1e-13)
+
+
+@pytest.mark.parametrize(
+    "program", ["integrate(lambda x: (x, 2*x), 0, 1)", "nsum(lambda k: (k, 2*k), 1, 3)", "limit(lambda x: (x, x), 0)"]
+)
+def test_a_function_with_two_values_is_none_of_a_complex_number(run, program):
+    done = run("eval", program)
+    assert done.status == 1
+    assert "the function has 2 values, and one is needed here" in done.err
