@@ -421,6 +421,18 @@ class TestSecondDerivativesByComplexInputs:
         np.testing.assert_allclose(number(derivatives["v,v"]), np.zeros((2, 2)), atol=1e-12)
         np.testing.assert_allclose(number(derivatives["conj(v),A"])[0, 0], [0.5j, 1], atol=1e-12)
 
+    def test_the_square_of_a_modulus(self, run):
+        """The modulus is no rational number, and has no derivatives at 0; its square is, and has."""
+        for point, value in (("1+2j", "5"), ("0j", "0")):
+            words = ("eval", "abs(z)**2", f"z={point}", "--order", "2", "--json")
+            exact, floats = run(*words, "--digits", "20").json, run(*words, "--certify").json
+            assert exact["value"] == value
+            assert [*exact["derivatives"].values()] == ["2", "0", "2"]
+            assert [*floats["derivatives"].values()] == [2.0, 0.0, 2.0]
+            assert [*floats["certified"]["derivatives"].values()] == [16, 16, 16]
+        assert run("eval", "sum(np.abs(v)**2)", "v=[0j, 3+4j]", "--no-grad").out == "value  25.0\n"
+        assert run("eval", "abs(x)**2", "x=-3", "--nodes", "--json").json["rewrites"] == []
+
     def test_laplace(self, run):
         # By z and its conjugate, a quarter of the Laplacian: 0 of a harmonic function.
         found = run("eval", "log(abs(z)**2)", "z=1+2j", "--wirtinger", "--order", "2", "--json").json["derivatives"]
@@ -586,7 +598,6 @@ class TestFunctionsOfRealNumbers:
         "program",
         [
             "integrate(lambda t: t, 0, z)",
-            "limit(lambda h: h, z)",
             "brentq(lambda x: x, -1, z)",
             "arange(z)",
             "quantile([1, 2], z)",

@@ -139,6 +139,14 @@ def _everywhere(**_values: Any) -> bool:
     return not is_exact()
 
 
+def _always(**_values: Any) -> bool:
+    return True
+
+
+def _never(**_values: Any) -> bool:
+    return False
+
+
 # Rules by the function or operator at the root of an expression. The first one that matches, and whose condition holds,
 # is used. Sums and products match in either order.
 RULES_BY_ROOT = {
@@ -335,6 +343,8 @@ RULES_BY_ROOT = {
         StableForm("-x*log2(x)", "entr(x)/log(2) + 0", "log2(x) = log(x)/log(2)", _is_0, (0.0, 1.0)),
     ),
     "**": (
+        # The modulus has no derivatives at 0, and its root is rounded.
+        StableForm("abs(x)**2", "real(x)**2 + imag(x)**2", "the definition of the modulus", _never, of_complex=_always),
         # The derivatives of both sides have the same limits at 0.
         StableForm("x**x", "1 - entr(x)", "x**x = 1 + x*log(x) + o(x)", _is_0, (0.0, 1.0)),
     ),
