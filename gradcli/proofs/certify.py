@@ -7,7 +7,7 @@ ordinary run; constants such as `pi` are exact.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradcli import arrays
@@ -16,6 +16,7 @@ from gradcli.evaluation import session
 from gradcli.evaluation.diagnose import Warning
 from gradcli.evaluation.session import PARTS, EvaluationRequest, Result
 from gradcli.language.operations import operation_at
+from gradcli.language.syntax import tree
 from gradcli.limits import MAX_PRECISION
 from gradcli.proofs import digits
 
@@ -92,10 +93,42 @@ def certify(request: EvaluationRequest, result: Result, max_precision: int = MAX
 
 
 def in_balls(request: EvaluationRequest) -> EvaluationRequest:
-    """Return the request with the same numbers as exact balls."""
+    """Return the request with the same numbers as exact balls, without statements that no result depends on."""
     bindings = {name: _exactly(value) for name, value in request.bindings.items()}
     cotangent = None if request.grad_output is None else _exactly(request.grad_output)
-    return request._replace(bindings=bindings, grad_output=cotangent, nodes=False)
+    program = _without_unread(request.program, request.retain)
+    return request._replace(program=program, bindings=bindings, grad_output=cotangent, nodes=False)
+
+
+def _without_unread(program: tree.Module, kept: Collection[str]) -> tree.Module:
+    """A program without assignments of names that nothing reads: a comparison or a branch cut that is not decided there
+    matters to no result. The float run has shown that they raise no error."""
+    body = program.body
+    while True:
+        named = [_names(statement) for statement in body]
+        others = [set().union(kept, *named[:k], *named[k + 1 :]) for k in range(len(body))]
+        needed = tuple(
+            s
+            for s, read in zip(body, others)
+            if s is body[-1] or not _assigns_names(s) or not _targets(s).isdisjoint(read)
+        )
+        if len(needed) == len(body):
+            return tree.Module(program.span, program.source, body)
+        body = needed
+
+
+def _names(statement: tree.Statement) -> set[str]:
+    """The names in a statement, those of functions too, and other texts."""
+    fields = ((node, field) for node in tree.walk(statement) for field in type(node).__match_args__)
+    return {text for node, field in fields if isinstance(text := getattr(node, field), str)}
+
+
+def _assigns_names(statement: tree.Statement) -> bool:
+    return isinstance(statement, tree.Assign) and all(isinstance(t, tree.BoundName) for t in statement.targets)
+
+
+def _targets(statement: Any) -> set[str]:
+    return {target.name for target in statement.targets}
 
 
 def _exactly(value: Any) -> Any:

@@ -15,6 +15,7 @@ from gradcli.arrays.flint.balls import INFINITY, UNDEFINED, precise
 from gradcli.arrays.flint.correct_digits import correct_digits
 from tests import proved
 from tests.certify import Tally, conformance, random_case
+from tests.fuzz import complex_certificates
 from tests.judge import Judge, NotJudgedError
 
 CANCELS = "(1 - cos(x))/x**2"
@@ -136,6 +137,18 @@ class TestEval:
         outcome = run("eval", "1/x", "x=0", "--certify", "--json")
         assert outcome.json["certified"] == {"value": 16, "grad": {"x": 16}}
 
+    def test_statements_that_nothing_reads_are_left_out(self, run):
+        # It cannot be told on which side of a branch cut (1j)**-2.0 is.
+        program = "b = angle(1j**(-2.0)); c = b + 1; u = 2*z; real(exp(z))"
+        found = run("eval", program, "z=1+2j", "--retain", "u", "--certify", "--quiet", "--json").json
+        assert found["certified"]["value"] >= 14
+        assert "on a branch cut" in run("eval", f"{program} + b", "z=1+2j", "--certify").err
+        program = "f = lambda x: x**2; a = b = 3; s = 0; s += z; a*f(s)"
+        assert run("eval", program, "z=1+2j", "--certify", "--json").json["certified"] == {
+            "value": 16,
+            "grad": {"z": 16},
+        }
+
     def test_a_number_that_is_0_or_not_is_not_certified_to_be(self, run):
         outcome = run("eval", "sin(x)**2 + cos(x)**2", "x=0.7", "--certify", "--json", "--max-precision", "200")
         if outcome.json["grad"]["x"] == 0.0:
@@ -203,7 +216,8 @@ class TestInPython:
 
 
 class TestAgainstTheJudge:
-    """Samples; `python -m tests.certify` checks any number of programs."""
+    """Samples; `python -m tests.certify` checks any number of programs, and `python -m tests.fuzz.complex_certificates`
+    those of complex numbers."""
 
     def test_programs_of_the_conformance_file(self):
         tally = Tally(seconds=1)
@@ -218,6 +232,13 @@ class TestAgainstTheJudge:
             tally.add(random_case(14, i))
         assert tally.wrong == []
         assert tally.verdicts["confirmed"] > 15
+
+    def test_random_programs_of_complex_numbers(self):
+        tally = complex_certificates.Tally(seconds=2)
+        for i in range(12):
+            tally.add(complex_certificates.program(0, i))
+        assert tally.wrong == []
+        assert tally.verdicts["confirmed"] > 90
 
     def test_the_judge_finds_derivatives_and_kinks(self):
         judge = Judge(gradcli.compile("exp(2*x)*abs(y)").program, {"x": 0.5, "y": 0.0})
