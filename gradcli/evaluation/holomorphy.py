@@ -23,14 +23,39 @@ def satisfies_cauchy_riemann(
 ) -> bool:
     """Whether a program is proved to satisfy the Cauchy-Riemann equations by the complex inputs `names`.
 
-    With z = a + i*b and the value u + i*v, du/da and dv/db, and du/db and -dv/da, are recorded as programs of a and b,
-    which are simplified. Where they are one and the same expression, or equal constants, the equations hold everywhere.
+    They are that the derivative by the conjugate of z, with z and it as independent variables, is 0. That is proved in
+    exact arithmetic, or from real and imaginary parts.
     """
     given = {name: value for name, value in bindings.items() if name in names}
-    parts = {_part(name, i): part(value) for name, value in given.items() for i, part in enumerate((real, imag))}
     if any(map(arrays.shape, given.values())) or arrays.shape(evaluate(program, bindings, rewrite=rewrite).value):
         # The equations would be those of each element by each element.
         return False
+    with limits.optional_budget():
+        return _by_conjugates(program, bindings, names) or _by_parts(program, bindings, given, rewrite)
+
+
+def _by_conjugates(program: Module, bindings: Mapping[str, Any], names: Sequence[str]) -> bool:
+    # Loaded on demand: few programs have conjugates.
+    from gradcli.formulas.holomorphic_programs import is_holomorphic, is_regular
+
+    def value(**recorded: Any) -> list[Any]:
+        return [evaluate(program, {**bindings, **recorded}, rewrite=False, rolling="never").value]
+
+    given = {name: value for name, value in bindings.items() if name in names}
+    try:
+        recorded = optimise(record(value, given).program)
+        return is_regular(recorded, given) and is_holomorphic(recorded, names)
+    except (GradcliError, NotImplementedError):
+        return False
+
+
+def _by_parts(program: Module, bindings: Mapping[str, Any], given: Mapping[str, Any], rewrite: bool) -> bool:
+    """Whether the equations hold for real and imaginary parts.
+
+    With z = a + i*b and the value u + i*v, du/da and dv/db, and du/db and -dv/da, are recorded as programs of a and b,
+    which are simplified. Where they are one and the same expression, or equal constants, the equations hold everywhere.
+    """
+    parts = {_part(name, i): part(value) for name, value in given.items() for i, part in enumerate((real, imag))}
 
     def equations(**recorded: Any) -> list[Any]:
         leaves = {key: Tensor(part).requires_grad_() for key, part in recorded.items()}
@@ -44,9 +69,8 @@ def satisfies_cauchy_riemann(
         return sides
 
     try:
-        with limits.optional_budget():
-            traced = record(equations, parts)
-            simplified = optimise(traced.program, fast=True)
+        traced = record(equations, parts)
+        simplified = optimise(traced.program, fast=True)
     except (GradcliError, NotImplementedError):
         return False
     sides = simplified.outputs
