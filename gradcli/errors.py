@@ -402,6 +402,10 @@ class DifferentiationError(GradcliError, RuntimeError):
     kind = "differentiation"
 
 
+class NonHolomorphicError(DifferentiationError):
+    """A complex value of complex inputs that is not proved to have a derivative by them."""
+
+
 class NotRealError(DifferentiationError, TypeError):
     """A value that has no gradient because it is complex or a truth value."""
 

@@ -186,6 +186,14 @@ GradOutput = Annotated[
         help="The gradient of a weighted sum of the elements of the value, with these weights: the cotangent.",
     ),
 ]
+Wirtinger = Annotated[
+    bool,
+    Option(
+        "--wirtinger",
+        help="The derivatives by complex inputs and by their conjugates, which exist where the program is not "
+        "holomorphic too.",
+    ),
+]
 NoGrad = Annotated[bool, Option("--no-grad", help="The value alone.")]
 NoRewrite = Annotated[
     bool,

@@ -16,7 +16,7 @@ from gradcli.calculus.complex_derivatives import (
     wirtinger_derivatives,
 )
 from gradcli.calculus.higher_orders import Function
-from gradcli.errors import DifferentiationError
+from gradcli.errors import DifferentiationError, NonHolomorphicError
 from gradcli.evaluation import holomorphy
 from gradcli.language.interpreter.values import as_numpy
 from gradcli.language.operations import operation_at
@@ -60,7 +60,7 @@ class ComplexValue(NamedTuple):
             return
         name = operation_at(self.program, node.span) if node.span is not None else None
         called = f"'{name}'" if name else "this operation"
-        raise DifferentiationError(
+        raise NonHolomorphicError(
             f"the program is not holomorphic, or not known to be: {called} of a complex input is not",
             hint=f"--wirtinger gives the derivatives by {names[0]} and by conj({names[0]})",
             span=node.span,

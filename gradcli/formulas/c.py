@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
+from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.formulas.documents import Code, Document, Formulas, functions
 from gradcli.formulas.naming import Names, Naming, elements_of_rows, in_ascii, with_underscores
@@ -35,7 +36,7 @@ from gradcli.formulas.text_writer import (
 )
 from gradcli.primitives import table
 from gradcli.primitives.primitive import Primitive
-from gradcli.program.ir import Program
+from gradcli.program.ir import Program, Variable
 
 # Names that an identifier must not take: keywords of C, C++ and GNU C, predefined macros, macros and variables of the
 # standard headers, and the functions that the spellings below call.
@@ -85,7 +86,8 @@ def c(
     written = write(program, LANGUAGE, names, short=short)
     read = names.read_by(program)
     body = [f"(void){parameter};" for parameter in names.parameters if parameter not in read]
-    body += [f"const {number} {n} = {part};" for n, part in written.parts]
+    real = set() if complex_names is None else real_variables(program, complex_names)
+    body += [f"const {'double' if written.variables.get(n) in real else number} {n} = {p};" for n, p in written.parts]
     if len(written.results) == 1:
         kind, body = number, [*body, f"return {written.result};"]
     else:
@@ -100,6 +102,16 @@ def c(
     ]
     # The functions of tgmath.h are those of complex numbers where an argument is one.
     return Code(["#include <math.h>" if complex_names is None else "#include <tgmath.h>"], "\n".join(lines))
+
+
+def real_variables(program: Program, complex_names: frozenset[str]) -> set[Variable]:
+    """The variables of a program that are real where the inputs `complex_names` are complex."""
+    real = {v for v in program.inputs if v.name not in complex_names}
+    for equation in program.equations:
+        operands = (a in real if isinstance(a, Variable) else not arrays.is_complex(a) for a in equation.inputs)
+        if equation.primitive.name in _OF_COMPLEX or all(operands):
+            real.add(equation.output)
+    return real
 
 
 def _parameter(name: str, shape: Shape, number: str) -> str:
@@ -128,6 +140,8 @@ def _document(formulas: Formulas) -> Document:
 
 
 _NAMING = Naming(_spellings, elements=elements_of_rows)
+# The primitives with real values of complex numbers.
+_OF_COMPLEX = frozenset(["abs", "real_part", "imaginary_part", "phase", "equal", "not_equal"])
 _number = float_number("INFINITY", "NAN", "1", "0")
 # Comparing with itself needs no macro that a C++ compiler has made a function.
 _SYNTAX = ScalarSyntax(partial(re.sub, r"isnan\((.*?)\)", r"\1 != \1"), "{} ? {} : {}".format, CONDITIONAL)
@@ -139,6 +153,10 @@ LANGUAGE = Language(
     functions={
         **operators("// % @ **"),
         **scalar_functions(_SYNTAX),
+        "conjugate": template("conj({0})", inner=CONDITIONAL),
+        "real_part": template("creal({0})", inner=CONDITIONAL),
+        "imaginary_part": template("cimag({0})", inner=CONDITIONAL),
+        "phase": template("carg({0})", inner=CONDITIONAL),
         "sign": template("{0} != {0} ? {0} : ({0} > 0.0) - ({0} < 0.0)", CONDITIONAL, inner=SUM),
         "whole_power": square_or_call("pow", _number),
     },

@@ -23,8 +23,8 @@ from gradcli.primitives.entries.arithmetic import absolute, add, divide, multipl
 from gradcli.primitives.entries.comparisons import isfinite
 from gradcli.primitives.entries.complex_numbers import from_parts, phase
 from gradcli.primitives.entries.complex_parts import conjugate, imaginary_part, real_part
-from gradcli.primitives.entries.exponential import log
-from gradcli.primitives.entries.powers import sqrt
+from gradcli.primitives.entries.exponential import exp, log
+from gradcli.primitives.entries.powers import sqrt, whole_power
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Program, Variable
 from gradcli.program.record import Recorded, record
@@ -32,6 +32,8 @@ from gradcli.program.record import Recorded, record
 # Scales of the points at which derivatives are recorded, tried in turn until all of them are finite; and their step.
 _SCALES = (0.5641895835477563, 1.6487212707001282, 0.1353352832366127, -0.5641895835477563)
 _STEP = 0.0728771355234467
+# More factors than are nested in a modulus.
+_DEEPEST = 40
 # What compares complex numbers, or asks what they are, without a derivative.
 _TESTS = frozenset(["equal", "not_equal", "isfinite", "isnan", "isinf", "logical_not", "logical_and", "logical_or"])
 # The parts of complex numbers, which are real.
@@ -121,6 +123,43 @@ def by_conjugates(
     pairs = zip(outputs[::2], outputs[1::2], strict=True)
     kept = [Kept(variables[_kept_name(i)], p, *pair) for (i, p), pair in zip(arguments.items(), pairs, strict=True)]
     return Derivatives(found._replace(outputs=found.outputs[: len(names) + 1]), names, kept)
+
+
+def with_moduli_of_factors(program: Program) -> Program:
+    """A program with |u|*|v| in place of |u*v|, the like for quotients and powers, and exp(real(w)) for |exp(w)|."""
+    for _ in range(_DEEPEST):
+        made = {e.output: e for e in program.equations}
+        equations = [
+            new
+            for equation in program.equations
+            for new in (_of_factors(equation, made) if equation.primitive is absolute else (equation,))
+        ]
+        if len(equations) == len(program.equations):
+            break
+        program = program._replace(equations=tuple(equations))
+    return program
+
+
+def _of_factors(modulus: Equation, made: Mapping[Variable, Equation]) -> Sequence[Equation]:
+    """The equations for the modulus of a product by those of its factors; the modulus itself for other numbers."""
+    equation = made.get(modulus.inputs[0])
+    if equation is None or equation.output.dtype != "complex128":
+        return [modulus]
+    if equation.primitive is exp:
+        real = Variable((), "float64")
+        of_real = Equation(real_part, equation.inputs, {}, real)
+        return [of_real, modulus._replace(primitive=exp, inputs=(real,))]
+    if equation.primitive not in (multiply, divide, whole_power):
+        return [modulus]
+    factors: list[Atom] = []
+    moduli = []
+    for atom in equation.inputs:
+        if isinstance(atom, Variable):
+            moduli.append(Equation(absolute, (atom,), {}, Variable((), "float64")))
+            factors.append(moduli[-1].output)
+        else:
+            factors.append(abs(complex(atom)))
+    return [*moduli, equation._replace(inputs=tuple(factors), output=modulus.output)]
 
 
 def _kept_name(i: int) -> str:

@@ -121,4 +121,4 @@ def one_line(text: str) -> str:
 
 def identifier(stem: str, key: str) -> str:
     """`stem` joined with the names in `key` to an identifier."""
-    return f"{stem}_{re.sub(r'[][, ]+', '_', key).strip('_')}"
+    return f"{stem}_{re.sub(r'[][(), ]+', '_', key).strip('_')}"

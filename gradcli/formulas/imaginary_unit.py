@@ -68,7 +68,10 @@ def check_analytic(value: Program, complex_names: Collection[str]) -> None:
 
 
 def check_code(programs: Iterable[Program], complex_names: Collection[str], language: Language | None) -> None:
-    """Raise DifferentiationError where the code of an operation on complex numbers is that of real ones alone."""
+    """Raise DifferentiationError where a language has no complex numbers, or where its code of an operation on them is that
+    of real ones alone."""
+    if language is not None and complex_names:
+        language.check_complex()
     if language is None or language.name not in _WITH_CODE:
         return
     for primitive in (p for program in programs for p in _of_complex(program, complex_names)):

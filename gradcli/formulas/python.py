@@ -37,6 +37,7 @@ from gradcli.formulas.text import number as plain_number
 from gradcli.formulas.text_writer import (
     ATOM,
     COMPARE,
+    CONDITIONAL,
     POWER,
     SUM,
     TANHSHRINK,
@@ -271,6 +272,10 @@ LANGUAGE = Language(
         "reciprocal": _reciprocal,
         "whole_power": _power,
         "identity": lambda _equation, operands: operands[0],
+        "conjugate": template("np.conj({0})", inner=CONDITIONAL),
+        "real_part": template("np.real({0})", inner=CONDITIONAL),
+        "imaginary_part": template("np.imag({0})", inner=CONDITIONAL),
+        "phase": template("np.angle({0})", inner=CONDITIONAL),
         "one_minus_square": one_minus_square,
         "digamma_rise": lambda _equation, operands: digamma_rise("special.digamma", operands),
         "over_one_plus_square": lambda equation, operands: over_one_plus_square(equation, [_of_numpy(operands[0])]),

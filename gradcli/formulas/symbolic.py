@@ -18,12 +18,14 @@ from gradcli.formulas.root_sum_squares import has_squares
 from gradcli.formulas.text_writer import Language
 from gradcli.kinds.jets import check_order
 from gradcli.language.interpreter.mutable_references import ElementwiseInput
+from gradcli.language.names import scope
 from gradcli.language.names.scope import IMAGINARY_UNIT
 from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree
 from gradcli.primitives import table
 from gradcli.primitives.axes import MOST_AXES
 from gradcli.primitives.entries.comparisons import equal, isfinite, not_equal
+from gradcli.primitives.entries.complex_numbers import from_parts, polar
 from gradcli.program.ir import Equation, Key, Program, Variable, element_name, owner_name
 from gradcli.program.passes import optimise
 from gradcli.program.record import record
@@ -44,6 +46,8 @@ def derivatives_as_formulas(
     order: int = 1,
     *,
     language: Language | None = None,
+    conjugates: bool = False,
+    wirtinger: bool = False,
 ) -> Formulas:
     """Return formulas for the derivatives of `order` of a program's value by the names in `wrt`, each mixed one once.
 
@@ -51,6 +55,10 @@ def derivatives_as_formulas(
     name stands for any number, or, where the program reads its elements, for a tensor. Formulas are written in elements
     of tensors where the program takes tensors apart, or where `language` has no tensors. Where control flow depends on
     numbers, the formulas select by conditions.
+
+    With `conjugates`, programs may take conjugates, moduli and parts of complex numbers: a real value of a complex input
+    has a gradient, and a complex one a derivative if it is proved to be holomorphic. With `wirtinger`, the derivatives by
+    complex inputs and by their conjugates are returned, and every other name stands for any complex number.
 
     Raises NotRecordableError where there is no single formula because the number of iterations depends on numbers,
     DifferentiationError for a non-scalar value, UsageError where there are no elements to differentiate by, and
@@ -64,6 +72,15 @@ def derivatives_as_formulas(
             equality=compared_for_equality(program) is not None,
             finiteness=_tests_finiteness(program),
         )
+        if wirtinger or (conjugates and _has_complex_numbers(program, bindings)):
+            # Loaded on demand: few formulas have complex numbers.
+            from gradcli.formulas.complex_formulas import formulas_with_conjugates
+
+            found = formulas_with_conjugates(
+                program, bindings, wrt, order, shorten, language=language, wirtinger=wirtinger
+            )
+            if found is not None:
+                return found
         programs = derivation(program, bindings, wrt, order)
         squares = has_squares(programs[()])
         tensors = language is None or language.tensors or _is_written_as_it_stands(program, programs, language)
@@ -139,6 +156,15 @@ def _decimals(program: tree.Module, bindings: Mapping[str, Any]) -> Collection[f
     numbers = [n.value for n in tree.all_nodes(program) if isinstance(n, (tree.Number, tree.Imaginary))]
     numbers += [part for v in bindings.values() if not arrays.shape(v) for part in (float(v.real), float(v.imag))]
     return {n for n in numbers if math.isfinite(n) and not float(n).is_integer()}
+
+
+def _has_complex_numbers(program: tree.Module, bindings: Mapping[str, Any]) -> bool:
+    """Whether a program writes complex numbers, makes them of two real ones, or is given them."""
+    return (
+        scope.has_imaginary_literals(program)
+        or any(map(arrays.is_complex, bindings.values()))
+        or any(isinstance(n, tree.Call) and table.find(n.name) in (from_parts, polar) for n in tree.all_nodes(program))
+    )
 
 
 def compared_for_equality(program: tree.Module) -> tree.Expression | None:

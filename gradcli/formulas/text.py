@@ -368,6 +368,9 @@ LANGUAGE: Language = Language(
             of_order("text", "j0", "j1") if equation.params["n"] < 2 else with_order("jv")
         )(equation, operands),
         "jv_of_number": plain_call("text", "jv"),
+        **{f"{name}_part": plain_call("text", called) for name, called in (("real", "real"), ("imaginary", "imag"))},
+        "conjugate": plain_call("text", "conj"),
+        "phase": plain_call("text", "angle"),
         "riemann_zeta": plain_call("text", "zeta"),
         **{name: with_order(name) for name in ("expn", "spherical_jn", "spherical_yn", "spherical_in", "spherical_kn")},
         **{name: of_order("text", name) for name in ("k0e", "dawsn", "ellipk", "ellipe")},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from gradcli import arrays, limits
@@ -89,6 +90,14 @@ class Language(NamedTuple):
         """The spelling of a primitive, if it has one without named parts."""
         return self.functions.get(primitive.name) or self.others(primitive)
 
+    def check_complex(self) -> str:
+        """The text of 1j. Raises DifferentiationError where the language has no complex numbers."""
+        if self.imaginary_unit is None:
+            raise DifferentiationError(
+                f"complex numbers cannot be written as {self.name}", hint="--to text, latex, python or c can"
+            )
+        return self.imaginary_unit
+
     def writes(self, primitive: Primitive) -> bool:
         """Whether the language has a spelling for a primitive."""
         return primitive.name in self.with_parts or self.spelling(primitive) is not None
@@ -106,10 +115,11 @@ class UnsupportedPrimitiveError(DifferentiationError):
 
 
 class Written(NamedTuple):
-    """The named parts of a program in order, and the texts of its outputs."""
+    """The named parts of a program in order, the texts of its outputs, and the variables of its parts by name."""
 
     parts: Sequence[tuple[str, str]]
     results: Sequence[str]
+    variables: Mapping[str, Variable]
 
     @property
     def result(self) -> str:
@@ -151,6 +161,7 @@ class _TextWriter:
             if v in self.uses
         }
         self.parts: list[tuple[str, str]] = []
+        self.variables: dict[str, Variable] = {}
 
     def write(self) -> Written:
         left = Counter(self.uses)
@@ -165,7 +176,7 @@ class _TextWriter:
                     if not left[atom]:
                         # Free the text, which may be long.
                         del self.pieces[atom]
-        return Written(self.parts, [self._atom(output).text for output in self.program.outputs])
+        return Written(self.parts, [self._atom(output).text for output in self.program.outputs], self.variables)
 
     def _operands(self, equation: Equation) -> list[Fragment]:
         truths = self.language.truths
@@ -191,18 +202,14 @@ class _TextWriter:
         return self.language.array(atom) if arrays.shape(atom) else self.language.number(atom)
 
     def _imaginary_unit(self) -> Fragment:
-        if self.language.imaginary_unit is None:
-            raise DifferentiationError(
-                f"complex numbers cannot be written as {self.language.name}", hint="--to text, latex, python or c can"
-            )
-        return Fragment(self.language.imaginary_unit)
+        return Fragment(self.language.check_complex())
 
     def _spelled(self, equation: Equation, operands: Sequence[Fragment]) -> Fragment:
         name, spelling = equation.primitive.name, self.language.spelling(equation.primitive)
         if name == "cast" and self.language.truths and (_conditions(equation) or _is_truth(equation.inputs[0])):
             (piece,) = operands
         elif name in self.language.with_parts:
-            piece = self.language.with_parts[name](equation, operands, self._named)
+            piece = self.language.with_parts[name](equation, operands, partial(self._named, equation.output))
         elif spelling is not None:
             piece = self._without_repeats(spelling, equation, operands)
         else:
@@ -218,9 +225,10 @@ class _TextWriter:
         long = [(piece.text.count(o.text) - 1) * len(o.text) > _REPEATED for o in operands]
         if not any(long):
             return piece
-        return spelling(
-            equation, [Fragment(self._named(o.text)) if is_long else o for o, is_long in zip(operands, long)]
-        )
+        named = [
+            Fragment(self._named(a, o.text)) if is_long else o for a, o, is_long in zip(equation.inputs, operands, long)
+        ]
+        return spelling(equation, named)
 
     def _placed(self, variable: Variable, piece: Fragment) -> Fragment:
         """A piece as it is written where the variable is used: its text, or the name that it gets."""
@@ -234,12 +242,14 @@ class _TextWriter:
         inside = self.uses[variable] == 1 or len(piece.text) <= self.short
         if inside and len(piece.text) <= _LONGEST and piece.depth <= _DEEPEST:
             return piece
-        return Fragment(self._named(piece.text), plain=piece.plain)
+        return Fragment(self._named(variable, piece.text), plain=piece.plain)
 
-    def _named(self, text: str) -> str:
-        """The name given to a new part."""
+    def _named(self, of: Atom, text: str) -> str:
+        """The name given to a new part, which is a variable or computed for it."""
         name = self.names.new_part_name(len(self.parts) + 1)
         self.parts.append((name, text))
+        if isinstance(of, Variable):
+            self.variables[name] = of
         return name
 
 

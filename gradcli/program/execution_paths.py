@@ -207,7 +207,8 @@ class _Joint:
         if arrays.dtype_name(condition) != "bool":
             condition = self._applied(cast, [condition], {"dtype": "bool"}, "bool")
         shape = max(arrays.shape(then), arrays.shape(other))
-        return self._applied(where, [condition, then, other], {}, "float64", shape)
+        dtype = "complex128" if arrays.is_complex(then) or arrays.is_complex(other) else "float64"
+        return self._applied(where, [condition, then, other], {}, dtype, shape)
 
     def _applied(
         self, primitive: Any, inputs: Sequence[Atom], params: Mapping[str, Any], dtype: str, shape: tuple[int, ...] = ()

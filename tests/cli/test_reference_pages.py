@@ -74,6 +74,7 @@ NAMED = (
     "curves[].values",
     "formulas[].derivatives",
     "formulas[].values",
+    "values",
     "roots[].point",
     "roots[].box",
     "proof.minimisers[].box",

@@ -14,7 +14,7 @@ from gradcli.cli.command import Command
 from gradcli.cli.process.environment import Environment
 from gradcli.cli.rendering.render import show_json
 from gradcli.cli.rendering.warning_output import warning_json, warning_text
-from gradcli.errors import ExitStatus, Span, UnknownNameError, UsageError, did_you_mean
+from gradcli.errors import ExitStatus, NonHolomorphicError, Span, UnknownNameError, UsageError, did_you_mean
 from gradcli.evaluation.diagnose import Warning, unused_parts
 from gradcli.formulas import languages
 from gradcli.formulas.documents import Document, Formulas, one_line
@@ -32,7 +32,8 @@ Several formulas, as in 'sin(x); x^2' or '[sin(x), x**2]', are differentiated on
 A name without a value stands for any number. A number that is given as NAME=VALUE is put in for its
 name, unless the derivative is by that name: its value there then stands below the formula. A tensor
 gives its name a shape. The formulas are simplified as for real numbers where the functions are
-smooth: at a kink or a pole, eval has the conventions, and the formula need not.
+smooth: at a kink or a pole, eval has the conventions, and the formula need not. With --wirtinger, a
+name without a value stands for any complex number.
 
 Examples:
 
@@ -41,6 +42,8 @@ Examples:
   gradcli diff 'x**3 + a*x' x=2 a=5
 
   gradcli diff 'a*exp(-x**2/2)' --wrt x --order 2 --to latex
+
+  gradcli diff 'z*abs(z)' --wirtinger
 
   gradcli diff 'sum((X@w - y)**2)' X='eye(3, 2)' w=[1,2] y=[1,2,3] --wrt w --to python
 """
@@ -92,6 +95,7 @@ class DiffOptions(opt.ProgramRun):
             help="Simplify further by SymPy, from the extra gradcli[sympy].",
         ),
     ] = False
+    wirtinger: opt.Wirtinger = False
     digits: opt.Digits = None
     max_precision: opt.MaxPrecision = MAX_PRECISION
     json: opt.Json = False
@@ -109,7 +113,11 @@ def run(options: DiffOptions, environment: Environment) -> ExitStatus:
         if len(formulas) > 1 and options.to not in _OF_SEVERAL:
             hint = f"--to {' or '.join(_OF_SEVERAL)} writes several, or give one after the other"
             raise UsageError(f"--to {options.to} is for one formula, and these are {len(formulas)}", hint=hint)
-        found = [_derived(options, sources, formula, wrt) for formula in formulas]
+        try:
+            found = [_derived(options, sources, formula, wrt) for formula in formulas]
+        except NonHolomorphicError as error:
+            error.hint = _with_wirtinger(options, error.hint)
+            raise
     if options.json:
         show_json(_members(options, program, wrt, found), environment)
     else:
@@ -146,7 +154,9 @@ def _derived(options: DiffOptions, every: inputs.Sources, formula: LabelledFormu
         *_products_of_letters(program, bindings, inputs.names_of(options.wrt)),
     ]
     language = languages.find(options.to, options.dialect)
-    formulas = derivatives_as_formulas(program, bindings, wrt, options.order, language=language)
+    formulas = derivatives_as_formulas(
+        program, bindings, wrt, options.order, language=language, conjugates=True, wirtinger=options.wirtinger
+    )
     if options.simplify and formulas.complex_names is not None:
         raise UsageError("--simplify is for formulas of real numbers", hint="leave out --simplify")
     simplified = _by_sympy(formulas) if options.simplify else None
@@ -157,7 +167,7 @@ def _derived(options: DiffOptions, every: inputs.Sources, formula: LabelledFormu
     missing = [name for name in read if name not in bindings]
     if missing:
         warnings.append(_no_value(program, point, missing[0]))
-    values = _values(options, sources, wrt, point) if point and not missing else None
+    values = _values(options, sources, wrt, point, formulas) if point and not missing else None
     if values is not None:
         warnings += values.warnings
     elif options.digits is not None:
@@ -211,14 +221,41 @@ class _Values(NamedTuple):
     complete: bool = True
 
 
-def _values(options: DiffOptions, sources: inputs.Sources, wrt: Sequence[str], point: Mapping[str, Any]) -> _Values:
+def _with_wirtinger(options: DiffOptions, hint: str | None) -> str | None:
+    """The hint at --wirtinger, with the words of the command line where these are the whole command."""
+    if hint is None or not options.words or options.file or options.vars or "-" in options.words:
+        return hint
+    # Loaded on demand: few command lines fail.
+    from shlex import join
+
+    wrt = ["--wrt", ",".join(options.wrt)] if options.wrt else []
+    command = join(["gradcli", "diff", *options.words, *wrt, "--wirtinger"])
+    return hint.replace("--wirtinger", command, 1)
+
+
+def _values(
+    options: DiffOptions,
+    sources: inputs.Sources,
+    wrt: Sequence[str],
+    point: Mapping[str, Any],
+    formulas: Formulas,
+) -> _Values:
     from gradcli.evaluation import session
+
+    if options.wirtinger and options.order > 1:
+        from gradcli.formulas.wirtinger import numbers_at
+
+        if options.digits is not None:
+            raise UsageError("--digits is for Wirtinger's derivatives of order 1", hint="leave out one of them")
+        return _Values(point, numbers_at(formulas.derivatives, sources.bindings()), [])
 
     given = [n for n in wrt if n in sources.values]
 
     def request() -> session.EvaluationRequest:
         order = options.order if options.order > 1 else None
-        return session.EvaluationRequest(sources.program, sources.bindings(), given, order=order)
+        return session.EvaluationRequest(
+            sources.program, sources.bindings(), given, order=order, wirtinger=options.wirtinger
+        )
 
     complete = True
     if options.digits is None:
@@ -231,6 +268,8 @@ def _values(options: DiffOptions, sources: inputs.Sources, wrt: Sequence[str], p
             point = digits.texts(lambda: {n: v for n, v in sources.bindings().items() if n in point}, options.digits)
     found = (result.grad if options.order == 1 else result.derivatives) or {}
     derivatives = {key: value for key, value in found.items() if key.count(",") == options.order - 1}
+    for name, pair in (result.wirtinger or {}).items():
+        derivatives |= {name: pair and pair["by"], f"conj({name})": pair and pair["by_conjugate"]}
     return _Values(point, derivatives, [w for w in result.warnings if w.code != "unused"], complete)
 
 

@@ -91,14 +91,7 @@ class EvalOptions(opt.ProgramRun):
         ),
     ] = False
     grad_output: opt.GradOutput = None
-    wirtinger: Annotated[
-        bool,
-        opt.Option(
-            "--wirtinger",
-            help="The derivatives by complex inputs and by their conjugates, which exist where the program is not "
-            "holomorphic too.",
-        ),
-    ] = False
+    wirtinger: opt.Wirtinger = False
     retain: Annotated[
         list[str] | None, opt.Option("--retain", metavar="NAMES", help="The derivatives by these computed names too.")
     ] = None
