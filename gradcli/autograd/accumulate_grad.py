@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from gradcli.arrays.shapes import Shape
-from gradcli.autograd.cotangents import conjugated
 from gradcli.autograd.hooks import Hooks
-from gradcli.autograd.node import Node
+from gradcli.autograd.node import Node, conjugated
 from gradcli.primitives.node_name import NodeName
 
 

@@ -13,10 +13,9 @@ from typing import Any, TypeVar
 from gradcli import arrays, limits
 from gradcli.autograd.accumulate_grad import AccumulateGrad
 from gradcli.autograd.ancestors import ancestors
-from gradcli.autograd.cotangents import all_conjugated, conjugated
 from gradcli.autograd.hooks import Attached, Hooks, checked, replaced
 from gradcli.autograd.modes import current_span, grad_enabled
-from gradcli.autograd.node import Edge, GradientEdge, Node, next_sequence, recorders
+from gradcli.autograd.node import Edge, GradientEdge, Node, all_conjugated, conjugated, next_sequence, recorders
 from gradcli.autograd.observers import observer, visit_wrapper
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.stacks import run_in_new_thread

@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape, broadcast
-from gradcli.autograd.cotangents import conjugated
-from gradcli.autograd.node import RELEASED, Edge, Node
+from gradcli.autograd.node import RELEASED, Edge, Node, conjugated
 from gradcli.autograd.packed_tensors import Pack, Packed, SavedTensor, Unpack, restored
 from gradcli.autograd.primitive_node import fit
 from gradcli.autograd.saved import SAVED_INFERENCE, SavedOutput, shape_only

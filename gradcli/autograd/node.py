@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
-from gradcli.autograd.cotangents import all_conjugated
 from gradcli.autograd.hooks import Attached, Hook, HookHandle
 from gradcli.autograd.modes import grad_enabled, span_now
 from gradcli.errors import CallError, DifferentiationError, Span
 from gradcli.named_tuples import NamedTuple
+from gradcli.primitives.entries.complex_parts import conjugate_of
 from gradcli.primitives.node_name import NodeName
 
 RELEASED = (
@@ -36,6 +36,20 @@ ANALYTIC_IN = "analytic in"
 # Functions that are called with each node when it is recorded, and its result.
 recorders: ContextVar[tuple[Callable[[Node, Any], None], ...]] = ContextVar("gradcli_recorders", default=())
 recorders_now = recorders.get
+
+
+# Cotangents of complex numbers have two conventions. For a real L and z = a + i*b, users get and give dL/da + i*dL/db, as
+# in PyTorch: the direction in which L grows. Within a pass cotangents are dL/da - i*dL/db, as in JAX, for which the chain
+# rule of holomorphic functions has no conjugates. Each is the conjugate of the other; those of real numbers are the same.
+
+
+def conjugated(cotangent: Any) -> Any:
+    """A cotangent in the other convention; None for None."""
+    return None if cotangent is None else conjugate_of(cotangent)
+
+
+def all_conjugated(cotangents: Sequence[Any]) -> list[Any]:
+    return [conjugated(c) for c in cotangents]
 
 
 class Node:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.autograd.cotangents import all_conjugated, conjugated
 from gradcli.autograd.engine import grad
 from gradcli.autograd.function import Function
 from gradcli.autograd.modes import enable_grad, grad_enabled, set_grad_enabled
+from gradcli.autograd.node import all_conjugated, conjugated
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus import pytrees
 from gradcli.calculus.derivatives import zeros
@@ -26,7 +26,7 @@ class Rule:
     `run` receives the arguments without their graph, and returns the value. `pull` receives the arguments, the value
     and the cotangents in the structure of the value; where the derivative is differentiated itself, the arguments and
     the value are within the graph. It returns a cotangent for each argument, in its structure, or None for zero.
-    Cotangents of complex numbers are those of JAX and HIPS autograd, see `gradcli.autograd.cotangents`.
+    Cotangents of complex numbers are those of JAX and HIPS autograd, see `gradcli.autograd.node`.
     """
 
     def __init__(self, run: Callable[..., Any], pull: Callable[..., Sequence[Any]], arguments: Sequence[Any]) -> None:

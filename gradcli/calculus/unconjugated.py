@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.autograd.cotangents import conjugated
+from gradcli.autograd.node import conjugated
 from gradcli.calculus import func
 from gradcli.calculus.pytrees import mapped
 from gradcli.primitives.operators import operand

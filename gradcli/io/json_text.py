@@ -11,7 +11,7 @@ from operator import mul
 from typing import Any
 
 from gradcli import limits
-from gradcli.io.complex_text import ComplexText, has_complex_texts
+from gradcli.io.text_tables import ComplexText, has_complex_texts
 
 # Array elements that are charged for each element written, which takes as long as computing that many.
 _WRITTEN = 32

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from gradcli.io.complex_text import ComplexText
 from gradcli.named_tuples import NamedTuple
 
 
@@ -19,6 +18,32 @@ class Table(NamedTuple):
     header: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
     drawn: bool = False
+
+
+class ComplexText:
+    """The parts of a complex number that are written already, as proved digits are: texts of decimals or of bounds, or floats that are not finite."""
+
+    __slots__ = ("imag", "real")
+
+    def __init__(self, real: str | float, imag: str | float) -> None:
+        self.real, self.imag = real, imag
+
+    def __str__(self) -> str:
+        """As a Python number, `1.5-2.0j`; a bound of a magnitude is in parentheses."""
+        real, imag = (f"({part})" if str(part).startswith("|") else str(part) for part in (self.real, self.imag))
+        return f"{real}{'' if imag.startswith('-') else '+'}{imag}j"
+
+    __repr__ = __str__
+
+
+def has_complex_texts(value: object) -> bool:
+    """Whether a value is such a number, or an object array of them."""
+    if isinstance(value, ComplexText):
+        return True
+    return getattr(getattr(value, "dtype", None), "kind", "") == "O" and any(
+        isinstance(item, ComplexText)
+        for item in value.flat  # type: ignore[attr-defined]
+    )
 
 
 # The number of significant digits to which numbers are rounded in tables, or None.

@@ -41,6 +41,18 @@ def complex_by_scipy(name: str) -> Callable[..., Any]:
     return of_complex
 
 
+def complex_definition(name: str) -> Callable[..., Any]:
+    """The implementation of a primitive for complex operands by a definition, for its field `of_complex`."""
+
+    def of_complex(xp: Any, *operands: Any) -> Any:
+        # Imported here, because only programs with complex numbers need it.
+        from gradcli.arrays.definitions import complex_definitions
+
+        return getattr(complex_definitions, name)(xp, *operands)
+
+    return of_complex
+
+
 def keeping_float32(function: Callable[..., Any]) -> Callable[..., Any]:
     """`function` with float32 results for float32 arrays; libraries return double precision there, also if numbers are
     passed beside arrays."""

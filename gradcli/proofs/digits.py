@@ -16,7 +16,7 @@ from gradcli.errors import LimitError
 from gradcli.evaluation import session
 from gradcli.evaluation.diagnose import Warning
 from gradcli.evaluation.session import PARTS, RequestFactory, Result
-from gradcli.io.complex_text import ComplexText
+from gradcli.io.text_tables import ComplexText
 from gradcli.language.operations import operation_at
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_PRECISION

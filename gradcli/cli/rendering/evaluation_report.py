@@ -7,8 +7,7 @@ from typing import Any
 
 from gradcli.arrays import is_array, is_complex
 from gradcli.evaluation import session
-from gradcli.io.complex_text import has_complex_texts
-from gradcli.io.text_tables import Table, number_text
+from gradcli.io.text_tables import Table, has_complex_texts, number_text
 
 # A sparse matrix with more entries is abbreviated in tables.
 _MOST_ENTRIES = 200

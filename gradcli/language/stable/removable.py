@@ -10,7 +10,6 @@ In exact arithmetic the series is computed with fractions, and used only at the 
 
 from __future__ import annotations
 
-import cmath
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -453,6 +452,8 @@ def is_analytic(form: Form, series: Series | ExactSeries) -> bool:
     """Whether a series agrees with a function on a circle around the point too, as that of an analytic function does;
     sqrt(x**4)/x**2 is 1 on the real axis, and -1 on the imaginary one."""
     # Imported here as few programs have complex numbers.
+    import cmath
+
     from gradcli.primitives.entries.taylor_series import Series, taylor_series
 
     if not isinstance(series, Series):

@@ -37,7 +37,7 @@ from gradcli.primitives.entries.comparisons import (
 from gradcli.primitives.entries.exponential import share
 from gradcli.primitives.entries.reductions import all_
 from gradcli.primitives.entries.trigonometric import acos, asin, atan, cos, rad2deg, sin, sinh, tan, tanh
-from gradcli.primitives.families import elementwise, predicate
+from gradcli.primitives.families import complex_definition, elementwise, predicate
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, names_elsewhere
 
@@ -98,7 +98,7 @@ csch = elementwise(
     numbers="analytic",
     time=2,
     parity="odd", forward=common_definitions.csch,
-    of_complex=common_definitions.complex_csch,
+    of_complex=complex_definition("csch"),
     vjp=(lambda g, y, x: -g * divide(y, tanh(x)),),
     spelling=names_elsewhere("sympy"),
     derivative="-g*csch(x)*coth(x)",
@@ -129,7 +129,7 @@ coth = elementwise(
 sinpi: Primitive = elementwise(
     "sinpi", "x", "sin(pi*x), 0 at whole numbers",
     time=2,
-    numbers="analytic", of_complex=common_definitions.complex_sinpi,
+    numbers="analytic", of_complex=complex_definition("sinpi"),
     parity="odd", forward=common_definitions.sinpi,
     vjp=(lambda g, _y, x: g * (mathematical_constants.pi() * cospi(x)),),
     derivative="g*pi*cospi(x)",
@@ -139,7 +139,7 @@ sinpi: Primitive = elementwise(
 cospi: Primitive = elementwise(
     "cospi", "x", "cos(pi*x), 0 halfway between whole numbers",
     time=2,
-    numbers="analytic", of_complex=common_definitions.complex_cospi,
+    numbers="analytic", of_complex=complex_definition("cospi"),
     parity="even", forward=common_definitions.cospi,
     vjp=(lambda g, _y, x: g * (-mathematical_constants.pi() * sinpi(x)),),
     derivative="-g*pi*sinpi(x)",

@@ -19,7 +19,7 @@ from gradcli.primitives.entries.comparisons import (
     not_equal,
     where,
 )
-from gradcli.primitives.families import elementwise
+from gradcli.primitives.families import complex_definition, elementwise
 from gradcli.primitives.jet_rules import Coefficients, integrate_coefficients
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, names_elsewhere
@@ -29,6 +29,7 @@ SUBJECT = "elementwise"
 # Factors of the derivatives of log2 and log10. g/x*factor is used, as x*log(10) can overflow where its inverse does
 # not.
 _over_log_2, _over_log_10 = by_formula(lambda m: 1.0 / m.log(2)), by_formula(lambda m: 1.0 / m.log(10))
+_logaddexp = complex_definition("logaddexp")
 _ANYWHERE = (0.7, [-1.0, 2.0])
 _POSITIVE = (0.7, [0.4, 2.5])
 _POSITIVE_PAIRS = ((0.7, 1.3),)
@@ -97,7 +98,7 @@ log10 = elementwise(
 
 log1p = elementwise(
     "log1p", "x", "log(1 + x), accurate near 0",
-    numbers="analytic", of_complex=common_definitions.complex_log1p,
+    numbers="analytic", of_complex=complex_definition("log1p"),
     vjp=(lambda g, _y, x: divide(g, 1.0 + x),),
     spelling=names_elsewhere("c polars"),
     derivative="g/(1 + x)",
@@ -132,7 +133,7 @@ sigmoid: Primitive = elementwise(
     # sigmoid(-x) rather than 1 - y, which cancels for large x.
     vjp=(lambda g, y, x: g * (y * sigmoid(-x)),),
     jet=_sigmoid_series, spelling=names_elsewhere(scipy="expit", latex="sigma"), fallback=common_definitions.sigmoid,
-    of_complex=common_definitions.complex_sigmoid,
+    of_complex=complex_definition("sigmoid"),
     gradient_name="SigmoidBackwardBackward0",
     derivative="g*sigmoid(x)*sigmoid(-x)",
     aliases=("expit",),
@@ -142,7 +143,7 @@ sigmoid: Primitive = elementwise(
 logsigmoid = elementwise(
     "logsigmoid", "x", "log(sigmoid(x)), without overflow",
     time=2,
-    numbers="analytic", of_complex=lambda xp, x: -common_definitions.complex_logaddexp(xp, 0.0, -x),
+    numbers="analytic", of_complex=lambda xp, x: -_logaddexp(xp, 0.0, -x),
     subject="special",
     forward=lambda xp, x: xp.negative(xp.logaddexp(0.0, xp.negative(x))),
     vjp=(lambda g, _y, x: g * sigmoid(-x),),
@@ -156,7 +157,7 @@ logsigmoid = elementwise(
 softplus = elementwise(
     "softplus", "x", "log(1 + exp(x)), without overflow",
     time=2,
-    numbers="analytic", of_complex=lambda xp, x: common_definitions.complex_logaddexp(xp, 0.0, x),
+    numbers="analytic", of_complex=lambda xp, x: _logaddexp(xp, 0.0, x),
     subject="special",
     forward=lambda xp, x: xp.logaddexp(0.0, x),
     vjp=(lambda g, _y, x: g * sigmoid(x),),
@@ -178,7 +179,7 @@ def share(g: Any, a: Any, b: Any, scale: Any = None) -> Any:
 logaddexp = elementwise(
     "logaddexp", "x, y", "log(exp(x) + exp(y)), without overflow",
     time=2,
-    numbers="analytic", of_complex=common_definitions.complex_logaddexp,
+    numbers="analytic", of_complex=_logaddexp,
     vjp=(lambda g, _y, a, b: share(g, a, b), lambda g, _y, a, b: share(g, b, a)),
     derivative="g*sigmoid(x - y), g*sigmoid(y - x)",
     edges=(

@@ -13,7 +13,7 @@ from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.entries.arithmetic import divide, minus, multiply
 from gradcli.primitives.entries.comparisons import equal, greater, logical_and, nowhere, where
 from gradcli.primitives.entries.powers import sqrt
-from gradcli.primitives.families import elementwise
+from gradcli.primitives.families import complex_definition, elementwise
 from gradcli.primitives.jet_rules import Coefficients, integrate_coefficients, jet_through_definition
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, names_elsewhere
@@ -188,7 +188,7 @@ sech_square: Primitive = elementwise(
     time=2,
     internal=True, parity="even",
     forward=common_definitions.sech_square,
-    of_complex=lambda xp, x: xp.square(common_definitions.complex_sech(xp, x)),
+    of_complex=lambda xp, x: xp.square(complex_definition("sech")(xp, x)),
     vjp=(lambda g, y, x: g * (-2.0 * (y * tanh(x))),),
     derivative="-2*g*sech_square(x)*tanh(x)",
     samples=_ANYWHERE,
@@ -216,7 +216,7 @@ tanh: Primitive = elementwise(
 sech = elementwise(
     "sech", "x", "1/cosh(x), without overflow",
     numbers="analytic",
-    parity="even", forward=common_definitions.sech, of_complex=common_definitions.complex_sech,
+    parity="even", forward=common_definitions.sech, of_complex=complex_definition("sech"),
     vjp=(lambda g, y, x: -g * (y * tanh(x)),),
     spelling=names_elsewhere("sympy"),
     derivative="-g*sech(x)*tanh(x)",
