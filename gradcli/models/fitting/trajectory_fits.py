@@ -80,7 +80,7 @@ def posed_trajectories(request: FitRequest) -> PosedTrajectories:
     names = _classified(text, request, sigmas)
     known = _assumptions(request, sigmas)
     everything, data = _read(request, text, names, sigmas)
-    measured = [_measured(*each, names, data, request) for each in zip(text.responses, sigmas)]
+    measured = [_measured(*each, text, data, request) for each in zip(text.responses, sigmas)]
     rows = np.concatenate([each.rows for each in measured])
     values = np.concatenate([each.values for each in measured])
     given = request.parameters
@@ -141,10 +141,13 @@ def _read(request: FitRequest, text: TrajectoryText, names: _Names, sigmas: Sequ
     return everything, everything.kept(with_texts)
 
 
-def _measured(response: ResponseText, sigma: str | float, names: _Names, data: Data, request: FitRequest) -> _Measured:
+def _measured(
+    response: ResponseText, sigma: str | float, text: TrajectoryText, data: Data, request: FitRequest
+) -> _Measured:
     """The measurements of a response, in the rows in which all of its numbers are known."""
     reads = {*scope.free_names(response.response), *scope.free_names(response.alone(request.model))}
-    reads |= {sigma} if sigma in data.columns else set()
+    if isinstance(sigma, str):
+        reads |= {sigma} if sigma in data.columns else {*_names_of_sigma(text, sigma)}
     there = np.ones(len(data.rows), "bool")
     for name in reads:
         if name in data.columns:

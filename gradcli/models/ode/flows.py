@@ -81,7 +81,7 @@ class Flow:
         if len(by) < count:
             for k, part in enumerate(parts):
                 if part is not None:
-                    whole = np.zeros((*part.shape[: part.ndim - k - 1], *[count] * (k + 1)), part.dtype)
+                    whole: Any = np.zeros((*part.shape[: part.ndim - k - 1], *[count] * (k + 1)), part.dtype)
                     whole[(..., *np.ix_(*[by] * (k + 1)))] = part
                     parts[k] = whole
         return Expansion(found[..., :n], *parts)
