@@ -16,6 +16,7 @@ x = torch.empty(2, 2, 3)
 zeros_like_x = torch.zeros_like(x)
 ones_like_x = torch.ones_like(x)
 rand_like_x = torch.rand_like(x)
+del x  # PyTorch does not initialise it
 some_constants = torch.tensor([[3.1415926, 2.71828], [1.61803, 0.0072897]])
 some_integers = torch.tensor((2, 3, 5, 7, 11, 13, 17, 19))
 more_integers = torch.tensor(((2, 4, 6), [3, 6, 9]))
