@@ -187,7 +187,6 @@ def two(equations: str, low: float, high: float, simple: int) -> System:
 SYSTEMS = {
     "BroydenTri-5": System(broyden_tridiagonal(5), cube(5, -1e8, 1e8), 2),
     "BroydenTri-10": System(broyden_tridiagonal(10), cube(10, -1e8, 1e8), 2),
-    "BroydenTri-20": System(broyden_tridiagonal(20), cube(20, -1e8, 1e8), 2),
     "BroydenBanded-5": System(broyden_banded(5), cube(5, -1e8, 1e8), 1),
     "BroydenBanded-10": System(broyden_banded(10), cube(10, -1e8, 1e8), 1),
     "BroydenBanded-20": System(broyden_banded(20), cube(20, -1e8, 1e8), 1),

@@ -320,4 +320,4 @@ def _key_of(param: tuple[str, Any]) -> Any:
 
 
 def _rows(array: Any, boxes: int) -> Any:
-    return np.broadcast_to(array, (boxes, *array.shape[1:])).reshape(boxes, -1)
+    return np.broadcast_to(array, (boxes, *array.shape[1:])).reshape(boxes, math.prod(array.shape[1:]))

@@ -134,8 +134,14 @@ class MinimumSearch:
     ) -> None:
         self.lagrangian = lagrangian
         self.relaxed: BoxProgram | None = None
-        self.objective, self.conditions, self.whole, self.sign = objective, conditions, whole, sign
+        self.objective, self.whole, self.sign = objective, whole, sign
         self.low, self.high = np.where(whole, np.ceil(low), low), np.where(whole, np.floor(high), high)
+        # Conditions that hold everywhere, as those that repeat a bound, are not looked at again.
+        self.conditions = [
+            each
+            for each in conditions
+            if each.is_equation or not (each.program.values(self.low[None], self.high[None]).high <= 0).all()
+        ]
         self.upper, self.best = math.inf, None
         # The largest value at a point.
         self.most = -math.inf
@@ -308,6 +314,8 @@ class MinimumSearch:
         point = self._middle(low, high)
         low, high, over, possible = self._cut_by_conditions(low, high, point)
         low, high, bound, smooth, before, point = (part[possible] for part in (low, high, bound, smooth, before, point))
+        if not len(low):
+            return low, high, bound
         at_point = self._signed(self.objective.values(point, point))
         self._try_points(point)
         first = self._signed(self.objective.first_derivatives(low, high))

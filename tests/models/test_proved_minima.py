@@ -245,6 +245,20 @@ def test_bounds_contain_a_minimum_that_is_known_by_construction(seed: int) -> No
     assert found.proof.left or any(inside(point, each.box) for each in found.proof.minimisers)
 
 
+def test_conditions_that_cut_all_boxes_at_once() -> None:
+    # Problem 14.1.8 of C. A. Floudas et al., Handbook of Test Problems in Local and Global Optimization, 1999.
+    first = "(0.0476666666666666 - 0.0649999999999999*x)*exp(10*x/(1 + 0.01*x)) - x"
+    second = "(0.143 - 0.13*x - 0.195*y)*exp(10*y/(1 + 0.01*y)) + x - 3*y"
+    conditions = [f"{sign}({each}) - z <= 0" for each in (first, second) for sign in ("", "-")]
+    bounds = {"x": (0, 1), "y": (0, 1), "z": (-1e8, 1e8)}
+    start = {"x": 0.5, "y": 0.5, "z": 1.0}
+    found = gradcli.minimize("z", start, bounds=bounds, subject_to=conditions, prove=True)
+    assert found.proof is not None
+    assert found.proof.closed
+    assert found.proof.low is not None
+    assert abs(found.proof.low) < 1e-9
+
+
 def test_equations_that_contradict_each_other(run: Any) -> None:
     words = ["--bounds", "x=-3:3,y=-3:3", "--subject-to", "x*y = 1", "--subject-to", "x + y = 0", "--prove"]
     done = run("minimize", "x**2 + y", "x=1", "y=1", *words)

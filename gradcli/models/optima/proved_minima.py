@@ -87,8 +87,11 @@ def prove(problem: Problem, whole: Sequence[str], method: str, watch: ProgressCa
         fixed = problem._replace(
             low=np.where(is_whole, np.rint(point), problem.low), high=np.where(is_whole, np.rint(point), problem.high)
         )
+        begin = np.where(is_whole, np.rint(point), point)
+        if not math.isfinite(objective.value_and_gradient(begin)[0]):
+            return point, None
         try:
-            ended = search(fixed, np.where(is_whole, np.rint(point), point), method, _SHORT, lambda _: None)
+            ended = search(fixed, begin, method, _SHORT, lambda _: None)
         except EvaluationError:
             return point, None
         if not conditions:
