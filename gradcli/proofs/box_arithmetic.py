@@ -170,7 +170,9 @@ def _or(rough: Any, more: Any) -> Any:
 
 
 def add(a: Interval, b: Interval) -> Interval:
-    low, high = down(a.low + b.low), up(a.high + b.high)
+    low, high = a.low + b.low, a.high + b.high
+    # A sum of floats that is 0 is exact.
+    low, high = np.where(low == 0, 0.0, down(low)), np.where(high == 0, 0.0, up(high))
     low = np.where((a.low >= 0) & (b.low >= 0), np.maximum(low, 0.0), low)
     high = np.where((a.high <= 0) & (b.high <= 0), np.minimum(high, 0.0), high)
     return Interval(low, high, _joined_rough(a, b))
