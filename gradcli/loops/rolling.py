@@ -101,16 +101,26 @@ def _dependencies(path: TracedPath, outputs: Sequence[Any]) -> set[Variable]:
     return needed_variables(path.equations, (*outputs, *path.conditions))
 
 
-def constant_carries(trace: Trace, carried: Sequence[Carried], paths: Sequence[TracedPath]) -> set[Variable]:
-    """The carried values that are the same for all inputs of the program, as a number that counts rounds."""
+class ConstantCarries(NamedTuple):
+    """The carried values that are the same for all inputs of the program, as a number that counts rounds.
+
+    If the path of each round `is_fixed`, too, so is their value after the last round.
+    """
+
+    variables: set[Variable]
+    is_fixed: bool
+
+
+def constant_carries(trace: Trace, carried: Sequence[Carried], paths: Sequence[TracedPath]) -> ConstantCarries:
     read = {v for _, v in trace.read.values()} | {r.variable for r in trace.rows}
     places = {i for i, c in enumerate(carried) if not isinstance(c.before, Kind)}
-    size = -1
+    size, varying = -1, read
     while size != len(places):
         size = len(places)
         varying = read | {c.variable for i, c in enumerate(carried) if i not in places}
         places = {i for i in places if all(_reads_none(path, path.outputs[i], varying) for path in paths)}
-    return {carried[i].variable for i in places}
+    is_fixed = all(_reads_none(path, condition, varying) for path in paths for condition in path.conditions)
+    return ConstantCarries({carried[i].variable for i in places}, is_fixed)
 
 
 def _reads_none(path: TracedPath, output: Any, variables: set[Variable]) -> bool:

@@ -98,13 +98,13 @@ class TracedLoop:
 
     def rolled(self, rounds: Rounds, carried: Sequence[Carried], paths: Sequence[TracedPath]) -> list[Value]:
         """The carried values after the last round, see `gradcli.loops.rolling.rolled`."""
-        constants = constant_carries(self.trace, carried, paths)
+        constants, is_fixed = constant_carries(self.trace, carried, paths)
         if self.trace.excluded and not self.constants:
             numbers = [i for i, variable in enumerate(self.places) if variable in constants]
             if numbers:
                 raise ConstantPlacesError(numbers)
         found = rolled(self.trace, rounds, carried, paths)
-        return [constant(f) if c.variable in constants else f for c, f in zip(carried, found)]
+        return [_as_constant(f, fixed=is_fixed) if c.variable in constants else f for c, f in zip(carried, found)]
 
     def item(self, along: Value) -> Value:
         """What a name has in a round, as the loop goes along a range or a tensor."""
@@ -162,6 +162,13 @@ class TracedLoop:
         if name not in self.parts:
             self.parts[name] = sequence, index(sequence, key)
         return self.parts[name][1]
+
+
+def _as_constant(value: Value, *, fixed: bool) -> Value:
+    """A value after the last round that no input changes; as a number, if it is `fixed`, so that a recording may decide
+    by it."""
+    plain = example_of(value) if fixed and not arrays.shape(value) else None
+    return constant(value) if plain is None or isinstance(plain, Kind) else float(plain)
 
 
 def zeros(like: Traced) -> Any:
