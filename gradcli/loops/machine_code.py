@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from gradcli import arrays
-from gradcli.executors.llvm_equations import EquationCode
+from gradcli.executors.llvm_equations import LOGIC, EquationCode, writers
 from gradcli.executors.llvm_ufuncs import Loop, as_ufunc, compile_loop
 from gradcli.loops.stretch import Stretch
+from gradcli.primitives import conversions
 from gradcli.primitives.entries import arithmetic, comparisons, exponential, powers, special, trigonometric
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Equation
@@ -135,6 +136,18 @@ def _writers() -> Mapping[Primitive, Callable[..., str]]:
         special.relu: lambda code, x: code.selected("ogt", x, code.literal(0.0)),
         trigonometric.sech_square: lambda code, x: code.sech_square(x),
     }
+
+
+def writes(primitive: Primitive) -> bool:
+    """Whether `NumberCode` writes an elementwise primitive."""
+    plain = (comparisons.where, conversions.cast, powers.whole_power)
+    return (
+        primitive in plain
+        or primitive in writers()
+        or primitive in LOGIC
+        or primitive in _writers()
+        or (primitive.elementwise and primitive.function in _LIBRARY)
+    )
 
 
 class NumberCode(EquationCode):

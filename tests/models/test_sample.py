@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -111,15 +112,34 @@ def test_walls_without_bounds_diverge(run: Any) -> None:
     assert "--target 0.99" in done.err
 
 
-def test_modes_that_no_chain_leaves_are_not_converged(run: Any) -> None:
-    done = run(
-        "sample", "log(exp(-(x - 40)**2/2) + exp(-(x + 40)**2/2))", "x=0", "--draws", "200", "--warmup", "100", "--json"
-    )
+@pytest.mark.parametrize("seed", range(4))
+def test_modes_that_no_chain_leaves_are_not_converged(run: Any, seed: int) -> None:
+    words = ["--draws", "200", "--warmup", "100", "--json", "--seed", str(seed)]
+    done = run("sample", "log(exp(-(x - 40)**2/2) + exp(-(x + 40)**2/2))", "x=0", *words)
     found = json.loads(done.out)
     assert done.status == 1
     assert found["converged"] is False
-    assert any("do not agree" in warning for warning in found["warnings"])
+    (warning,) = found["warnings"]
+    assert re.search(
+        r"do not agree .*: they stay near (-?[34][90]\.?\d?(, )?){4}, as where there are several modes", warning
+    )
     assert "the draws cannot be relied on yet" in done.err
+
+
+def test_a_funnel_is_told(run: Any) -> None:
+    """Neal's funnel, whose neck no step size suits."""
+    done = run(
+        "sample", "-v**2/18 - sum(x**2*exp(-v))/2 - 9*v/2", "v=0", "x=zeros(9)", "--draws", "300", "--chains", "2"
+    )
+    assert done.status == 1
+    assert "few effective draws" in done.err
+    assert "another parametrisation, as mu + tau*z with standard normal z" in done.err
+
+
+def test_a_chain_that_does_not_move(run: Any) -> None:
+    done = run("sample", "-1e9*x**2 - 1e9*abs(x)", "x=1", "--draws", "50", "--warmup", "0", "--chains", "2")
+    assert done.status == 1
+    assert "chain 0 is stuck" in done.err
 
 
 def test_the_keys_and_the_table_of_draws(run: Any, tmp_path: Any) -> None:

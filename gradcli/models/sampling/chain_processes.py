@@ -10,19 +10,18 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.connection import Connection, Pipe, wait
-from typing import Any
 
 from gradcli import arrays, limits, subprocess_calls
 from gradcli.errors import GradcliError, LimitError
 from gradcli.executors.thread_pool import cores
 from gradcli.models.results import Sampling
-from gradcli.models.sampling.chains import Chain, SamplerSettings, chain
+from gradcli.models.sampling.chains import Chain, ChainSeeds, SamplerSettings, chain
 from gradcli.models.sampling.densities import LogDensity, Target
 
 # Is told how many iterations of all chains are done.
 Watch = Callable[[Sampling], object]
 
-# Seconds that a process takes to start, on a core of 2020.
+# Seconds that a process takes to start and to compile a density, on a core of 2020.
 _START = 0.7
 # Leapfrog steps of a transition, as many as a well-conditioned density of ten numbers takes.
 _STEPS = 8
@@ -55,7 +54,7 @@ def chains(target: Target, settings: SamplerSettings, watch: Watch) -> list[Chai
 
 def _can_start() -> bool:
     # A limit of memory is one of this process, and further ones would multiply it.
-    return os.name == "posix" and subprocess_calls.memory_left() is None
+    return os.name == "posix" and bool(sys.executable) and subprocess_calls.memory_left() is None
 
 
 def _saved(seconds: float, settings: SamplerSettings, workers: int) -> float:
@@ -162,14 +161,18 @@ def _progress(connection: Connection, number: int) -> Callable[[int], None]:
 
 
 def _chain_or_error(
-    target: Target, settings: SamplerSettings, seed: Any, densities: list[LogDensity], tell: Callable[[int], None]
+    target: Target,
+    settings: SamplerSettings,
+    seeds: ChainSeeds,
+    densities: list[LogDensity],
+    tell: Callable[[int], None],
 ) -> Chain | GradcliError:
     try:
         # Made here, since that may raise an error too.
         if not densities:
             with arrays.quiet(), limits.within(*target.budget):
                 densities.append(LogDensity(target))
-        return chain(densities[0], target, settings, seed, tell)
+        return chain(densities[0], target, settings, seeds, tell)
     except BrokenPipeError:
         raise
     except Exception as error:

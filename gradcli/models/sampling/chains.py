@@ -29,9 +29,20 @@ class SamplerSettings(NamedTuple):
     max_depth: int
     seed: int
 
-    def seeds(self) -> list[np.random.SeedSequence]:
-        """The seed of each chain."""
-        return np.random.SeedSequence(self.seed).spawn(self.chains)
+    def seeds(self) -> list[ChainSeeds]:
+        """The seeds of each chain."""
+        pairs = np.random.SeedSequence(self.seed, spawn_key=(self.chains,)).spawn(-(-self.chains // 2))
+        own = np.random.SeedSequence(self.seed).spawn(self.chains)
+        return [ChainSeeds(seed, pairs[k // 2], 1.0 - 2.0 * (k % 2)) for k, seed in enumerate(own)]
+
+
+class ChainSeeds(NamedTuple):
+    """The seeds of the transitions of a chain and of its start. Two chains start on opposite sides of the given start:
+    of two modes around that, both are found."""
+
+    transitions: np.random.SeedSequence
+    start: np.random.SeedSequence
+    side: float
 
 
 class Chain(NamedTuple):
@@ -49,25 +60,26 @@ def chain(
     density: LogDensity,
     target: Target,
     settings: SamplerSettings,
-    seed: np.random.SeedSequence,
+    seeds: ChainSeeds,
     tell: Callable[[int], object],
 ) -> Chain:
-    """The chain of a seed, which depends on nothing else. `tell` is called with the number of iterations done."""
+    """The chain of two seeds, which depends on nothing else. `tell` is called with the number of iterations done."""
     density.renew()
     with arrays.quiet():
-        return _chain(density, target, settings, np.random.default_rng(seed), tell)
+        return _chain(density, target, settings, seeds, tell)
 
 
 def _chain(
     density: LogDensity,
     target: Target,
     settings: SamplerSettings,
-    random: np.random.Generator,
+    seeds: ChainSeeds,
     tell: Callable[[int], object],
 ) -> Chain:
     start = target.transform().inverse(target.start)
     with limits.within(*target.budget):
-        position, value, gradient = _begin(density, start, random)
+        position, value, gradient = _begin(density, start, seeds)
+    random = np.random.default_rng(seeds.transitions)
     sampler = _sampler(density, len(start), settings.max_depth, random)
     step_size, variances = DualAveraging(settings.target), Variances(len(start))
     first, ends = window_ends(settings.warmup)
@@ -109,10 +121,11 @@ def _sampler(density: LogDensity, size: int, max_depth: int, random: np.random.G
     return CompiledSampler(density.compiled, max_depth, random)
 
 
-def _begin(density: LogDensity, start: Any, random: np.random.Generator) -> tuple[Any, float, Any]:
+def _begin(density: LogDensity, start: Any, seeds: ChainSeeds) -> tuple[Any, float, Any]:
+    random = np.random.default_rng(seeds.start)
     for k in range(_MOST_STARTS + 1):
         # The last try is the given start itself.
-        offset = 0.0 if k == _MOST_STARTS else random.uniform(-_AROUND, _AROUND, len(start))
+        offset = 0.0 if k == _MOST_STARTS else seeds.side * random.uniform(-_AROUND, _AROUND, len(start))
         value, gradient = density(start + offset)
         if math.isfinite(value):
             return start + offset, value, gradient

@@ -41,7 +41,8 @@ class CompiledDensity:
     ) -> None:
         self.size = size = len(transform.low)
         self.elements = elements(program.equations)
-        self._fallback, self.error = fallback, None
+        self._fallback = fallback
+        self.error: BaseException | None = None
         self._called = _Fallback(self._evaluated)
         address = ctypes.cast(self._called, ctypes.c_void_p).value
         code = ProgramCode(program)
@@ -52,7 +53,7 @@ class CompiledDensity:
         )
         if compiled is None:
             raise UncompiledError
-        self._code, self._kept = compiled, code.kept
+        self._compiled, self._code = compiled, code
         self.transition = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(compiled.address)
         self.step = ctypes.CFUNCTYPE(ctypes.c_double)(compiled.engine.get_function_address("step"))
 
@@ -60,15 +61,20 @@ class CompiledDensity:
         # An exception must not leave a function that machine code calls.
         try:
             value, found = self._fallback(_vector(position, self.size).copy())
-        except Exception as error:
+        except BaseException as error:
             self.error = error
             value, found = -math.inf, 0.0
         _vector(gradient, self.size)[:] = found
         return value
 
+    def begin(self, position: Any) -> None:
+        """Let `step` evaluate at a position, without moving from there."""
+        self.state.point[: self.size] = position
+        self.state.numbers[1] = 0.0
+
     def check(self) -> None:
-        """Raise what the fallback raised."""
-        error, self.error = self.error, None
+        """Raise what Python raised where the machine code called it."""
+        error, self.error, self._code.error = self.error or self._code.error, None, None
         if error is not None:
             raise error
 
@@ -123,10 +129,8 @@ none:
 {newline.join(code.lines)}
   ret double {code.literal(-math.inf)}
 }}
-{newline.join(code.functions)}
 """
-    address = code.memory().__array_interface__["data"][0]
-    return text.replace("@memory", f"inttoptr (i64 {address} to ptr)")
+    return code.finished(text)
 
 
 def _transformed(code: ProgramCode, transform: BoundedTransform, x: str, slope: str, bent: str) -> str:
@@ -477,12 +481,40 @@ stop:
   ret i1 false
 }}
 
+; from the draw, with the momentum in the sums
 define i64 @transition(i64 %deepest) {{
 entry:
+  store i64 0, ptr {at("counts", 1)}
+  store i64 0, ptr {at("counts", 3)}
+  store double 0.0, ptr {at("numbers", 2)}
+  call void @copy(ptr {at("ends")}, ptr {at("draw")}, i64 {n})
+  call void @copy(ptr {at("ends", n)}, ptr {at("sums")}, i64 {n})
+  call void @copy(ptr {at("ends", 2 * n)}, ptr {at("draw", n)}, i64 {n})
+  call void @copy(ptr {at("ends", 3 * n)}, ptr {at("ends")}, i64 {3 * n})
+  br label %kinetic
+kinetic:
+  %k = phi i64 [ 0, %entry ], [ %k.after, %kinetic ]
+  %squares = phi double [ 0.0, %entry ], [ %squares.after, %kinetic ]
+  %p.at = getelementptr double, ptr {at("sums")}, i64 %k
+  %v.at = getelementptr double, ptr {at("variances")}, i64 %k
+  %p = load double, ptr %p.at
+  %v = load double, ptr %v.at
+  %square = fmul double %p, %p
+  %part = fmul double %v, %square
+  %squares.after = fadd double %squares, %part
+  %k.after = add i64 %k, 1
+  %k.more = icmp slt i64 %k.after, {n}
+  br i1 %k.more, label %kinetic, label %start
+start:
+  %half = fmul double %squares.after, 0.5
+  %density = load double, ptr {at("drawn")}
+  %energy = fsub double %half, %density
+  store double %energy, ptr {at("numbers")}
+  store double %energy, ptr {at("drawn", 1)}
   br label %doubled
 doubled:
-  %depth = phi i64 [ 0, %entry ], [ %depth.new, %longer ]
-  %weight = phi double [ 0.0, %entry ], [ %weight.new, %longer ]
+  %depth = phi i64 [ 0, %start ], [ %depth.new, %longer ]
+  %weight = phi double [ 0.0, %start ], [ %weight.new, %longer ]
   %u = call double @uniform()
   %forward = fcmp olt double %u, 0.5
   %h = load double, ptr {at("numbers", 1)}
@@ -554,41 +586,43 @@ class CompiledSampler(NoUTurnSampler):
         super().__init__(self._evaluated, density.size, max_depth, random)
         self._state = density.state
         self._state.counts[0] = random.integers(-(2**63), 2**63 - 1)
+        # The position and the variances that the machine code has.
+        self._position: Any = None
+        self._scaled: Any = None
 
     def _evaluated(self, _position: Any) -> tuple[float, Any]:
         raise NotImplementedError("machine code evaluates the density")
 
     def transition(self, position: Any, density: float, gradient: Any) -> Transition:
         state, n = self._state, len(position)
-        momentum = self.random.standard_normal(n) / np.sqrt(self.variances)
-        state.variances[:] = self.variances
-        first = state.ends[: 3 * n]
-        first[:n], first[n : 2 * n], first[2 * n :] = position, momentum, gradient
-        state.ends[3 * n :] = first
-        state.draw[:n], state.draw[n:], state.sums[:] = position, gradient, momentum
-        energy = self._energy_of(PhasePoint(position, momentum, density, gradient))
-        state.drawn[:] = density, energy
-        state.numbers[:] = energy, self.step_size, 0.0
-        state.counts[1:] = 0, self._most_steps(), 0
+        if position is not self._position:
+            state.draw[:n], state.draw[n:], state.drawn[0] = position, gradient, density
+        if self.variances is not self._scaled:
+            state.variances[:] = self._scaled = self.variances
+            self._deviations = np.sqrt(self.variances)
+        np.divide(self.random.standard_normal(n), self._deviations, state.sums)
+        state.numbers[1] = self.step_size
+        state.counts[2] = self._most_steps()
         depth = self._compiled.transition(self.max_depth)
         self._compiled.check()
-        steps = int(state.counts[1])
+        _, steps, _, diverged = state.counts.tolist()
         limits.charge(steps * self._compiled.elements)
         density, energy = state.drawn.tolist()
-        return Transition(
-            state.draw[:n].copy(), density, state.draw[n:].copy(), depth, steps, float(state.numbers[2]) / steps,
-            bool(state.counts[3]), energy,
-        )  # fmt: skip
+        found = state.draw.copy()
+        self._position = found[:n]
+        acceptance = state.numbers.item(2) / steps
+        return Transition(self._position, density, found[n:], depth, steps, acceptance, bool(diverged), energy)
 
     def _most_steps(self) -> int:
         """The number of steps that the budget allows."""
         budget = limits.budget()
-        most = 2**self.max_depth
-        return most if budget is None else min(most, budget.elements // max(1, self._compiled.elements))
+        most: int = 2**self.max_depth
+        return most if budget is None else min(most, int(budget.elements) // max(1, self._compiled.elements))
 
     def leapfrog(self, point: PhasePoint, direction: float) -> PhasePoint:
         state, n = self._state, len(point.position)
-        state.variances[:] = self.variances
+        state.variances[:] = self._scaled = self.variances
+        self._deviations, self._position = np.sqrt(self.variances), None
         state.point[:n], state.point[n : 2 * n], state.point[2 * n :] = point.position, point.momentum, point.gradient
         state.numbers[1] = direction * self.step_size
         self._compiled.step()

@@ -75,6 +75,8 @@ class LogDensity:
     def seconds(self) -> float:
         """The time of one evaluation."""
         point = self._transform.inverse(self._target.start)
+        if self.compiled is not None:
+            self.compiled.begin(point)
         run = (lambda: self(point)) if self.compiled is None else self.compiled.step
         # The first call compiles what later calls run.
         run()

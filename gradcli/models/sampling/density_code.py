@@ -5,16 +5,18 @@ Calling NumPy takes some microseconds for each operation, more than a small dens
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
-from gradcli.loops.loop_primitive import loop_history
-from gradcli.loops.machine_code import NumberCode, bounds_and_sizes, loop_code
+from gradcli.errors import GradcliError
+from gradcli.loops.machine_code import NumberCode, writes
 from gradcli.primitives.entries import comparisons, exponential, linear, reductions
 from gradcli.primitives.entries.indexing import scatter
 from gradcli.primitives.primitive import Primitive
@@ -24,6 +26,10 @@ from gradcli.program.positions import broadcast_positions, source_positions, tar
 # Upper bounds: of the equations of a program, since compiling takes 0.2 ms for each; of the elements of an array and
 # the multiplications of a matrix product, beyond which calling NumPy takes no time in comparison.
 _MOST_EQUATIONS, _MOST_ELEMENTS, _MOST_PRODUCTS = 2_000, 100_000, 200_000
+# The most equations that NumPy computes, called by the machine code.
+_MOST_CALLS = 10
+
+_Call = ctypes.CFUNCTYPE(None, ctypes.c_int64)
 
 
 class UncompiledError(Exception):
@@ -33,8 +39,8 @@ class UncompiledError(Exception):
 class ProgramCode(NumberCode):
     """The instructions of a program as the body of a function.
 
-    Its arrays are in one array `memory`, at fixed addresses; truth values are the numbers 0 and 1 there. `kept` are the arrays that the code reads, and `functions` the texts of the functions that
-    it calls. Raises UncompiledError, as `write` does.
+    Its arrays are in one memory, at fixed addresses; truth values are the numbers 0 and 1 there. `kept` is what the code
+    refers to. Raises UncompiledError, as `write` does.
     """
 
     def __init__(self, program: Program) -> None:
@@ -42,15 +48,26 @@ class ProgramCode(NumberCode):
         if len(program.equations) > _MOST_EQUATIONS:
             raise UncompiledError
         self.kept: list[Any] = []
-        self.functions: list[str] = []
+        # The equations that NumPy computes, with the places of their operands and results.
+        self._in_python: list[tuple[Equation, list[int], int]] = []
+        self.error: BaseException | None = None
         self.block = "entry"
         self._size = 0
         # The offsets of arrays in the memory, and the names of elements of arrays within a loop.
         self._offsets: dict[Variable, int] = {}
         self._elements: dict[Variable, str] = {}
-        self._constants: dict[int, int] = {}
         self._blocks = 0
+        self._known: dict[str, str] = {}
         self.program = program
+
+    def put(self, instruction: str) -> str:
+        # Nothing but loads depends on more than the operands. What a block computes is known in those after it.
+        if instruction.startswith("load "):
+            return super().put(instruction)
+        name = self._known.get(instruction)
+        if name is None:
+            name = self._known[instruction] = super().put(instruction)
+        return name
 
     # --- memory
 
@@ -63,11 +80,38 @@ class ProgramCode(NumberCode):
         """Let an input of the program be at an offset of the memory."""
         self._offsets[variable] = offset
 
-    def memory(self) -> Any:
-        """The memory, which is 0 at first; its address replaces @memory in the text."""
-        found = np.zeros(max(1, self._size))
-        self.kept.append(found)
-        return found
+    def finished(self, text: str) -> str:
+        """The text of functions with the addresses of the memory, which is 0 at first, and of what computes equations
+        in Python."""
+        memory = np.zeros(max(1, self._size))
+        called = _Call(self._computes(memory))
+        self.kept += [memory, called]
+        address = ctypes.cast(called, ctypes.c_void_p).value
+        text = text.replace("@memory", f"inttoptr (i64 {memory.__array_interface__['data'][0]} to ptr)")
+        return text.replace("@python", f"inttoptr (i64 {address} to ptr)")
+
+    def _computes(self, memory: Any) -> Callable[[int], None]:
+        def array(place: int, atom: Atom) -> Any:
+            if not isinstance(atom, Variable):
+                return atom
+            found = memory[place : place + math.prod(atom.shape)].reshape(atom.shape)
+            return found if atom.dtype == "float64" else found != 0
+
+        run = arrays.numpy_namespace().run
+
+        def compute(number: int) -> None:
+            equation, places, place = self._in_python[number]
+            output = memory[place : place + math.prod(equation.output.shape)].reshape(equation.output.shape)
+            operands = [array(p, a) for p, a in zip(places, equation.inputs)]
+            # An exception must not leave a function that machine code calls.
+            try:
+                output[...] = run(equation.primitive.forward, operands, equation.params)
+            except (GradcliError, ArithmeticError, ValueError):
+                output[...] = math.nan
+            except BaseException as error:
+                self.error, output[...] = error, math.nan
+
+        return compute
 
     def at(self, pointer: str, place: int | str) -> str:
         """The pointer to an element of an array."""
@@ -97,6 +141,8 @@ class ProgramCode(NumberCode):
 
     def loop(self, count: int, totals: int = 0) -> Iterator[tuple[str, list[str], list[str]]]:
         """Yields the counter of a loop, the names of `totals` sums before a round, and the list for those after it."""
+        if not count:
+            raise UncompiledError
         self._blocks += 1
         name, outer, lines = f"b{self._blocks}", self.block, self.lines
         self.lines.append(f"  br label %{name}")
@@ -199,25 +245,36 @@ class ProgramCode(NumberCode):
                 self.names[operand] = self.compared("une", number, self.literal(0.0)) if is_truth else number
             elif isinstance(atom, Variable) and atom not in self.names:
                 self.names[atom] = self.scalar(atom)
-        try:
-            return self.computed(equation._replace(inputs=tuple(operands), output=Variable((), equation.output.dtype)))
-        except KeyError:
-            raise UncompiledError from None
+        return self.computed(equation._replace(inputs=tuple(operands), output=Variable((), equation.output.dtype)))
 
     def written(self, primitive: Primitive, operands: Sequence[str]) -> str:
-        if primitive is exponential.softplus:
-            (x,) = operands
-            tail = self.call("log1p", self.call("exp", self.operation("fneg", self.intrinsic("fabs", x))))
-            return self.operation("fadd", self.selected("ogt", x, self.literal(0.0)), tail)
-        if primitive is comparisons.isfinite:
-            return self.compared("olt", self.intrinsic("fabs", operands[0]), self.literal(math.inf))
-        if primitive.function == "lgamma":
-            return self.call("lgamma", *operands)
-        return super().written(primitive, operands)
+        own = _writers().get(primitive)
+        return super().written(primitive, operands) if own is None else own(self, *operands)
+
+    def small_power(self, x: str) -> str:
+        """exp(-|x|)"""
+        return self.call("exp", self.operation("fneg", self.intrinsic("fabs", x)))
+
+    def sigmoid(self, x: str) -> str:
+        """1/(1 + exp(-x)), by the power that softplus has too."""
+        power = self.small_power(x)
+        above = self.chosen(self.compared("olt", x, self.literal(0.0)), power, self.literal(1.0))
+        return self.operation("fdiv", above, self.operation("fadd", self.literal(1.0), power))
+
+    def softplus(self, x: str) -> str:
+        """log(1 + exp(x))"""
+        return self.operation(
+            "fadd", self.selected("ogt", x, self.literal(0.0)), self.call("log1p", self.small_power(x))
+        )
+
+    def unless_zero(self, x: str, function: str, y: str) -> str:
+        """`x` times a function of `y`; 0 where `x` is, unless `y` is nan."""
+        is_zero = self.put(f"and i1 {self.compared('oeq', x, self.literal(0.0))}, {self.compared('ord', y, y)}")
+        return self.chosen(is_zero, self.literal(0.0), self.operation("fmul", x, self.call(function, y)))
 
     def _single(self, equation: Equation) -> None:
         primitive, inputs, params, output = equation
-        if primitive.elementwise:
+        if _is_elementwise(equation):
             self.names[output] = self._computed(equation, (), "0")
         elif primitive.moves:
             self._moved(equation)
@@ -228,10 +285,22 @@ class ProgramCode(NumberCode):
             self._scattered(inputs[0], broadcast_positions(kept, arrays.shape(inputs[0])), output)
         elif primitive is linear.matmul:
             self._product(inputs, output)
-        elif primitive is loop_history:
-            self._history(equation)
         else:
+            self._by_numpy(equation)
+
+    def _by_numpy(self, equation: Equation) -> None:
+        """An equation that NumPy computes, called by the machine code."""
+        if len(self._in_python) == _MOST_CALLS:
             raise UncompiledError
+        places: list[int] = []
+        for atom in equation.inputs:
+            if isinstance(atom, Variable) and atom not in self._offsets:
+                self._offsets[atom] = offset = self.allocated(1)
+                self.store(self.scalar(atom), self.own(offset), 0)
+            places.append(self._offsets[atom] if isinstance(atom, Variable) else 0)
+        self._new(equation.output)
+        self.lines.append(f"  call void @python(i64 {len(self._in_python)})")
+        self._in_python.append((equation, places, self._offsets[equation.output]))
 
     def _new(self, output: Variable) -> str:
         self._offsets[output] = offset = self.allocated(math.prod(output.shape))
@@ -241,10 +310,7 @@ class ProgramCode(NumberCode):
         """Elements that are moved to known places."""
         sources, output = source_positions(equation).ravel(), equation.output
         if len(equation.inputs) == 1 and self._is_part(equation.inputs[0], sources):
-            if equation.inputs[0] in self._offsets:
-                self._offsets[output] = self._offsets[equation.inputs[0]] + int(sources[0]) - 1
-            else:
-                self.names[output] = self.names[equation.inputs[0]]
+            self._offsets[output] = self._offsets[equation.inputs[0]] + int(sources[0]) - 1
             return
         found, first = self._new(output), 1
         for atom in equation.inputs:
@@ -259,9 +325,9 @@ class ProgramCode(NumberCode):
             first += size
 
     def _is_part(self, atom: Atom, sources: Any) -> bool:
-        """Whether the sources are consecutive elements of a variable."""
+        """Whether the sources are consecutive elements of a variable in the memory."""
         consecutive = len(sources) > 0 and sources[0] > 0 and bool((np.diff(sources) == 1).all())
-        return consecutive and isinstance(atom, Variable) and (atom in self._offsets or atom in self.names)
+        return consecutive and isinstance(atom, Variable) and atom in self._offsets
 
     def _copied(self, atom: Atom, sources: Any, found: str, places: Any) -> None:
         taken, put = self.constant(sources.astype(np.int64)), self.constant(places.astype(np.int64))
@@ -303,30 +369,20 @@ class ProgramCode(NumberCode):
                 place = self.put(f"add i64 {self.put(f'mul i64 {i}, {columns}')}, {j}")
                 self.store(result, found, place)
 
-    def _history(self, equation: Equation) -> None:
-        loop, last = equation.params["loop"], equation.params["last"]
-        if loop is not loop.with_all_rows or any(
-            len(arrays.shape(a)) != 1 + (n > 0) for n, a in enumerate(equation.inputs)
-        ):
-            raise UncompiledError
-        name = f"loop{len(self.functions)}"
-        written = loop_code(loop, name)
-        if written is None:
-            raise UncompiledError
-        text, called, declared = written
-        self.functions.append(text)
-        self.called |= called
-        self.declared |= declared
-        bounds, sizes = map(self.constant, bounds_and_sizes(loop, last=last))
-        read = [bounds, *map(self.pointer, equation.inputs), self._new(equation.output)]
-        arguments = self.own(self.allocated(len(read)))
-        for k, pointer in enumerate(read):
-            self.lines.append(f"  store ptr {pointer}, ptr {self.at(arguments, k)}")
-        self.lines.append(f"  call void @{name}(ptr {arguments}, ptr {sizes}, ptr null, ptr null)")
+
+@functools.cache
+def _writers() -> Mapping[Primitive, Callable[..., str]]:
+    """The writers of further primitives, as functions of the code and the names of their operands."""
+    return {
+        exponential.softplus: lambda code, x: code.softplus(x),
+        comparisons.isfinite: lambda code, x: code.compared("olt", code.intrinsic("fabs", x), code.literal(math.inf)),
+        exponential.xlogy: lambda code, x, y: code.unless_zero(x, "log", y),
+        exponential.xlog1py: lambda code, x, y: code.unless_zero(x, "log1p", y),
+    }
 
 
 def _is_elementwise(equation: Equation) -> bool:
-    return equation.primitive.elementwise
+    return equation.primitive.elementwise and (equation.primitive in _writers() or writes(equation.primitive))
 
 
 def _shape(equation: Equation) -> Shape:

@@ -28,6 +28,14 @@ from gradcli.models.sampling.transforms import BoundedTransform
 # Above the one, and below the other for each chain, draws cannot be relied on (Vehtari and others, 2021).
 _AGREED, _FEW = 1.01, 100
 _LITTLE_INFORMATION = 0.3
+_REPARAMETRISE = "another parametrisation, as mu + tau*z with standard normal z, is often better"
+# Chains stay in different places where their means differ by more than this many deviations of a chain, and where R-hat
+# of each alone is below the other.
+_APART, _SETTLED = 3.0, 1.1
+# The most chains whose places are told.
+_MOST_PLACES = 8
+# A chain is stuck where fewer than this share of its draws differ from the ones before.
+_MOVES = 0.1
 # Upper bounds of what is asked for: draws are kept in memory, and a trajectory has 2**depth steps.
 _MOST_CHAINS, _MOST_ITERATIONS, _DEEPEST = 1_000, 50_000_000, 20
 
@@ -222,7 +230,7 @@ def _target(problem: Problem, settings: SamplerSettings) -> Target:
 
 def _result(problem: Problem, transform: BoundedTransform, settings: SamplerSettings, chains: Sequence[Chain]) -> Draws:
     packing = problem.objective.packing
-    flat = np.array([[transform.forward(free)[0] for free in chain.positions] for chain in chains])
+    flat = transform.numbers(np.array([chain.positions for chain in chains]))
     by_name = {
         name: flat[:, :, place].reshape(settings.chains, settings.draws, *packing.shapes[name])
         for name, place in packing.places().items()
@@ -232,7 +240,8 @@ def _result(problem: Problem, transform: BoundedTransform, settings: SamplerSett
     warnings = [
         *_of_trajectories(settings, divergences, too_deep),
         *_of_energies(chains),
-        *(quality := _of_quality(settings, posterior)),
+        *_of_stuck(chains),
+        *(quality := _of_quality(settings, posterior, dict(zip(posterior, np.moveaxis(flat, 2, 0))))),
     ]
     return Draws(
         posterior, settings.chains, settings.warmup, settings.draws, settings.seed, divergences, too_deep,
@@ -257,7 +266,7 @@ def _of_trajectories(settings: SamplerSettings, divergences: int, too_deep: int)
     if divergences:
         found.append(
             f"{divergences:,} of {total:,} transitions diverged: parts of the density may be missed; "
-            "--target 0.99 takes smaller steps, and another parametrisation is often better"
+            f"--target 0.99 takes smaller steps, and {_REPARAMETRISE}"
         )
     if too_deep:
         found.append(
@@ -272,19 +281,35 @@ def _of_energies(chains: Sequence[Chain]) -> list[str]:
         return []
     return [
         f"the energies of {len(little)} chain{'s' * (len(little) > 1)} change slowly (information below "
-        f"{_LITTLE_INFORMATION}): the tails may be missed; another parametrisation is better"
+        f"{_LITTLE_INFORMATION}): the tails may be missed; {_REPARAMETRISE}"
     ]
 
 
-def _of_quality(settings: SamplerSettings, posterior: Mapping[str, Marginal]) -> list[str]:
+def _of_stuck(chains: Sequence[Chain]) -> list[str]:
+    moves = [float((np.diff(c.positions, axis=0) != 0).any(axis=1).mean()) for c in chains]
+    return [
+        f"chain {k} is stuck: {share:.0%} of its draws differ from the ones before; --warmup and --target 0.99 may help, "
+        "and so may another start"
+        for k, share in enumerate(moves)
+        if share < _MOVES
+    ]
+
+
+def _of_quality(settings: SamplerSettings, posterior: Mapping[str, Marginal], draws: Mapping[str, Any]) -> list[str]:
     found = []
     apart = {n: m.r_hat for n, m in posterior.items() if m.r_hat is None or m.r_hat > _AGREED}
     if apart:
         worst = max(apart, key=lambda name: apart[name] or math.inf)
         told = "unknown" if apart[worst] is None else f"{apart[worst]:.3f}"
-        found.append(
-            f"the chains do not agree (R-hat of '{worst}' is {told}, above {_AGREED}): --warmup and --draws take more"
-        )
+        disagree = f"the chains do not agree (R-hat of '{worst}' is {told}, above {_AGREED})"
+        places = _places(draws[worst])
+        if places is not None:
+            # Further draws would not change that.
+            return [
+                f"{disagree}: they stay near {places}, as where there are several modes; how likely each of these is "
+                "cannot be told from the draws"
+            ]
+        found.append(f"{disagree}: --warmup and --draws take more")
     few = {n: min(m.ess_bulk or 0.0, m.ess_tail or 0.0) for n, m in posterior.items()}
     least = min(few, key=few.__getitem__)
     if few[least] < _FEW * settings.chains:
@@ -293,6 +318,15 @@ def _of_quality(settings: SamplerSettings, posterior: Mapping[str, Marginal]) ->
             "--draws takes more"
         )
     return found
+
+
+def _places(draws: Any) -> str | None:
+    """Where the chains of one number stay, if they settled in different places."""
+    means, deviations = draws.mean(axis=1), draws.std(axis=1)
+    settled = all(diagnostics.r_hat(chain[None]) < _SETTLED for chain in draws)
+    if not settled or np.ptp(means) <= _APART * deviations.max():
+        return None
+    return ", ".join(f"{mean:.3g}" for mean in means[:_MOST_PLACES]) + ", …" * (len(means) > _MOST_PLACES)
 
 
 def _numbers(draws: Mapping[str, Any]) -> list[Any]:

@@ -32,6 +32,15 @@ class BoundedTransform:
         free[both] = np.log(x[both] - self.low[both]) - np.log(self.high[both] - x[both])
         return free
 
+    def numbers(self, free: Any) -> Any:
+        """The vectors for arrays of real numbers `[…, n]`."""
+        x = free.copy()
+        below, above, both = self._below, self._above, self._both
+        x[..., below] = self.low[below] + np.exp(free[..., below])
+        x[..., above] = self.high[above] - np.exp(free[..., above])
+        x[..., both] = self.low[both] + (self.high[both] - self.low[both]) / (1.0 + np.exp(-free[..., both]))
+        return x
+
     def forward(self, free: Any) -> tuple[Any, Any, float, Any]:
         """For real numbers: the vector, its derivatives `[n]`, the logarithm of the Jacobian and its gradient `[n]`."""
         x, slope, gradient = free.copy(), np.ones(len(free)), np.zeros(len(free))
