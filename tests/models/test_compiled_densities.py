@@ -34,7 +34,7 @@ PROGRAMS = [
     ("-sum(cumsum(x*s)**2) - sum(where(x > 0, x, -2*x)) - (x[0] > s)*3 - x[2]**2", ["cumsum"]),
     (
         "h = s; t = 0; for i in range(300) { h = 0.5*h + x[0]**2 + 1; t = t + log(h)/9 }; -t - x[1]**2 - x[2]**2",
-        ["loop_history"],
+        [],
     ),
     ("-logdet(M + s*eye(3)) - x @ solve(M + s*eye(3), x)", ["logdet", "solve", "inv"]),
     ("sum(scipy.stats.poisson.logpmf([1, 2, 3], exp(x))) + scipy.stats.gamma.logpdf(s, 2, scale=3)", ["gamma_density"]),

@@ -129,6 +129,7 @@ none:
 {newline.join(code.lines)}
   ret double {code.literal(-math.inf)}
 }}
+{newline.join(code.functions)}
 """
     return code.finished(text)
 

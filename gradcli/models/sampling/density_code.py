@@ -16,7 +16,8 @@ import numpy as np
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import GradcliError
-from gradcli.loops.machine_code import NumberCode, writes
+from gradcli.loops.loop_primitive import loop_history
+from gradcli.loops.machine_code import NumberCode, bounds_and_sizes, loop_code, writes
 from gradcli.primitives.entries import comparisons, exponential, linear, reductions
 from gradcli.primitives.entries.indexing import scatter
 from gradcli.primitives.primitive import Primitive
@@ -48,6 +49,8 @@ class ProgramCode(NumberCode):
         if len(program.equations) > _MOST_EQUATIONS:
             raise UncompiledError
         self.kept: list[Any] = []
+        # The texts of the functions that the code calls.
+        self.functions: list[str] = []
         # The equations that NumPy computes, with the places of their operands and results.
         self._in_python: list[tuple[Equation, list[int], int]] = []
         self.error: BaseException | None = None
@@ -285,6 +288,8 @@ class ProgramCode(NumberCode):
             self._scattered(inputs[0], broadcast_positions(kept, arrays.shape(inputs[0])), output)
         elif primitive is linear.matmul:
             self._product(inputs, output)
+        elif primitive is loop_history:
+            self._history(equation)
         else:
             self._by_numpy(equation)
 
@@ -368,6 +373,25 @@ class ProgramCode(NumberCode):
                     after.append(result := self.operation("fadd", totals[0], product))
                 place = self.put(f"add i64 {self.put(f'mul i64 {i}, {columns}')}, {j}")
                 self.store(result, found, place)
+
+    def _history(self, equation: Equation) -> None:
+        loop, last = equation.params["loop"], equation.params["last"]
+        single = all(len(arrays.shape(a)) == 1 + (n > 0) for n, a in enumerate(equation.inputs))
+        name = f"loop{len(self.functions)}"
+        written = loop_code(loop, name) if single and loop is loop.with_all_rows else None
+        if written is None:
+            self._by_numpy(equation)
+            return
+        text, called, declared = written
+        self.functions.append(text)
+        self.called |= called
+        self.declared |= declared
+        bounds, sizes = map(self.constant, bounds_and_sizes(loop, last=last))
+        read = [bounds, *map(self.pointer, equation.inputs), self._new(equation.output)]
+        arguments = self.own(self.allocated(len(read)))
+        for k, pointer in enumerate(read):
+            self.lines.append(f"  store ptr {pointer}, ptr {self.at(arguments, k)}")
+        self.lines.append(f"  call void @{name}(ptr {arguments}, ptr {sizes}, ptr null, ptr null)")
 
 
 @functools.cache
