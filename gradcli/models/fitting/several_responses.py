@@ -400,7 +400,7 @@ def _read(
     # A number that is missing is not used; that of another row keeps the formula there where it has a value.
     filled = {n: np.where(there[n], c, c[there[n].argmax()]) for n, c in read.columns.items() if there[n].any()}
     filled |= {n: np.ones(len(c)) for n, c in read.columns.items() if not there[n].any()}
-    return _Rows(read._replace(columns=filled)._with(kept), of_rows[:, kept])
+    return _Rows(read._replace(columns=filled).kept(kept), of_rows[:, kept])
 
 
 def _check_responses(texts: ResponseTexts, rows: _Rows) -> None:
