@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import shlex
 import sys
@@ -381,9 +382,10 @@ def test_a_model_that_is_written_as_an_assignment(run, tmp_path):
 )
 def test_angles_in_degrees(run, program, expected):
     outcome = run("eval", program, "--json")
-    assert outcome.json["value"] == expected
-    assert outcome.err.startswith(f"note: {program.partition('(')[0]} computes in degrees")
-    assert run("eval", program, "--json", "--quiet").err == ""
+    assert (outcome.json["value"], outcome.err) == (expected, "")
+    assert run("eval", program).err.startswith(f"note: {program.partition('(')[0]} computes in degrees")
+    assert run("eval", program, "--quiet").err == ""
+    assert json.loads(run("eval", program.replace(")", "}"), "--json").err)["error"]["kind"] == "syntax"
 
 
 @pytest.mark.parametrize(

@@ -127,8 +127,9 @@ _DEGREES = r"(?<![\w.])a?(?:sin|cos|tan)d(?=\s*\()"
 
 
 def note_degree_functions(text: str, options: BindingOptions, environment: Environment) -> None:
-    """Print a note if a program calls functions that compute in degrees, unless it defines them itself."""
-    if not any(name in text for name in ("sind", "cosd", "tand")):
+    """Print a note if a program calls functions that compute in degrees, unless it defines them itself. With --json,
+    errors alone are printed, as one line of JSON."""
+    if getattr(options, "json", False) or not any(name in text for name in ("sind", "cosd", "tand")):
         return
     calls = re.findall(_DEGREES, text)
     defined = {n for n in calls if re.search(rf"\bdef\s+{n}\b", text)}
