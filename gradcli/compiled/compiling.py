@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
+from types import EllipsisType
 from typing import TYPE_CHECKING, Any, overload
 
 from gradcli import limits
@@ -38,7 +39,7 @@ def compile(
 @overload
 def compile(*, max_steps: int = ..., max_elements: int = ..., **for_pytorch: Any) -> Callable[..., Any]: ...
 def compile(
-    program: str | Callable[..., Any] | None = None,
+    program: str | Callable[..., Any] | EllipsisType = ...,
     *,
     max_steps: int = MAX_STEPS,
     max_elements: int = MAX_ELEMENTS,
@@ -64,7 +65,7 @@ def compile(
     """
     limits.check(max_steps=max_steps, max_elements=max_elements)
     _check_options_of_pytorch(program, for_pytorch)
-    if program is None:
+    if isinstance(program, EllipsisType):
         return functools.partial(
             compile, max_steps=max_steps, max_elements=max_elements, max_seconds=max_seconds, max_memory=max_memory
         )
