@@ -264,11 +264,11 @@ def test_simplification_by_sympy_of_elements(run):
     assert gradcli.compile(texts["x[0]"])(x=[0.3, 2.0]) == pytest.approx(-4 * math.sin(0.6))
 
 
-def test_a_course_for_each_of_many_choices_is_refused_in_time(run):
+def test_a_path_for_each_of_many_choices_is_refused_in_time(run):
     program = "s = 0\nfor i in range(20):\n    if x[i] > 0: s += x[i]**2\n    else: s -= x[i]\ns"
     outcome = run("diff", program)
     assert (outcome.status, outcome.out) == (1, "")
-    assert "one of more than 512 courses" in outcome.err or "takes more than" in outcome.err
+    assert "one of more than 512 execution paths" in outcome.err or "takes more than" in outcome.err
 
 
 @pytest.mark.parametrize("language", ["c", "sql"])

@@ -262,7 +262,8 @@ def recorded_names(source, values, wrt=None):
     return [e.primitive for e in made.trace.program.equations]
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+# Whether a function calls itself for the first time is decided before there is a loop, here by an input.
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "a call of itself with an input"])
 def test_it_is_one_equation(name):
     source, values = PROGRAMS[name]
     assert loop_history in recorded_names(source, values)
