@@ -237,17 +237,17 @@ def main() -> None:
     """Print a table of all jobs, with ratios to gradcli, or the times of one process as JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--job", action="append", choices=JOBS)
-    parser.add_argument("--library", action="append", choices=[*LIBRARIES])
+    parser.add_argument("--library", action="append", choices=[*LIBRARIES], dest="libraries")
     parser.add_argument("--begin", type=float, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.begin:
-        print(json.dumps(measured(options.library[0], options.job[0], options.begin)))
+        print(json.dumps(measured(options.libraries[0], options.job[0], options.begin)))
         return
     print("| job | library | first draw, s | process, ms/draw | warm, ms/draw | CPU, ms/draw | ESS | ratios |")
     print("|---|---|---:|---:|---:|---:|---:|---|")
     for job in options.job or JOBS:
         ours: list[float] = []
-        for library in options.library or LIBRARIES:
+        for library in options.libraries or LIBRARIES:
             words = ["--job", job, "--library", library, "--begin", f"{time.time()}"]
             done = subprocess.run([sys.executable, __file__, *words], capture_output=True, text=True)
             if done.returncode:
