@@ -35,7 +35,7 @@ from gradcli.models.fitting.fit_problems import (
     point_of,
     sigma_of_weights,
 )
-from gradcli.models.fitting.fit_requests import FitRequest, check_used
+from gradcli.models.fitting.fit_requests import FitRequest, check_used, refuse
 from gradcli.models.fitting.inference import Statistics
 from gradcli.models.fitting.likelihoods import MULTINOMIAL
 from gradcli.models.fitting.model_texts import ModelText, read_model, rewritten
@@ -197,15 +197,13 @@ def posed_categories(request: FitRequest) -> PosedCategories:
 
 
 def _check(request: FitRequest) -> None:
-    family = request.known.family
-    for option, said in (
-        ("--x-sigma", request.x_sigma),
-        ("--offset", request.offset),
-        ("--by", request.by),
-        ("--against", request.against),
-    ):
-        if said:
-            raise UsageError(f"{option} is not for --family {family}", hint="leave it out")
+    options = {
+        "--x-sigma": request.x_sigma,
+        "--offset": request.offset,
+        "--by": request.by,
+        "--against": request.against,
+    }
+    refuse(options, f"--family {request.known.family}")
 
 
 def _levels(data: Data, response: str, is_multinomial: bool) -> _Levels:

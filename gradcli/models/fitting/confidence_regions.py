@@ -10,9 +10,9 @@ import numpy as np
 
 from gradcli.models.fitting.fit_records import ConfidenceContour
 from gradcli.models.fitting.inference import Assumptions
-from gradcli.models.fitting.levenberg_marquardt import levenberg_marquardt
-from gradcli.models.fitting.linearisations import Linearised, linearised
+from gradcli.models.fitting.linearisations import linearised
 from gradcli.models.fitting.problems import Problem
+from gradcli.models.fitting.profile_points import profile_points
 from gradcli.models.results import ProgressCallback
 
 # Number of directions in which points are searched at first, and the most after those between distant points.
@@ -156,26 +156,11 @@ class _Contour:
         its derivative by the distance."""
         starts = np.clip(starts, self._problem.low, self._problem.high)
         starts[:, self._pair] = self._point[self._pair] + distances[:, None] * rays
-
-        def linearise(points: Any, _which: Any) -> Linearised:
-            found = linearised(self._problem, points)
-            found.factor[:, :, self._pair] = 0.0
-            return found
-
-        ended = levenberg_marquardt(
-            linearise,
-            starts,
-            self._problem.dof,
-            low=self._problem.low,
-            high=self._problem.high,
-            reach=1.0,
-            watch=self._watch,
-        )
-        found = linearised(self._problem, ended.points)
-        gradient = (found.factor[:, :, :-1].mT @ found.factor[:, :, -1:])[:, self._pair, 0]
-        rise = 2 * (ended.costs - self._least) / self._scale**2
-        self.lower_found |= bool((rise < -1e-6).any())
+        held = np.zeros(starts.shape, bool)
+        held[:, self._pair] = True
+        found = profile_points(self._problem, starts, held, self._least, self._scale, self._watch)
+        self.lower_found |= found.any_lower
+        root = found.root
         with np.errstate(all="ignore"):
-            root = np.where(np.isfinite(rise), np.copysign(np.sqrt(np.abs(rise)), rise), np.inf)
-            slope = np.vecdot(gradient, rays) / (root * self._scale**2)
-        return ended.points, root, slope
+            slope = np.vecdot(found.gradient[:, self._pair], rays) / (root * self._scale**2)
+        return found.points, root, slope

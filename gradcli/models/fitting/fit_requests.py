@@ -264,6 +264,13 @@ def check_contours(pairs: Sequence[tuple[str, str]], names: Sequence[str], fixed
             )
 
 
+def refuse(options: Mapping[str, object], what: str) -> None:
+    """Raise UsageError for the first option that is given, since it is not for `what`."""
+    for option, given in options.items():
+        if given:
+            raise UsageError(f"{option} is not for {what}", hint="leave it out")
+
+
 def check_used(request: FitRequest, needed: Sequence[str]) -> None:
     """Raise BindingError for a column that was given by its name and that nothing reads."""
     for name in request.table.given:

@@ -19,11 +19,11 @@ from gradcli.models.fitting.fit_requests import FitOutcome, Solution, Solutions
 from gradcli.models.fitting.fit_results import Fit, SearchEnd, SearchEnds, Starts, failed, fitted
 from gradcli.models.fitting.group_fits import GroupSearch, fit_stacked, plan_groups
 from gradcli.models.fitting.inference import Rows, statistics
-from gradcli.models.fitting.levenberg_marquardt import levenberg_marquardt
-from gradcli.models.fitting.linearisations import Linearised, linearised
+from gradcli.models.fitting.linearisations import linearised
 from gradcli.models.fitting.orthogonal_distance import DistanceFit, distance_fit
 from gradcli.models.fitting.packed_hessians import pairs
 from gradcli.models.fitting.problems import Problem
+from gradcli.models.fitting.profile_points import profile_points
 from gradcli.models.fitting.robust_errors import INFORMATION, cluster_warnings, with_robust_errors
 from gradcli.models.fitting.robust_fits import robust_fit
 from gradcli.models.fitting.stacked_problems import Stacked, by_size, portions
@@ -493,29 +493,14 @@ class _Ends:
     def _profiled(self, k: Any, at: Any) -> tuple[Any, Any, Any]:
         """The points of least cost of the searches `k` with their parameters held at `at`; and the root of the
         likelihood ratio there, with its derivative by the distance."""
-        held = self._which[k]
-        start = self._points[k].copy()
-        start[np.arange(len(k)), held] = at
-
-        def linearise(points: Any, which: Any) -> Linearised:
-            found = linearised(self._problem, points)
-            found.factor[np.arange(len(which)), :, held[which]] = 0.0
-            return found
-
-        ended = levenberg_marquardt(
-            linearise,
-            start,
-            self._problem.dof,
-            low=self._problem.low,
-            high=self._problem.high,
-            reach=1.0,
-            watch=self._watch,
-        )
-        found = linearised(self._problem, ended.points)
-        gradient = (found.factor[:, :, :-1].mT @ found.factor[:, :, -1:])[:, :, 0]
-        rise = 2 * (ended.costs - self._least) / self._scale**2
-        self.lower_found |= bool((rise < -1e-6).any())
+        rows, own = np.arange(len(k)), self._which[k]
+        starts = self._points[k].copy()
+        starts[rows, own] = at
+        held = np.zeros(starts.shape, bool)
+        held[rows, own] = True
+        found = profile_points(self._problem, starts, held, self._least, self._scale, self._watch)
+        self.lower_found |= found.any_lower
+        root = found.root
         with np.errstate(all="ignore"):
-            root = np.where(np.isfinite(rise), np.copysign(np.sqrt(np.abs(rise)), rise), np.inf)
-            slope = self._sign[k] * gradient[np.arange(len(k)), held] / (root * self._scale**2)
-        return ended.points, root, slope
+            slope = self._sign[k] * found.gradient[rows, own] / (root * self._scale**2)
+        return found.points, root, slope

@@ -21,7 +21,7 @@ from gradcli.models.fitting.factor_problems import FactorProblem
 from gradcli.models.fitting.factors import level_texts
 from gradcli.models.fitting.fit_problems import PosedFit, program_values
 from gradcli.models.fitting.fit_records import RandomEffects, RandomGroup, RandomSpread
-from gradcli.models.fitting.fit_requests import FitRequest
+from gradcli.models.fitting.fit_requests import FitRequest, refuse
 from gradcli.models.fitting.fit_results import Fit, ParameterEstimate, Starts
 from gradcli.models.fitting.fit_texts import FitTexts
 from gradcli.models.fitting.information import correlation
@@ -70,21 +70,19 @@ def check_random(request: FitRequest, texts: FitTexts) -> None:
             raise UsageError("REML is for random effects", hint="write them into the model, as (1|column)")
         return
     known = request.known
-    lacking = {
-        "--x-sigma": bool(request.x_sigma),
-        "--prior": bool(request.parameters.priors),
-        "--bounds": bool(request.parameters.bounds),
+    options = {
+        "--x-sigma": request.x_sigma,
+        "--prior": request.parameters.priors,
+        "--bounds": request.parameters.bounds,
         "--loss": known.is_robust,
         "--errors": known.errors != INFORMATION,
         "--profile": request.profile,
-        "--contour": bool(request.contours),
+        "--contour": request.contours,
         "--against": request.against is not None,
-        "--cross-validate": bool(request.resampling.folds),
+        "--cross-validate": request.resampling.folds,
         "--absolute-sigma": known.absolute,
     }
-    for option, is_given in lacking.items():
-        if is_given:
-            raise UsageError(f"{option} is not for random effects", hint="leave it out")
+    refuse(options, "random effects")
     if request.resampling.bootstrap or request.resampling.jackknife:
         sampled_column(texts.random.terms)
     if request.restricted and known.family != "gaussian":

@@ -32,7 +32,7 @@ from gradcli.models.fitting.fit_problems import (
     sigmas_of,
 )
 from gradcli.models.fitting.fit_records import ResponseFit
-from gradcli.models.fitting.fit_requests import FitRequest, check_used
+from gradcli.models.fitting.fit_requests import FitRequest, check_used, refuse
 from gradcli.models.fitting.inference import Assumptions, Statistics
 from gradcli.models.fitting.likelihoods import LOG_DENSITY
 from gradcli.models.fitting.model_texts import TILDE, ModelText, statement_start
@@ -315,16 +315,15 @@ def _posed(request: FitRequest, texts: ResponseTexts, relocation: Relocation) ->
 
 def _check(request: FitRequest) -> None:
     known = request.known
-    for option, said in (
-        ("--response", request.response),
-        ("--x-sigma", request.x_sigma),
-        ("--offset", request.offset),
-        ("--trials", request.trials),
-        ("--against", request.against),
-        ("--cross-validate", request.resampling.folds),
-    ):
-        if said:
-            raise UsageError(f"{option} is not for several responses", hint="leave it out")
+    options = {
+        "--response": request.response,
+        "--x-sigma": request.x_sigma,
+        "--offset": request.offset,
+        "--trials": request.trials,
+        "--against": request.against,
+        "--cross-validate": request.resampling.folds,
+    }
+    refuse(options, "several responses")
     if known.family != "gaussian":
         raise UsageError("several responses are measurements", hint="leave out --family, or fit them apart")
     if known.is_robust and request.sigma is None:

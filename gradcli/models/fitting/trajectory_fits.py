@@ -20,7 +20,7 @@ from gradcli.models.fitting.fit_problems import (
     point_of,
     sigmas_of,
 )
-from gradcli.models.fitting.fit_requests import FitRequest
+from gradcli.models.fitting.fit_requests import FitRequest, refuse
 from gradcli.models.fitting.inference import Assumptions
 from gradcli.models.fitting.likelihoods import LOG_DENSITY
 from gradcli.models.fitting.trajectory_models import (
@@ -188,14 +188,13 @@ def _assumptions(request: FitRequest, sigmas: Sequence[str | float]) -> Assumpti
 
 
 def _check_options(request: FitRequest) -> None:
-    for option, said in (
-        ("--response", request.response),
-        ("--x-sigma", request.x_sigma),
-        ("--offset", request.offset),
-        ("--trials", request.trials),
-    ):
-        if said:
-            raise UsageError(f"{option} is not for differential equations", hint="leave it out")
+    options = {
+        "--response": request.response,
+        "--x-sigma": request.x_sigma,
+        "--offset": request.offset,
+        "--trials": request.trials,
+    }
+    refuse(options, "differential equations")
 
 
 def _classified(text: TrajectoryText, request: FitRequest, sigmas: Sequence[str | float]) -> _Names:
