@@ -266,6 +266,25 @@ define internal double @uniform() {{
   ret double %u
 }}
 
+define internal void @add(ptr %to, ptr %a, ptr %b) {{
+entry:
+  br label %sums
+sums:
+  %i = phi i64 [ 0, %entry ], [ %after, %sums ]
+  %to.at = getelementptr double, ptr %to, i64 %i
+  %a.at = getelementptr double, ptr %a, i64 %i
+  %b.at = getelementptr double, ptr %b, i64 %i
+  %x = load double, ptr %a.at
+  %y = load double, ptr %b.at
+  %sum = fadd double %x, %y
+  store double %sum, ptr %to.at
+  %after = add i64 %i, 1
+  %more = icmp slt i64 %after, {n}
+  br i1 %more, label %sums, label %end
+end:
+  ret void
+}}
+
 define internal void @copy(ptr %to, ptr %from, i64 %count) {{
   %bytes = shl i64 %count, 3
   call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %bytes, i1 false)
@@ -456,20 +475,7 @@ join:
   call void @copy(ptr %tree, ptr %first, i64 {n})
   call void @copy(ptr %tree.draw, ptr %chosen.draw, i64 {2 * n + 2})
   store double %weight, ptr %tree.weight
-  br label %sums
-sums:
-  %i = phi i64 [ 0, %join ], [ %after, %sums ]
-  %a.at = getelementptr double, ptr %first.sum, i64 %i
-  %b.at = getelementptr double, ptr %half.sum, i64 %i
-  %c.at = getelementptr double, ptr %tree.sum, i64 %i
-  %a = load double, ptr %a.at
-  %b = load double, ptr %b.at
-  %c = fadd double %a, %b
-  store double %c, ptr %c.at
-  %after = add i64 %i, 1
-  %more = icmp slt i64 %after, {n}
-  br i1 %more, label %sums, label %turning
-turning:
+  call void @add(ptr %tree.sum, ptr %first.sum, ptr %half.sum)
   %whole = call i1 @turns(ptr %first, ptr {at("point", n)}, ptr %first.sum, ptr %half.sum)
   %left = call i1 @turns(ptr %first, ptr %half, ptr %first.sum, ptr %half)
   %right = call i1 @turns(ptr %first.last, ptr {at("point", n)}, ptr %half.sum, ptr %first.last)
@@ -553,19 +559,7 @@ joined:
   %left = call i1 @turns(ptr %far.momentum, ptr %tree, ptr {at("sums")}, ptr %tree)
   %right = call i1 @turns(ptr %near.momentum, ptr {at("point", n)}, ptr %tree.sum, ptr %near.momentum)
   call void @copy(ptr %near, ptr {at("point")}, i64 {3 * n})
-  br label %sum
-sum:
-  %i = phi i64 [ 0, %joined ], [ %after, %sum ]
-  %a.at = getelementptr double, ptr {at("sums")}, i64 %i
-  %b.at = getelementptr double, ptr %tree.sum, i64 %i
-  %a = load double, ptr %a.at
-  %b = load double, ptr %b.at
-  %c = fadd double %a, %b
-  store double %c, ptr %a.at
-  %after = add i64 %i, 1
-  %more = icmp slt i64 %after, {n}
-  br i1 %more, label %sum, label %summed
-summed:
+  call void @add(ptr {at("sums")}, ptr {at("sums")}, ptr %tree.sum)
   %some = or i1 %whole, %left
   %any = or i1 %some, %right
   %full = icmp sge i64 %depth.new, %deepest
