@@ -1,5 +1,5 @@
 """Integrals over the whole line by the trapezoidal rule in t, where x = sinh(π/2 sinh t) (H. Takahasi and M. Mori, Publ. RIMS
-9 (1974), 721): a rule of few nodes for integrands that are smooth, which matters where integrals stand in each other."""
+9 (1974), 721): a rule of few nodes for smooth integrands, which matters where integrals are nested."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def whole_lines(function: Integrand, rows: Any, tolerance: Tolerance, bounds: Bo
     t = _FIRST * np.arange(-round(_FARTHEST / _FIRST), round(_FARTHEST / _FIRST) + 1)
     values, terms = _terms(function, rows, t)
     largest = np.abs(terms).max(axis=1)
-    # What is not finite is not small either.
+    # Terms that are not finite are not small.
     settled = np.isfinite(terms).all(axis=1) & (np.abs(terms[:, [0, -1]]).max(axis=1) <= _NEGLIGIBLE * largest)
-    # Of one that is 0 at these nodes only bounds tell that it is 0 everywhere.
+    # That an integrand is 0 between nodes, too, where it is 0 at all of them, is known from bounds alone.
     settled &= (largest > 0) | (bounds is not None)
     found = [_FIRST * terms.sum(axis=1)]
     size, error = _FIRST * np.abs(terms).sum(axis=1), np.full(count, np.inf)
@@ -67,8 +67,8 @@ def whole_lines(function: Integrand, rows: Any, tolerance: Tolerance, bounds: Bo
 
 
 def _error(sums: list[Any]) -> Any:
-    """The errors of the last of some sums: their digits double with each halving, and no less is taken for granted than
-    that the differences shrink as before."""
+    """Estimates of the errors of the last of some sums. Halving the distance of the nodes doubles the number of right
+    digits; the estimate assumes only that the differences go on to shrink as they did."""
     np = arrays.numpy_namespace()
     if len(sums) < 3:
         return np.full(len(sums[0]), np.inf)

@@ -30,7 +30,7 @@ _HALF_WAVES, _EXAMINED = 48, 4_000
 # The number of distances, each twice the one before, at which tails are examined for overflows, and the magnitude below
 # which an integrand has vanished before it overflows.
 _MOST_DOUBLINGS, _VANISHED = 60, 1e-60
-# Two samples of an integrand see the same integral if it differs by this part of the integral of the magnitude.
+# Integrals by two samples of an integrand agree if they differ by at most this share of the integral of the magnitude.
 _SEEN_ALIKE = 1e-7
 # Up to this number of integrals, each is first sampled in FIRST_PANELS panels; beyond, in two.
 _FEW_INTEGRALS = 32
@@ -200,7 +200,7 @@ class _Integration:
     def _whole_lines(self) -> _Lines:
         """The integrals over the whole line of smooth integrands.
 
-        Where no bounds are known, the first panels have to see the same integral, as they sample the line otherwise.
+        Where no bounds are known, the first panels, which sample the line elsewhere, must agree with the result.
         """
         np, segments = self.np, self.segments
         tails = [np.bincount(segments.row[segments.direction == d], minlength=self.rows) for d in (-1.0, 1.0)]

@@ -37,7 +37,7 @@ def propagated(
     """Narrow the intervals `known` of all variables to where the result of the program may lie between `least` and
     `most`; returns the boxes `[boxes]` in which it may. `value_of` has the intervals of constants too.
 
-    Variables that a point with such a result need not have, as those of a branch that is not taken, stay as they are.
+    Variables on which such a result need not depend, as those of a branch that is not taken, keep their intervals.
     """
     (result,) = program.outputs
     bounds = value_of(result)
@@ -272,7 +272,8 @@ def _total(y: Interval, operands: Sequence[Interval], equation: Equation) -> _Na
 
 
 def _moved(y: Interval, operands: Sequence[Interval], equation: Equation) -> _Narrowed:
-    """Elements go back to where they came from, which numbering them tells."""
+    """A rule for operations that move elements: each element of the result narrows the operand's element it was moved from,
+    which is found by moving numbered elements."""
     sizes = [math.prod(part.low.shape[1:]) for part in operands]
     first = np.concatenate([[0], np.cumsum(sizes)])
     # Elements that come from nowhere, as those of a padding, are 0.

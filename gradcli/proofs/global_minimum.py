@@ -147,7 +147,7 @@ class MinimumSearch:
         self.most = -math.inf
         self.boxes = 0
         self.has_equations = any(each.is_equation for each in conditions)
-        # The corners at which linear functions touch are random, which any are on the average as good as.
+        # Draws the corners of boxes at which linear functions touch; no choice of corners is better on average.
         self.generator = np.random.default_rng(0)
         # Boxes that cannot be divided, with their bounds.
         self.finished: list[tuple[Any, Any, Any]] = []
@@ -184,7 +184,7 @@ class MinimumSearch:
                     self._search_from(waiting.pop(0))
                 batches += 1
                 if self.conditions and not waiting and batches & (batches - 1) == 0:
-                    # Points in the most promising box, ever more rarely.
+                    # Points in the most promising box, after 1, 2, 4, 8, … batches.
                     self._search_from(self.candidate)
                 elif self.conditions and batches % _BETWEEN_POINTS == 0:
                     self._try_near(self.candidate)

@@ -258,7 +258,7 @@ class Rooms:
         self._inputs[1 : 1 + len(states)] = states
         here, inputs, _, *rest = self._pointers
         self._machine._coefficients(self.order, inputs, here)
-        # In no time no slope is wrong.
+        # The step has length 0, so that its slopes need no comparison.
         self._machine._examine(self.order, 0.0, share, 0.0, shrink, inputs, here, *rest)
         _, length, unknown = self._out.tolist()
         return math.nan if unknown else length

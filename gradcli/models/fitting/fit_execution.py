@@ -445,7 +445,7 @@ def _compared(request: FitRequest, search: SearchOptions, ready: Prepared, outco
         of_other = run_fit(prepared.fitting)
     texts = request.model, request.against or ""
     found, warnings = comparison_of(texts, (outcome, of_other), (request.known, other.known))
-    # A row is no unit where a number has two parts, and where weights count it several times.
+    # The test compares rows: it does not apply where a complex number takes two rows, or a weight repeats one.
     counted = request.weights is not None and request.known.family != "gaussian"
     if counted or ready.fitting.question.part is not None or ready.fitting.question.units is not None:
         found = found._replace(vuong=None)
