@@ -14,7 +14,8 @@ from gradcli.language.syntax import tree
 from gradcli.models.fitting.model_texts import ModelText, rewritten
 from gradcli.rows.new_tables import unused_name
 
-_HALF_LOG_TWO_PI, _PI = 0.9189385332046727, 3.141592653589793
+# Half of log(2*pi), of the density of a normal distribution, and pi.
+HALF_LOG_TWO_PI, _PI = 0.9189385332046727, 3.141592653589793
 
 # A negative binomial distribution with a larger theta differs from a Poisson distribution by rounding errors.
 _LARGEST_THETA = 1e5
@@ -117,7 +118,7 @@ _FAMILIES: Mapping[str, _Family] = {
         _positive,
     ),
     "lognormal": _Family(
-        f"-log({{y}}*sigma) - {_HALF_LOG_TWO_PI} - 0.5*(log({{y}}/{{m}})/sigma)**2",
+        f"-log({{y}}*sigma) - {HALF_LOG_TWO_PI} - 0.5*(log({{y}}/{{m}})/sigma)**2",
         ("sigma",),
         "poisson",
         lambda value, response: (_log_spread(value, response),),

@@ -11,18 +11,18 @@ import numpy as np
 
 from gradcli.language.names import scope
 from gradcli.language.syntax import tree
+from gradcli.models.fitting.densities import HALF_LOG_TWO_PI
 from gradcli.models.fitting.model_texts import rewritten
 from gradcli.models.fitting.packed_hessians import pairs
 from gradcli.rows.new_tables import unused_name
 from gradcli.rows.row_programs import RowProgram
 from gradcli.rows.row_results import RowResults
 
-_HALF_LOG_TWO_PI = 0.9189385332046727
 # Costs of a row by family, of the response {y}, the model's value {m}, and the weight {w}: for a gaussian family, whose
 # logarithm of the residual standard deviation is {s}, the standard deviation of the row relative to that. A logarithm
 # that counts for nothing is not computed, as it may have no derivatives at the end of its domain.
 _COSTS = {
-    "gaussian": f"0.5*(({{y}} - {{m}})*exp(-{{s}})/{{w}})**2 + {{s}} + log({{w}}) + {_HALF_LOG_TWO_PI}",
+    "gaussian": f"0.5*(({{y}} - {{m}})*exp(-{{s}})/{{w}})**2 + {{s}} + log({{w}}) + {HALF_LOG_TWO_PI}",
     "poisson": "{w}*({m} - where({y} > 0, {y}*log({m}), 0))",
     "binomial": "-{w}*(where({y} > 0, {y}*log({m}), 0) + where({y} < 1, (1 - {y})*log(1 - {m}), 0))",
 }

@@ -14,6 +14,7 @@ from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree
 from gradcli.models.data import Data, DataTable
 from gradcli.models.fitting.composed_programs import ComposedProgram, Relocation
+from gradcli.models.fitting.densities import HALF_LOG_TWO_PI
 from gradcli.models.fitting.density_problems import DensityProblem
 from gradcli.models.fitting.estimation import SearchOptions, estimate
 from gradcli.models.fitting.factors import indexed_parameters
@@ -40,8 +41,6 @@ from gradcli.models.fitting.problems import Problem
 from gradcli.models.fitting.robust_errors import ROBUST
 from gradcli.rows.new_tables import unused_name
 
-# Half of log(2π), of the density of a normal distribution.
-_HALF_LOG_TWO_PI = 0.9189385332046727
 # Part of the squares about the mean that residuals leave which are rounding errors.
 _EXACT = 1e-26
 # Number of fits with weights by the residuals before, from which the search for the largest likelihood begins.
@@ -103,7 +102,7 @@ class ResponseTexts(NamedTuple):
         last = len(self.formulas) - 1
         for k, (each, s) in enumerate(zip(self.formulas, deviations)):
             found.add(f"torch.where({which} == {k}, " if k < last else "")
-            found.add(f"-torch.log({s}) - {_HALF_LOG_TWO_PI} - 0.5*(((").add(each.response, each.response_start)
+            found.add(f"-torch.log({s}) - {HALF_LOG_TWO_PI} - 0.5*(((").add(each.response, each.response_start)
             found.add(") - (").add(each.formula, each.formula_start).add(f"\n))/{s})**2" + ", " * (k < last))
         return found.add(")" * last)
 

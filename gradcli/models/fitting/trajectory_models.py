@@ -16,10 +16,10 @@ from gradcli.language.differential_equations import (
 from gradcli.language.names import scope
 from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree
+from gradcli.models.fitting.densities import HALF_LOG_TWO_PI
 from gradcli.models.fitting.model_texts import TILDE
 
 _STATEMENT = re.compile(r"[^;\n]+")
-_HALF_LOG_TWO_PI = 0.9189385332046727
 
 
 class ResponseText(NamedTuple):
@@ -115,4 +115,4 @@ def _normal_log_density(value: tree.Expression, deviation: tree.Expression, meas
     off = of("/", of("-", tree.Name(span, measured, ""), value), deviation)
     square = of("*", number(0.5), of("**", off, number(2.0)))
     size = tree.Call(span, "log", span, None, (deviation,), (), "")
-    return of("-", of("-", number(-_HALF_LOG_TWO_PI), size), square)
+    return of("-", of("-", number(-HALF_LOG_TWO_PI), size), square)
