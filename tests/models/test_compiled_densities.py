@@ -17,7 +17,7 @@ from gradcli.models.sampling.densities import LogDensity, Target
 from gradcli.models.sampling.no_u_turn import PhasePoint
 from tests.models.posteriors import POSTERIORS, stored
 
-pytest.importorskip("llvmlite")
+pytest.importorskip("llvmlite", reason="densities are machine code with gradcli[llvm] alone")
 
 X = np.linspace(0.2, 1.7, 12)
 M = np.array([[2.0, 0.3, 0.1], [0.3, 1.5, 0.2], [0.1, 0.2, 1.0]])

@@ -6,7 +6,7 @@ import pytest
 
 from tests.models.posteriors import POSTERIORS, compared
 
-pytest.importorskip("llvmlite")
+pytest.importorskip("llvmlite", reason="densities are machine code with gradcli[llvm] alone")
 
 # Those that take more than a second; `python -m tests.models.posteriors` compares them too.
 SLOW = ("wells_data", "gp_pois_regr", "hudson", "kidscore_interaction", "eight_schools_centered", "logvas")
