@@ -23,7 +23,7 @@ _PLACES = 9
 def hides(problem: Problem, time: float, series: Sequence[Sequence[float]], lapse: float) -> bool:
     """Whether a step from a time may step over a peak of the right side."""
     np = arrays.numpy_namespace()
-    if _is_polynomial((problem.system.base or problem.system).body):
+    if is_polynomial(problem.system):
         return False
     given = np.array(problem.given)[:, None]
     found = hides_each(problem.system, given, np.array([time]), np.array(series)[:, :, None], np.array([lapse]))
@@ -34,7 +34,7 @@ def hides_each(system: System, given: Any, times: Any, series: Any, lapses: Any)
     """The same for many problems, by the last axis; `series` is of shape [states, orders, problems]."""
     np = arrays.numpy_namespace()
     base = system.base or system
-    if _is_polynomial(base.body):
+    if is_polynomial(system):
         return np.zeros(len(times), bool)
     orders = np.arange(series.shape[1])
     places = np.linspace(0.0, 1.0, _PLACES)[:, None, None]
@@ -61,8 +61,9 @@ def hides_each(system: System, given: Any, times: Any, series: Any, lapses: Any)
 _polynomials: WeakKeyDictionary[Body, bool] = WeakKeyDictionary()
 
 
-def _is_polynomial(body: Body) -> bool:
-    """Whether a body computes polynomials, which have no narrow peaks."""
+def is_polynomial(system: System) -> bool:
+    """Whether a right side computes polynomials, which have no narrow peaks."""
+    body = (system.base or system).body
     found = _polynomials.get(body)
     if found is None:
         found = all(

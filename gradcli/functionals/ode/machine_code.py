@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.executors.llvm_ufuncs import compile_loop
@@ -16,6 +16,8 @@ from gradcli.timing import phase
 
 # Room for the coefficients of a value.
 _ROOM = 32
+# The length of a step, relative to the time that it starts from, that is too small.
+SHORTEST = 1e-15
 
 # Takes the order, the time, the states and the given values; returns arrays of coefficients, of states and other outputs.
 Coefficients = Callable[..., Any]
@@ -203,6 +205,64 @@ entry:
 """
 
 
+# Steps that need nothing from the caller, at most `count`: they end before the time `until`, are consistent, and their
+# lengths are known and below `examined`. Returns their number; `reached` has the time and the length of the next step.
+_STEPS = """
+define i64 @steps(i64 %order, i64 %count, double %until, double %sign, double %longest, double %examined, \
+double %share, double %most, double %shrink, ptr %reached, \
+ptr %before, ptr %given, ptr %room, ptr %out, ptr %slopes, ptr %largest) {{
+entry:
+  %length.at = getelementptr double, ptr %reached, i64 1
+  %time.first = load double, ptr %reached
+  %length.first = load double, ptr %length.at
+  br label %next
+next:
+  %n = phi i64 [ 0, %entry ], [ %n.next, %made ]
+  %time = phi double [ %time.first, %entry ], [ %end, %made ]
+  %length = phi double [ %length.first, %entry ], [ %length.next, %made ]
+  %here = phi ptr [ %before, %entry ], [ %there, %made ]
+  %there = phi ptr [ %room, %entry ], [ %here, %made ]
+  %counted = icmp slt i64 %n, %count
+  %known = fcmp olt double %length, %examined
+  %left = fsub double %until, %time
+  %left.size = call double @llvm.fabs.f64(double %left)
+  %ends.before = fcmp olt double %length, %left.size
+  %moved = fmul double %length, %sign
+  %end = fadd double %time, %moved
+  %lapse = fsub double %end, %time
+  %lapse.size = call double @llvm.fabs.f64(double %lapse)
+  %time.size = call double @llvm.fabs.f64(double %time)
+  %least = fmul double %time.size, {shortest}
+  %long = fcmp ogt double %lapse.size, %least
+  %one = and i1 %counted, %known
+  %two = and i1 %ends.before, %long
+  %free = and i1 %one, %two
+  br i1 %free, label %stepping, label %done
+stepping:
+  call void @step(i64 %order, double %end, double %lapse, double %share, double %most, double %shrink, \
+ptr %here, ptr %given, ptr %there, ptr %out, ptr %slopes, ptr %largest)
+  %right = load double, ptr %out
+  %consistent = fcmp une double %right, 0.0
+  br i1 %consistent, label %made, label %done
+made:
+  %n.next = add i64 %n, 1
+  %allowed.at = getelementptr double, ptr %out, i64 1
+  %allowed = load double, ptr %allowed.at
+  %shorter = fcmp olt double %allowed, %longest
+  %limited = select i1 %shorter, double %allowed, double %longest
+  %unknown.at = getelementptr double, ptr %out, i64 2
+  %unknown.number = load double, ptr %unknown.at
+  %unknown = fcmp une double %unknown.number, 0.0
+  %length.next = select i1 %unknown, double {nan}, double %limited
+  br label %next
+done:
+  store double %time, ptr %reached
+  store double %length, ptr %length.at
+  ret i64 %n
+}}
+"""
+
+
 class Machine:
     """The machine code of a system: its coefficients, and steps between places, of which each has a room for them."""
 
@@ -214,6 +274,10 @@ class Machine:
         )
         self._examine = ctypes.CFUNCTYPE(None, ctypes.c_int64, *numbers[:4], *pointers[:5])(
             code.engine.get_function_address("examine")
+        )
+        integers = [ctypes.c_int64] * 2
+        self._steps = ctypes.CFUNCTYPE(ctypes.c_int64, *integers, *[ctypes.c_double] * 7, *[ctypes.c_void_p] * 7)(
+            code.engine.get_function_address("steps")
         )
         self._coefficients = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(code.address)
         self.places = [writer.places[s] for s in writer.states]
@@ -230,13 +294,22 @@ class Machine:
         return found.tolist()
 
 
+class StepRules(NamedTuple):
+    """What decides on steps: `share` of the largest state of a group is added to the size of each, the largest defect of
+    a step relative to that is `most`, and a step is as long as the radius of convergence times `shrink`."""
+
+    share: float
+    most: float
+    shrink: float
+
+
 class Rooms:
     """The coefficients at the begin and at the end of a step."""
 
-    def __init__(self, machine: Machine, order: int, inputs: Sequence[float]) -> None:
+    def __init__(self, machine: Machine, order: int, inputs: Sequence[float], rules: StepRules) -> None:
         np = arrays.numpy_namespace()
-        self._machine, self.order = machine, order
-        self._inputs, self._out = np.array(inputs), np.empty(3)
+        self._machine, self.order, self._rules = machine, order, rules
+        self._inputs, self._out, self._reached = np.array(inputs), np.empty(3), np.empty(2)
         self._here, self._next = np.empty(machine.shape), np.empty(machine.shape)
         self._slopes, self._largest = np.zeros(len(machine.places)), np.empty(machine.groups)
         machine._coefficients(order, self._inputs.ctypes.data, self._here.ctypes.data)
@@ -247,25 +320,47 @@ class Rooms:
         """The coefficients of the states at the begin."""
         return self._here[self._machine.places, : self.order + 1].tolist()
 
-    def step(self, end: float, lapse: float, share: float, most: float, shrink: float) -> tuple[bool, float]:
+    def step(self, end: float, lapse: float) -> tuple[bool, float]:
         """Go to the end of a step; returns whether it is consistent, and the length of the next one, nan if unknown."""
-        self._machine._step(self.order, end, lapse, share, most, shrink, *self._pointers)
+        self._machine._step(self.order, end, lapse, *self._rules, *self._pointers)
         consistent, length, unknown = self._out.tolist()
         return bool(consistent), math.nan if unknown else length
 
-    def restart(self, states: Sequence[float], share: float, shrink: float) -> float:
+    def free_steps(
+        self, count: int, time: float, length: float, until: float, longest: float, examined: float
+    ) -> tuple[int, float, float]:
+        """Make steps that need nothing from the caller, at most `count`, the first from a time and of a length.
+
+        They end before the time `until`, none is longer than `longest`, and each is shorter than `examined`. Returns
+        their number, the time that is reached, and the length of the next step, nan if unknown.
+        """
+        self._reached[:] = time, length
+        sign = math.copysign(1.0, until - time)
+        made = self._machine._steps(
+            self.order, count, until, sign, longest, examined, *self._rules, self._reached.ctypes.data, *self._pointers
+        )
+        if made % 2:
+            self.turn()
+        return made, *self._reached.tolist()
+
+    def restart(self, states: Sequence[float]) -> float:
         """Go on from other states at the same time; returns the length of the next step, nan if unknown."""
         self._inputs[1 : 1 + len(states)] = states
         here, inputs, _, *rest = self._pointers
         self._machine._coefficients(self.order, inputs, here)
         # The step has length 0, so that its slopes need no comparison.
-        self._machine._examine(self.order, 0.0, share, 0.0, shrink, inputs, here, *rest)
+        rules = self._rules._replace(most=0.0)
+        self._machine._examine(self.order, 0.0, *rules, inputs, here, *rest)
         _, length, unknown = self._out.tolist()
         return math.nan if unknown else length
 
     def states(self) -> Any:
         """The states at the end of the step."""
         return self._inputs[1 : 1 + len(self._machine.places)].tolist()
+
+    def states_at_begin(self) -> Any:
+        """The states at the begin."""
+        return self._here[self._machine.places, 0].tolist()
 
     def turn(self) -> None:
         """Make the end of the step the begin of the next one."""
@@ -408,6 +503,7 @@ end:
             + f"{declared}\n{'' if fabs in self.declared else fabs}\n"
             + f"@groups = internal constant [{len(group_of)} x i64] [{table}]\n"
             + _STEP.format(states=len(self.states), groups=len(groups), room=_ROOM, infinity=self.literal(math.inf))
+            + _STEPS.format(shortest=self.literal(SHORTEST), nan=self.literal(math.nan))
         )
 
     def at(self, pointer: str, place: int | str) -> str:

@@ -89,3 +89,8 @@ class Progress:
         if self.passed is not None:
             self.passed.append((time, self.states))
         self.steps += 1
+
+    def move(self, steps: int, time: float, states: Sequence[float]) -> None:
+        """Go by some steps to a time that is before the next of `times`, and keep none of the steps."""
+        self.time, self.states = time, [*states]
+        self.steps += steps

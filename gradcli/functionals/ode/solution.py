@@ -74,10 +74,11 @@ def followed(problem: Problem, times: Sequence[float], method: str, *, keeps: bo
 def _by_taylor(problem: Problem, progress: Progress, sides: RightSides, *, stays: bool) -> None:
     """Go on by Taylor's method, to the end or, unless it `stays`, to where another method is better."""
     length = 0.0
+    keeps_steps = progress.passed is not None
     try:
         stepper = taylor.Stepper(problem, progress)
         while not progress.done:
-            stepper.advance()
+            stepper.advance(1 if keeps_steps else _TEST_STEPS - progress.steps % _TEST_STEPS)
             check_steps(problem, progress)
             length = stepper.step.length
             ahead = abs(progress.left) / length if length else 0.0

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gradcli import limits
-from gradcli.functionals.ode.hidden_peaks import hides
-from gradcli.functionals.ode.machine_code import Rooms
+from gradcli.functionals.ode.hidden_peaks import hides, is_polynomial
+from gradcli.functionals.ode.machine_code import SHORTEST, Rooms, StepRules
 from gradcli.functionals.ode.piecewise_series import Expansion, PiecewiseSeries, Series
 from gradcli.functionals.ode.progress import NoStepError, Problem, Progress
 from gradcli.functionals.ode.recurrences import order_for
@@ -28,8 +28,6 @@ LONGEST = 1 / 3
 MOST_DEFECT = 1e4
 # Steps are made shorter to this part for peaks that they might step over, and not more often than this.
 _SHORTEST_PART, _MOST_EXAMINED = 2.0**-16, 500
-# The length of a step, relative to the time that it starts from, that is too small.
-_SHORTEST = 1e-15
 
 
 def tolerance_of(rtol: float) -> float:
@@ -61,7 +59,7 @@ class Stepper:
         self._rooms: Rooms | None = None
         self._problem, self._progress = problem, progress
         self._series = PiecewiseSeries(problem, progress.time, progress.states)
-        self.step = self._settled(progress.time, progress.states)
+        self.restart(progress.states)
 
     def _settled(self, time: float, states: Sequence[float]) -> Step:
         """The step from a place where a piece may begin."""
@@ -82,31 +80,52 @@ class Stepper:
     def restart(self, states: Sequence[float]) -> None:
         """Go on from other states at the time that is reached."""
         self._progress.states = [*states]
-        if self._rooms is None:
+        rooms = self._with_rooms()
+        if rooms is None:
             self.step = self._settled(self._progress.time, states)
         else:
-            share = self._problem.atol / self._problem.rtol
-            self._go_on(self._rooms, self._rooms.restart(states, share, shrinkage(self.order)))
+            limits.charge_steps(len(states) * self.order)
+            self._go_on(rooms, rooms.restart(states))
 
-    def advance(self) -> None:
-        """Make a step. Raises NoStepError."""
+    def _with_rooms(self) -> Rooms | None:
+        """The rooms of machine code, once it is made."""
         if self._rooms is None and self._series.steps is not None:
-            inputs = [self._progress.time, *self._progress.states, *self._problem.given]
-            self._rooms = Rooms(self._series.steps, self.order, inputs)
-        if self._rooms is None:
+            problem = self._problem
+            inputs = [self._progress.time, *self._progress.states, *problem.given]
+            rules = StepRules(problem.atol / problem.rtol, MOST_DEFECT * self.tolerance, shrinkage(self.order))
+            self._rooms = Rooms(self._series.steps, self.order, inputs, rules)
+        return self._rooms
+
+    def advance(self, most: int = 1) -> None:
+        """Make one or more steps, at most a number. Raises NoStepError."""
+        rooms = self._with_rooms()
+        if rooms is None:
             self._advance()
-        else:
-            self._advance_by_machine(self._rooms)
+        elif most == 1 or not self._make_free_steps(rooms, most):
+            self._advance_by_machine(rooms)
+
+    def _make_free_steps(self, rooms: Rooms, most: int) -> int:
+        """Make steps in machine code up to one that ends at or beyond a time that is asked for, or that may be too long;
+        returns their number."""
+        progress = self._progress
+        until = progress.reach(math.inf, (*self._problem.stops, progress.times[len(progress.found)]))
+        may_hide = self._examined < _MOST_EXAMINED and not is_polynomial(self._problem.system)
+        examined = self._longest if may_hide else math.inf
+        made, time, length = rooms.free_steps(most, progress.time, self.step.length, until, self._longest, examined)
+        if made:
+            limits.charge_steps(made * len(progress.states) * self.order)
+            progress.move(made, time, rooms.states_at_begin())
+            self._go_on(rooms, length)
+        return made
 
     def _advance_by_machine(self, rooms: Rooms) -> None:
         progress, problem = self._progress, self._problem
         end = progress.reach(self._resolved(), problem.stops)
-        share, most, shrink = problem.atol / problem.rtol, MOST_DEFECT * self.tolerance, shrinkage(self.order)
         while True:
             lapse = end - progress.time
             self._check_length(end)
             limits.charge_steps(len(progress.states) * self.order)
-            consistent, length = rooms.step(end, lapse, share, most, shrink)
+            consistent, length = rooms.step(end, lapse)
             if consistent:
                 break
             end = progress.time + lapse / 2
@@ -124,7 +143,7 @@ class Stepper:
     def _check_length(self, end: float) -> None:
         """Raise NoStepError for the end of a step that is too small."""
         time = self._progress.time
-        if not abs(end - time) > _SHORTEST * abs(time) and end != self._progress.times[-1]:
+        if not abs(end - time) > SHORTEST * abs(time) and end != self._progress.times[-1]:
             raise NoStepError
 
     def _advance(self) -> None:
