@@ -116,7 +116,7 @@ _SIGNS = {
 
 # A sum or product at the end of a formula.
 _SUM = (
-    r"((?:.*[-+*/(=]|[\d.]*)\s*)\\(sum|prod)\s*(?:\\limits)?\s*"
+    r"((?:.*[-+*/(=]|[\d.]*)\s*)\\?(sum|prod)\s*(?:\\limits)?\s*"
     r"_\{\s*(\w+)\s*=\s*([^{}=]+)\}\s*\^\s*(?:\{([^{}]+)\}|(\w))\s*(\S.*)"
 )
 
@@ -472,6 +472,7 @@ _RULES: tuple[Notation | Callable[[str], str], ...] = (
     Notation(rf"(?<![\w.])({_NUMBER}|[^\W\d]\w*)\s+choose\s+({_NUMBER}|[^\W\d]\w*)", r"comb(\1, \2)", "10 choose x"),
     Notation(r"\((?:float|double|real)\)\s*(?=[\w(.])", "", "(float)x*2"),
     Notation(r"\b(?:std|math)::", "", "std::sin(x)"),
+    Notation(r"^let\s+([^\W\d]\w*\s*=(?!=).+?)\s+in\s+(.+)$", r"\1; \2", "let beta = x^2 in beta + 3"),
     Notation(r"^(?:const\s+)?(?:double|float|auto|real|const|var|let)\s+(?=[^\W\d]\w*\s*=(?!=)[^;]*$)", "", "double y = x*x"),
     Notation(r"%\*%", "@", "b %*% v"),
     Notation(r"%/%", "//", "x %/% 2"),
@@ -487,12 +488,14 @@ _RULES: tuple[Notation | Callable[[str], str], ...] = (
     Notation(r"=<", "<=", "x =< 3"),
     Notation(r"^([\w.]+)\s*\\\s*([\w.]+)$", r"solve(\1, \2)", "A\\b"),
     Notation(r" {2,}", " ", "x  mod 2"),
+    Notation(r"\bin\s+(\d+)\.\.\.?(\d+)(?![\w.])", lambda m: f"in range({m[1]}, {_next(m[2])})", "[x*k for k in 1..5]"),
     # Conditions and functions.
     Notation(r"\(([^()?:]+?)\s*\?\s*([^()?:]+?)\s*:\s*([^()?:]+)\)", r"(\2 if \1 else \3)", "1 + (x > 2 ? 5 : 6)"),
     Notation(r"^(.*?(?<![<>!=~])=(?!=)\s*)?([^?]+?)\s*\?\s*([^?:]+?)\s*:\s*([^?:]+)$", r"\1\3 if \2 else \4", "x >= 2 ? 5 : 6"),
     Notation(r"\bif\s+(.+?)\s+then\s+(.+?)\s+else\s+(.+)$", r"\2 if \1 else \3", "if x > 1 then 2 else 3"),
     Notation(rf"\b(?:IF|if)\({_ARGUMENT},{_ARGUMENT},{_ARGUMENT}\)", r"where(\1,\2,\3)", "if(x > 1, 2, 3)"),
     Notation(r"(?i:\bcase\s+when)\s+(.+?)\s+(?i:then)\s+(.+?)\s+(?i:else)\s+(.+?)\s+(?i:end)\b", r"(\2 if \1 else \3)", "case when x > 1 then 2 else 3 end"),
+    Notation(r"^d(\w+)\s*/\s*d(\w+)\s+where\s+\1\s*=(?!=)\s*(.+)$", r"\1 = \3; diff(\1, \2)", "dbeta/dx where beta = x^2"),
     Notation(r"^(.+?)\s+where\s+([^\W\d]\w*\s*=(?!=).+)$", r"\2; \1", "beta*x where beta = 3"),
     Notation(r"^([^\W\d]\w*)\s*<-\s*function\s*\(([\w, ]*)\)\s*(?=[^\s{])", r"\1(\2) = ", "f <- function(u) u^2"),
     Notation(r"(?:@|\bfunction)\s*\(([\w, ]*)\)\s*", r"lambda \1: ", "f = @(u) u^2"),
