@@ -312,6 +312,15 @@ def test_adjoint_equations_give_the_derivatives_of_variational_ones():
         assert np.asarray(adjoint.hessian(values)[name]) == pytest.approx(np.asarray(expected), rel=1e-9, abs=1e-12)
 
 
+def test_adjoint_equations_of_states_that_grow_backward():
+    text = "sum(odeint(lambda y, t: -k*y + W@sin(y), y0, [0, 1, 5]{})[1:]**2)"
+    values = {"W": np.sin(np.arange(9.0)).reshape(3, 3), "y0": [1, -0.5, 2], "k": [6, 9, 3]}
+    adjoint, variational = (gradcli.compile(text.format(f", adjoint={a}")) for a in (True, False))
+    found = adjoint.jacobian(values)
+    for name, expected in variational.jacobian(values).items():
+        assert np.asarray(found[name]) == pytest.approx(np.asarray(expected), rel=1e-12, abs=1e-14)
+
+
 def test_a_gradient_by_a_thousand_parameters():
     program = gradcli.compile("odeint(lambda y, t: -sum(p*(1 + q*t))*y, 1, [0, 1])[1]")
     p, q = np.full(500, 0.002), np.linspace(0.5, 3, 500)

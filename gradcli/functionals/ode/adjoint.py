@@ -5,8 +5,8 @@ solved backward from the last time, and a cotangent is added to l where its time
 cotangent of the states there, and m that of what is given (L. S. Pontryagin and others, 1962; Y. Cao, S. Li, L. Petzold
 and R. Serban, SIAM J. Sci. Comput. 24 (2003), 1076).
 
-The states are solved backward beside them. At the end of each step of the solution they are set to what they were there,
-so that what grows backward has no time to.
+The states are solved backward beside them. Where they differ from what they were at the end of a step of the solution, by
+more than the tolerance of steps, they are set to that, so that what grows backward has no time to.
 """
 
 from __future__ import annotations
@@ -31,13 +31,19 @@ from gradcli.functionals.ode.system import System
 from gradcli.primitives.bind import constant
 from gradcli.program.ir import Program
 
+# The difference of states that are solved backward from those that are known, in units of the tolerance of a step, beyond
+# which they are set to these: some steps add as much by rounding.
+_MOST_OFF = 16
+
 
 class _Equations(NamedTuple):
-    """The system of the states y, their cotangents l and those of what is given, m, by the lapse since the last time; it
-    is given that lapse, what the states are given, and y and l at the last time. `starts` has the cotangents of what is
-    given from those of the states at the start, which follow it."""
+    """The system of the states y, their cotangents l and those of what the right side reads, m, by the lapse since the
+    last time; it is given that lapse, what the states are given, and y and l at the last time. `reads` are the numbers of
+    given values that the right side reads. `starts` has the cotangents of what is given from those of the states at the
+    start, which follow it."""
 
     system: System
+    reads: Sequence[int]
     starts: Body
 
 
@@ -86,24 +92,36 @@ def _swept(
     last = lapses[-1]
     # What the states are at the ends of steps and where cotangents enter, and the cotangents.
     known = {t - last: states for t, states in (*forward.passed, *zip(lapses, forward.found))}
-    entering: dict[float, Any] = {}
+    entering = {0.0: np.zeros(n)}
     for t, cotangent in zip(lapses, outer):
         entering[t - last] = entering.get(t - last, 0.0) + cotangent
     begin = entering.pop(0.0)
-    backward = Problem(equations.system, [last, *given, *known[0.0], *begin], 0.0, tuple(known), rtol, atol)
-    progress = Progress([-last], [*known[0.0], *begin, *[0.0] * len(given)])
+    stops = (*entering, *(b - last for b in problem.stops))
+    backward = Problem(equations.system, [last, *given, *known[0.0], *begin], 0.0, stops, rtol, atol)
+    progress = Progress(sorted(known, key=abs), [*known[0.0], *begin, *[0.0] * len(equations.reads)])
     stepper = taylor.Stepper(backward, progress) if last else None
     while not progress.done:
         assert stepper is not None
+        first = len(progress.found)
         stepper.advance()
         check_steps(backward, progress)
-        if progress.time in known and not progress.done:
-            states = [*progress.states]
-            states[:n] = known[progress.time]
-            states[n : 2 * n] = np.add(states[n : 2 * n], entering.pop(progress.time, 0.0)).tolist()
-            stepper.restart(states)
+        for number in range(first, min(len(progress.found), len(progress.times) - 1)):
+            time, states = progress.times[number], progress.found[number]
+            if time in entering or _is_off(states[:n], known[time], problem.sizes(known[time]), stepper.tolerance):
+                pulled = np.add(states[n : 2 * n], entering.pop(time, 0.0)).tolist()
+                progress.go_back(number, [*known[time], *pulled, *states[2 * n :]])
+                stepper.restart(progress.states)
+                break
     at_start = np.add(progress.states[n : 2 * n], entering.pop(-last, 0.0)).tolist()
-    return np.add(progress.states[2 * n :], function(equations.starts)(*given, *at_start))
+    found = np.array(function(equations.starts)(*given, *at_start))
+    found[[*equations.reads]] += progress.states[2 * n :]
+    return found
+
+
+def _is_off(states: Sequence[float], known: Sequence[float], sizes: Sequence[float], tolerance: float) -> bool:
+    """Whether states differ from those that are known by more than the error of some steps."""
+    np = arrays.numpy_namespace()
+    return bool((np.abs(np.subtract(states, known)) > _MOST_OFF * tolerance * np.array(sizes)).any())
 
 
 def _equations(system: System) -> _Equations:
@@ -115,25 +133,28 @@ def _equations(system: System) -> _Equations:
 
 def _made_of(system: System) -> _Equations:
     n, count = system.states, system.given
+    used = {x for e in system.body.program.equations for x in e.inputs} | {*system.body.program.outputs}
+    read = [k for k, x in enumerate(system.body.program.inputs[1 + n :]) if x in used]
+    bound, reads = 1 + 2 * n + len(read), 1 + count + 2 * n
 
     def slopes(program: Program, inputs: Sequence[Any]) -> list[Any]:
         lapse, states, pulled = inputs[0], inputs[1 : 1 + n], inputs[1 + n : 1 + 2 * n]
-        last, *given = inputs[1 + 2 * n + count : 2 + 2 * n + 2 * count]
+        last, *given = inputs[bound : bound + 1 + count]
         rates, found = _pulled(program, [last + lapse], [*states, *given], pulled)
+        wanted = [*found[:n], *(found[n + k] for k in read)]
         # What follows the rates are the conditions of a path.
-        return [*rates[:n], *(-1.0 * c for c in found), *rates[n:]]
+        return [*rates[:n], *(-1.0 * c for c in wanted), *rates[n:]]
 
     def begin(_program: Program, inputs: Sequence[Any]) -> list[Any]:
-        return [*inputs[1 + count :], *[0.0] * count]
+        return [*inputs[1 + count :], *[0.0] * len(read)]
 
     def starts(program: Program, inputs: Sequence[Any]) -> list[Any]:
         return _pulled(program, [], inputs[:count], inputs[count:])[1]
 
-    bound, reads = 1 + 2 * n + count, 1 + count + 2 * n
     adjoint = System(
-        system.body.derived(slopes, bound, reads), system.start.derived(begin, 0, reads), scales=(n, n, count)
+        system.body.derived(slopes, bound, reads), system.start.derived(begin, 0, reads), scales=(n, n, len(read))
     )
-    return _Equations(adjoint, system.start.derived(starts, 0, count + n))
+    return _Equations(adjoint, read, system.start.derived(starts, 0, count + n))
 
 
 def _pulled(

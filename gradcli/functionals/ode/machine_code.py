@@ -72,6 +72,28 @@ end:
 """
 
 
+# The states some time after the begin of a step.
+_STATES = """
+define void @states(i64 %order, double %lapse, ptr %series, ptr %states) {{
+entry:
+  br label %next
+next:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %next ]
+  %row = add i64 %i, 1
+  %place = mul i64 %row, {room}
+  %coefficients = getelementptr double, ptr %series, i64 %place
+  %value = call double @value(ptr %coefficients, i64 %order, double %lapse)
+  %at = getelementptr double, ptr %states, i64 %i
+  store double %value, ptr %at
+  %i.next = add i64 %i, 1
+  %more = icmp slt i64 %i.next, {states}
+  br i1 %more, label %next, label %end
+end:
+  ret void
+}}
+"""
+
+
 # A step: the states and slopes at its end, and the coefficients there. These are examined: the sizes of the states by
 # their groups, whether the slopes are those of the coefficients, and the length of the next step.
 _STEP = """
@@ -130,16 +152,13 @@ sizing:
   br i1 %j.more, label %sizing, label %examined
 examined:
   %order.less = sub i64 %order, 1
-  %order.number = sitofp i64 %order to double
-  %less.number = sitofp i64 %order.less to double
-  %power = fdiv double 1.0, %order.number
-  %power.less = fdiv double 1.0, %less.number
   br label %examining
 examining:
   %n = phi i64 [ 0, %examined ], [ %n.next, %examining ]
   %right = phi i1 [ true, %examined ], [ %right.next, %examining ]
   %unknown = phi i1 [ false, %examined ], [ %unknown.next, %examining ]
-  %length = phi double [ {infinity}, %examined ], [ %length.next, %examining ]
+  %quotient = phi double [ {infinity}, %examined ], [ %quotient.next, %examining ]
+  %quotient.less = phi double [ {infinity}, %examined ], [ %quotient.less.next, %examining ]
   %n.row = add i64 %n, 1
   %n.at = getelementptr double, ptr %given, i64 %n.row
   %n.value = load double, ptr %n.at
@@ -168,19 +187,27 @@ examining:
   %n.bound = fmul double %most, %n.scale
   %n.right = fcmp ole double %defect, %n.bound
   %right.next = and i1 %right, %n.right
-  %radius = call double @radius(ptr %n.series, i64 %order, double %size, double %power)
-  %radius.less = call double @radius(ptr %n.series, i64 %order.less, double %size, double %power.less)
-  %shorter = fcmp olt double %radius, %length
-  %length.one = select i1 %shorter, double %radius, double %length
-  %shorter.less = fcmp olt double %radius.less, %length.one
-  %length.next = select i1 %shorter.less, double %radius.less, double %length.one
+  %n.quotient = call double @quotient(ptr %n.series, i64 %order, double %size)
+  %n.quotient.less = call double @quotient(ptr %n.series, i64 %order.less, double %size)
+  %smaller = fcmp olt double %n.quotient, %quotient
+  %quotient.next = select i1 %smaller, double %n.quotient, double %quotient
+  %smaller.less = fcmp olt double %n.quotient.less, %quotient.less
+  %quotient.less.next = select i1 %smaller.less, double %n.quotient.less, double %quotient.less
   %n.next = add i64 %n, 1
   %n.more = icmp slt i64 %n.next, {states}
   br i1 %n.more, label %examining, label %done
 done:
   %right.number = uitofp i1 %right.next to double
   store double %right.number, ptr %out
-  %allowed = fmul double %length.next, %shrink
+  %order.number = sitofp i64 %order to double
+  %less.number = sitofp i64 %order.less to double
+  %power = fdiv double 1.0, %order.number
+  %power.less = fdiv double 1.0, %less.number
+  %radius = call double @pow(double %quotient.next, double %power)
+  %radius.less = call double @pow(double %quotient.less.next, double %power.less)
+  %shorter = fcmp olt double %radius, %radius.less
+  %length = select i1 %shorter, double %radius, double %radius.less
+  %allowed = fmul double %length, %shrink
   %allowed.at = getelementptr double, ptr %out, i64 1
   store double %allowed, ptr %allowed.at
   %unknown.number = uitofp i1 %unknown.next to double
@@ -189,17 +216,16 @@ done:
   ret void
 }}
 
-define internal double @radius(ptr %series, i64 %order, double %size, double %power) {{
+define internal double @quotient(ptr %series, i64 %order, double %size) {{
 entry:
   %at = getelementptr double, ptr %series, i64 %order
   %coefficient = load double, ptr %at
   %c = call double @llvm.fabs.f64(double %coefficient)
-  %quotient = fdiv double %size, %c
-  %root = call double @pow(double %quotient, double %power)
+  %ratio = fdiv double %size, %c
   %there = fcmp ogt double %c, 0.0
-  %radius = select i1 %there, double %root, double {infinity}
+  %bound = select i1 %there, double %ratio, double {infinity}
   %finite = fcmp olt double %c, {infinity}
-  %found = select i1 %finite, double %radius, double 0.0
+  %found = select i1 %finite, double %bound, double 0.0
   ret double %found
 }}
 """
@@ -275,6 +301,9 @@ class Machine:
         self._examine = ctypes.CFUNCTYPE(None, ctypes.c_int64, *numbers[:4], *pointers[:5])(
             code.engine.get_function_address("examine")
         )
+        self._states = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_double, ctypes.c_void_p, ctypes.c_void_p)(
+            code.engine.get_function_address("states")
+        )
         integers = [ctypes.c_int64] * 2
         self._steps = ctypes.CFUNCTYPE(ctypes.c_int64, *integers, *[ctypes.c_double] * 7, *[ctypes.c_void_p] * 7)(
             code.engine.get_function_address("steps")
@@ -343,9 +372,9 @@ class Rooms:
             self.turn()
         return made, *self._reached.tolist()
 
-    def restart(self, states: Sequence[float]) -> float:
-        """Go on from other states at the same time; returns the length of the next step, nan if unknown."""
-        self._inputs[1 : 1 + len(states)] = states
+    def restart(self, time: float, states: Sequence[float]) -> float:
+        """Go on from states at a time; returns the length of the next step, nan if unknown."""
+        self._inputs[0], self._inputs[1 : 1 + len(states)] = time, states
         here, inputs, _, *rest = self._pointers
         self._machine._coefficients(self.order, inputs, here)
         # The step has length 0, so that its slopes need no comparison.
@@ -357,6 +386,12 @@ class Rooms:
     def states(self) -> Any:
         """The states at the end of the step."""
         return self._inputs[1 : 1 + len(self._machine.places)].tolist()
+
+    def states_after(self, lapse: float) -> Any:
+        """The states some time after the begin."""
+        found = arrays.numpy_namespace().empty(len(self._machine.places))
+        self._machine._states(self.order, lapse, self._pointers[0], found.ctypes.data)
+        return found.tolist()
 
     def states_at_begin(self) -> Any:
         """The states at the begin."""
@@ -501,6 +536,7 @@ end:
             _POLYNOMIAL.format(name="value", factor="fadd double 1.0, 0.0", last=0)
             + _POLYNOMIAL.format(name="slope", factor="fadd double %n, 0.0", last=1)
             + f"{declared}\n{'' if fabs in self.declared else fabs}\n"
+            + _STATES.format(states=len(self.states), room=_ROOM)
             + f"@groups = internal constant [{len(group_of)} x i64] [{table}]\n"
             + _STEP.format(states=len(self.states), groups=len(groups), room=_ROOM, infinity=self.literal(math.inf))
             + _STEPS.format(shortest=self.literal(SHORTEST), nan=self.literal(math.nan))

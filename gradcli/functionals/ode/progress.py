@@ -90,6 +90,11 @@ class Progress:
             self.passed.append((time, self.states))
         self.steps += 1
 
+    def go_back(self, number: int, states: Sequence[float]) -> None:
+        """Go back to one of `times` by number, where the states are others than were found."""
+        self.time, self.states = self.times[number], [*states]
+        self.found[number:] = [self.states]
+
     def move(self, steps: int, time: float, states: Sequence[float]) -> None:
         """Go by some steps to a time that is before the next of `times`, and keep none of the steps."""
         self.time, self.states = time, [*states]

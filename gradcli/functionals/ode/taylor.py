@@ -85,7 +85,7 @@ class Stepper:
             self.step = self._settled(self._progress.time, states)
         else:
             limits.charge_steps(len(states) * self.order)
-            self._go_on(rooms, rooms.restart(states))
+            self._go_on(rooms, rooms.restart(self._progress.time, states))
 
     def _with_rooms(self) -> Rooms | None:
         """The rooms of machine code, once it is made."""
@@ -129,7 +129,7 @@ class Stepper:
             if consistent:
                 break
             end = progress.time + lapse / 2
-        progress.advance(end, rooms.states(), lambda part: values_at(rooms.series(), part))
+        progress.advance(end, rooms.states(), rooms.states_after)
         rooms.turn()
         self._go_on(rooms, length)
 
@@ -226,27 +226,28 @@ def values_and_slopes(series: Series, lapse: float) -> tuple[list[float], list[f
 
 def step_length(series: Series, sizes: Sequence[float], groups: Sequence[Sequence[int]], order: int) -> float:
     """The length of a step, infinite if the series end, 0 if they are not finite."""
-    shrink, length = shrinkage(order), math.inf
-    for coefficients, size in zip(series, sizes):
-        if size:
-            length = min(length, _radius(coefficients, size, order))
-    length *= shrink
+    shrink = shrinkage(order)
+    length = shrink * _radius([pair for pair in zip(series, sizes) if pair[1]], order)
     for group in groups:
         if not any(sizes[i] for i in group):
             # States that begin with 0 have the size that they come to.
             lapse = length if length < math.inf else 1.0
             size = max(max(abs(series[i][1]) * lapse, abs(series[i][2]) * lapse**2) for i in group)
             if size:
-                length = min(length, shrink * min(_radius(series[i], size, order) for i in group))
+                length = min(length, shrink * _radius([(series[i], size) for i in group], order))
     return length
 
 
-def _radius(coefficients: Sequence[float], size: float, order: int) -> float:
+def _radius(sized: Sequence[tuple[Sequence[float], float]], order: int) -> float:
+    """The radius of convergence of series, each of a state with a size, by their last two coefficients."""
     radius = math.inf
     for j in (order - 1, order):
-        c = abs(coefficients[j])
-        if not c < math.inf:
-            return 0.0
-        if c:
-            radius = min(radius, (size / c) ** (1 / j))
+        quotient = math.inf
+        for coefficients, size in sized:
+            c = abs(coefficients[j])
+            if not c < math.inf:
+                return 0.0
+            if c:
+                quotient = min(quotient, size / c)
+        radius = min(radius, quotient ** (1 / j))
     return radius
