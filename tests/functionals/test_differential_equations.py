@@ -134,6 +134,15 @@ def test_the_derivative_by_the_time_of_a_jump(run):
     assert done["grad"] == pytest.approx({"lag": -2 * math.exp(-1.7), "k": 1 - math.exp(-1.7)}, rel=1e-13)
 
 
+@pytest.mark.parametrize("right_side", ["where(abs(t - k) < 1e-3, 1, 0)", "[1, where(abs(y[0] - k) < 1e-3, 1, 0)]"])
+def test_the_derivative_by_the_place_of_a_narrow_pulse(run, right_side):
+    """Steps are short beside a pulse; within them its end, which is rounded, seemed to be ahead, again and again."""
+    start, last = ("[0, 0]", "1, 1") if "[" in right_side else ("0", "1")
+    done = run("eval", f"odeint(lambda y, t: {right_side}, {start}, [0, 100])[{last}]", "k=50.03", "--json").json
+    assert done["value"] == pytest.approx(2e-3, rel=1e-10)
+    assert done["grad"]["k"] == 0.0
+
+
 def test_the_derivative_by_the_time_of_a_jump_among_many_parameters(run):
     names = [f"p{i}" for i in range(10)]
     program = f"odeint(lambda y, t: where(t < lag, 0, k) - y + 0*({'+'.join(names)}), 0, [0.5, 3])[1]"

@@ -6,16 +6,12 @@ from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from gradcli.errors import EvaluationError
 from gradcli.functionals.ode import machine_code, python_code
 from gradcli.functionals.ode.first_roots import first_root
 from gradcli.functionals.ode.progress import NoStepError, Problem
 from gradcli.functionals.ode.recurrences import Recurrences, recurrences
-from gradcli.functionals.ode.smooth_pieces import Margin, decisions_at, piece, switching
+from gradcli.functionals.ode.smooth_pieces import Decisions, Margin, decisions_at, piece, switching
 from gradcli.functionals.ode.system import System
-
-# Bound on the pieces that are tried at one place.
-_MOST_TRIED = 10
 
 Series = Sequence[Sequence[float]]
 
@@ -125,20 +121,6 @@ class PiecewiseSeries:
             raise NoStepError from None
         return Expansion(found[: len(states)], found[len(states) :])
 
-    def settled(self, order: int, time: float, states: Sequence[float], lapse: float) -> Expansion:
-        """The series at a place, which may be the end of a piece, in the piece that a step of a length goes on in."""
-        tried = []
-        while True:
-            found = self.at(order, time, states)
-            crossing = self.crossing(found, lapse)
-            # A lapse that is nothing beside the time would end the next step where it begins.
-            if crossing is None or time + crossing.lapse != time:
-                return found
-            tried.append({**self._decisions})
-            self.cross(crossing)
-            if self._decisions in tried or len(tried) > _MOST_TRIED:
-                raise EvaluationError("the right side switches back and forth", hint="the solution slides along a jump")
-
     def crossing(self, expansion: Expansion, lapse: float) -> Crossing | None:
         """The first end of the piece in a step; None if there is none."""
         sign = 1.0 if lapse >= 0 else -1.0
@@ -152,6 +134,11 @@ class PiecewiseSeries:
         first = min(found)[0]
         # What depends on one condition switches at once.
         return Crossing(first * sign, [n for root, n in found if root <= first + 1e-12 * abs(lapse)])
+
+    @property
+    def decisions(self) -> Decisions:
+        """What is decided in the piece."""
+        return {**self._decisions}
 
     def cross(self, crossing: Crossing) -> None:
         """Go over to the next piece."""

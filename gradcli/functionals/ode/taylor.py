@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gradcli import limits
+from gradcli.errors import EvaluationError
 from gradcli.functionals.ode.hidden_peaks import hides, is_polynomial
 from gradcli.functionals.ode.machine_code import SHORTEST, Rooms, StepRules
-from gradcli.functionals.ode.piecewise_series import Expansion, PiecewiseSeries, Series
+from gradcli.functionals.ode.piecewise_series import Crossing, Expansion, PiecewiseSeries, Series
 from gradcli.functionals.ode.progress import NoStepError, Problem, Progress
 from gradcli.functionals.ode.recurrences import order_for
+from gradcli.functionals.ode.smooth_pieces import Decisions
 from gradcli.functionals.ode.transitions import after_switch
 
 # The part of the tolerance that a step may use.
@@ -28,6 +30,8 @@ LONGEST = 1 / 3
 MOST_DEFECT = 1e4
 # Steps are made shorter to this part for peaks that they might step over, and not more often than this.
 _SHORTEST_PART, _MOST_EXAMINED = 2.0**-16, 500
+# Bound on the pieces that are tried at one place.
+_MOST_TRIED = 10
 
 
 def tolerance_of(rtol: float) -> float:
@@ -62,15 +66,25 @@ class Stepper:
         self.restart(progress.states)
 
     def _settled(self, time: float, states: Sequence[float]) -> Step:
-        """The step from a place where a piece may begin."""
+        """The step from a place, which may be the end of a piece, in the piece in which it goes on."""
         sizes = self._problem.sizes(states)
-        step = self._step(self._series.at(self.order, time, states), sizes)
-        if not step.expansion.margins:
-            return step
+        tried: list[Decisions] = []
+        while True:
+            step = self._step(self._series.at(self.order, time, states), sizes)
+            crossing = self._crossing(step)
+            # A lapse that is nothing beside the time would end the step where it begins.
+            if crossing is None or time + crossing.lapse != time:
+                return step
+            tried.append(self._series.decisions)
+            self._series.cross(crossing)
+            if self._series.decisions in tried or len(tried) > _MOST_TRIED:
+                raise EvaluationError("the right side switches back and forth", hint="the solution slides along a jump")
+
+    def _crossing(self, step: Step) -> Crossing | None:
+        """The end of the piece within the whole length of a step: within a part of it, a margin that is 0 but for
+        rounding at the begin may seem to have another sign."""
         left = self._progress.left
-        # As long as the step that is made, which else may see another sign of what is 0 but for rounding.
-        lapse = math.copysign(min(step.length, abs(left)), left)
-        return self._step(self._series.settled(self.order, time, states, lapse), sizes)
+        return self._series.crossing(step.expansion, math.copysign(min(step.length, abs(left)), left))
 
     def _step(self, expansion: Expansion, sizes: Sequence[float]) -> Step:
         limits.charge_steps(len(sizes) * self.order)
@@ -150,7 +164,9 @@ class Stepper:
         progress, expansion = self._progress, self.step.expansion
         end = progress.reach(self._resolved(), self._problem.stops)
         lapse = end - progress.time
-        crossing = self._series.crossing(expansion, lapse) if expansion.margins else None
+        crossing = self._crossing(self.step)
+        if crossing is not None and abs(crossing.lapse) > abs(lapse):
+            crossing = None
         if crossing is not None:
             end = progress.time + crossing.lapse
         while True:
