@@ -17,7 +17,7 @@ from gradcli.functionals import integration, shortfalls
 from gradcli.functionals.body import Body, coefficient_operands
 from gradcli.functionals.integration import Integral
 from gradcli.functionals.quadrature import Integrand, Tolerance
-from gradcli.functionals.ranges import Range, UnboundedError, ranges
+from gradcli.functionals.ranges import Range, has_ranges, ranges
 from gradcli.functionals.row_results import of_each
 from gradcli.functionals.switches import moved_switches, places_of_rows
 from gradcli.kinds.jets import Jet
@@ -86,12 +86,8 @@ def _integrals(rows: Any, body: Body, points: Sequence[float], tolerance: Tolera
 
     with arrays.using_namespace(None):
         switches = _without_singularities(np, function, *places_of_rows(body, low, high, reads))
-        try:
-            # Whether there are bounds is known before anything is computed twice.
-            bounds(np.zeros(1), np.zeros(1), np.zeros(1, int))
-        except UnboundedError:
-            return integration.integrals(function, low, high, points, tolerance, None, switches)
-        return integration.integrals(function, low, high, points, tolerance, bounds, switches)
+        known = bounds if has_ranges(body.program) else None
+        return integration.integrals(function, low, high, points, tolerance, known, switches)
 
 
 def _without_singularities(np: Any, function: Integrand, row: Any, place: Any) -> tuple[Any, Any]:

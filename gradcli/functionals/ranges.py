@@ -44,6 +44,11 @@ def ranges(program: Program, inputs: Sequence[Range]) -> list[Range]:
     return [value(o) for o in program.outputs]
 
 
+def has_ranges(program: Program) -> bool:
+    """Whether `ranges` has bounds of a program."""
+    return all(equation.primitive.name in _RULES for equation in program.equations)
+
+
 Rule = Callable[..., Range]
 
 

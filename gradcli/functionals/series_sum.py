@@ -16,8 +16,10 @@ from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.errors import EvaluationError
 from gradcli.functionals import shortfalls
 from gradcli.functionals.body import Body, coefficient_operands
+from gradcli.functionals.ranges import Range, has_ranges, ranges
 from gradcli.functionals.row_results import of_each
-from gradcli.functionals.summation import check_limits, total
+from gradcli.functionals.summation import Series, check_limits, total
+from gradcli.functionals.switches import is_smooth
 from gradcli.kinds.jets import Jet
 from gradcli.primitives.bind import bind
 from gradcli.primitives.families import elementwise
@@ -80,7 +82,15 @@ def _of_row(row: Sequence[float], body: Body, rtol: float, atol: float) -> float
         known = [0.0 if c is None else float(c) for c in coefficients]
         return known + [0.0] * (order + 1 - len(known))
 
-    value, error, fault = total(terms, expansion, first, last)
+    def is_smooth_between(low: float, high: float) -> bool:
+        return is_smooth(body, low, high, reads)
+
+    def bounds(low: Any, high: Any, _row: Any) -> tuple[Any, Any]:
+        least, most = ranges(body.program, [Range(low, high), *(Range(r, r) for r in reads)])[0]
+        return np.broadcast_to(least, low.shape), np.broadcast_to(most, low.shape)
+
+    known = has_ranges(body.program)
+    value, error, fault = total(Series(terms, expansion, is_smooth_between, bounds if known else None), first, last)
     if fault is not None:
         raise EvaluationError(fault)
     if not error <= max(rtol * abs(value), atol):

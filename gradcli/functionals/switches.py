@@ -14,6 +14,7 @@ from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.autograd.tensor import Tensor
 from gradcli.executors import stepwise
 from gradcli.functionals.body import Body
+from gradcli.functionals.ranges import Range, UnboundedError, ranges
 from gradcli.functionals.solution import implicit_derivative
 from gradcli.kinds.jets import Jet
 from gradcli.loops.rolled_loop import BodyPath
@@ -46,6 +47,8 @@ _COMPARISONS = frozenset({less, less_equal, greater, greater_equal, equal, not_e
 _ORDERED = frozenset({maximum, minimum})
 _CONTINUOUS = _ORDERED | {absolute, relu}
 _STEPS = frozenset({floor, ceil})
+# The operations whose switches can be found.
+_FOUND = _COMPARISONS | _CONTINUOUS | _STEPS | {sign}
 
 
 class Piece(NamedTuple):
@@ -124,18 +127,34 @@ def _switching(program: Program) -> Iterator[Equation]:
             yield equation
 
 
-def _switches(program: Program) -> list[_Switch]:
-    """All switches along the bound variable whose places can be found."""
-    found = []
+def _crossings(program: Program) -> Iterator[tuple[Equation, Program]]:
+    """The equations that switch along the bound variable, with the program of the difference of their operands."""
     for equation in _switching(program):
         operands = [*equation.inputs, 0.0][:2]
         output = Variable((), "float64")
         difference = Equation(subtract, tuple(operands), {}, output)
-        read = needed_variables([*program.equations, difference], [output])
-        if program.inputs[0] in read and equation.primitive in _COMPARISONS | _CONTINUOUS | _STEPS | {sign}:
-            crossing = optimise(Program(program.inputs, (*program.equations, difference), (output,)))
-            found.append(_Switch(crossing, equation.primitive in _STEPS))
-    return found
+        if program.inputs[0] in needed_variables([*program.equations, difference], [output]):
+            yield equation, optimise(Program(program.inputs, (*program.equations, difference), (output,)))
+
+
+def _switches(program: Program) -> list[_Switch]:
+    """All switches along the bound variable whose places can be found."""
+    return [_Switch(c, e.primitive in _STEPS) for e, c in _crossings(program) if e.primitive in _FOUND]
+
+
+def is_smooth(body: Body, low: float, high: float, reads: Sequence[float]) -> bool:
+    """Whether bounds exclude that a body switches where its bound variable is between two numbers."""
+    inputs = [Range(low, high), *(Range(r, r) for r in reads)]
+    for equation, crossing in _crossings(body.program):
+        if equation.primitive not in _FOUND:
+            return False
+        try:
+            least, most = map(float, ranges(crossing, inputs)[0])
+        except UnboundedError:
+            return False
+        if not (least > 0 or most < 0) or (equation.primitive in _STEPS and least // 1 != most // 1):
+            return False
+    return True
 
 
 def _places(program: Program, first: float, last: float, reads: Sequence[float]) -> list[_Place]:

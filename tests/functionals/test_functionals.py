@@ -100,6 +100,29 @@ def test_a_slow_series_is_a_warning() -> None:
     assert [w.code for w in result.warnings] == ["inaccurate"]
 
 
+@pytest.mark.parametrize(
+    ("series", "value"),
+    [
+        ("where(k % 2 == 0, 1, 2)/k**2, k, 1, inf", 1.75 * mpmath.zeta(2)),
+        ("cos(2*pi*k)/k**2, k, 1, inf", mpmath.zeta(2)),
+        ("where(k > 1e6 + 0.1, 1/k**2, 0), k, 1, inf", mpmath.zeta(2, 1_000_001)),
+        ("exp(-(k - 1e5)**2), k, 0, inf", mpmath.jtheta(3, 0, mpmath.exp(-1))),
+        ("exp(-k**2), k, -10000, inf", mpmath.jtheta(3, 0, mpmath.exp(-1))),
+        ("1/k**2 + exp(-((k - 1e5)/100)**2), k, 1, inf", mpmath.zeta(2) + 100 * mpmath.sqrt(mpmath.pi)),
+    ],
+)
+def test_series_that_their_terms_between_whole_numbers_do_not_tell(series: str, value: Any) -> None:
+    """An integral over all numbers, or powers of 2 alone, gave other values without a warning."""
+    result = evaluated(f"nsum({series})")
+    assert float(result.value) == pytest.approx(float(value), rel=1e-11)
+    assert not result.warnings
+
+
+def test_terms_that_switch_far_away_are_an_error() -> None:
+    with pytest.raises(EvaluationError, match="the terms switch beyond number 4,194,305"):
+        evaluated("nsum(where(k > 1e8 + 0.1, 1/k**2, 0), k, 1, inf)")
+
+
 def test_a_function_of_the_program_may_read_others() -> None:
     program = "f(t) = a*t**2; g(u) = integrate(f, 0, u); root(lambda u: g(u) - 9, 1)"
     assert float(evaluated(program, a=1.0).value) == pytest.approx(3.0)
