@@ -183,6 +183,51 @@ def test_a_prior_weighs_the_same_whatever_the_unit_of_the_response():
     assert (y - a - b * x) @ x / s**2 == pytest.approx((b - 1.5) / 0.05**2)
 
 
+def test_a_vague_prior_changes_nothing():
+    data = {"x": [0.0, 1, 2, 3, 4], "y": [0.1, 2.2, 3.8, 6.3, 7.9]}
+    without, vague = (gradcli.fit("y ~ a + b*x", data, prior=prior) for prior in (None, {"b": (0, 1e9)}))
+    assert vague.dof == pytest.approx(3)
+    assert [e.error for e in vague.estimates.values()] == pytest.approx([e.error for e in without.estimates.values()])
+    robust = [gradcli.fit("y ~ a + b*x", data, prior=prior, loss="huber") for prior in (None, {"b": (0, 1e9)})]
+    assert robust[1].estimates["b"].error == pytest.approx(robust[0].estimates["b"].error)
+
+
+def test_the_deviation_beside_a_prior_is_the_most_probable_one():
+    from scipy.optimize import minimize_scalar
+
+    x, y = np.array([0.0, 1, 2, 3, 4]), np.array([0.1, 2.2, 3.8, 6.3, 7.9])
+    fit = gradcli.fit("y ~ a + b*x", {"x": x, "y": y}, prior={"b": (1.5, 0.1)})
+
+    def restricted(log_s):
+        """Minus the logarithm of the restricted likelihood, where b is a normal random number."""
+        v = np.exp(2 * log_s) * np.eye(5) + 0.1**2 * np.outer(x, x)
+        one, r = np.linalg.solve(v, np.ones(5)), y - 1.5 * x
+        return (
+            np.linalg.slogdet(v)[1] + np.log(one.sum()) + r @ np.linalg.solve(v, r) - (one @ r) ** 2 / one.sum()
+        ) / 2
+
+    assert fit.s == pytest.approx(np.exp(minimize_scalar(restricted).x), rel=1e-6)
+    assert 3 < fit.dof < 4
+
+
+def test_sandwich_errors_know_priors():
+    data = {"x": [1.0, 2, 3, 4], "y": [1.1, 1.9, 3.2, 3.9]}
+    fit = gradcli.fit("y ~ a*x + 0*b", data, prior={"b": "5±1"}, errors="robust")
+    alone = gradcli.fit("y ~ a*x", data, errors="robust")
+    assert fit.estimates["b"].error == pytest.approx(1)
+    assert fit.estimates["a"].error == pytest.approx(alone.estimates["a"].error)
+
+
+def test_degrees_of_freedom_count_what_is_determined():
+    data = {"x": [1.0, 2, 3, 4, 5], "y": [1.1, 1.9, 3.2, 3.9, 5.2]}
+    aliased, plain = (gradcli.fit(f"y ~ a + {slope}*x", data) for slope in ("(b + c)", "b"))
+    assert aliased.undetermined
+    assert not aliased.converged
+    for name in ("dof", "s", "aic", "bic"):
+        assert getattr(aliased, name) == pytest.approx(getattr(plain, name)), name
+    assert aliased.estimates["a"].error == pytest.approx(plain.estimates["a"].error)
+
+
 def test_what_only_a_prior_says_has_its_error():
     x = np.array([1.0, 2, 3, 4])
     fit = gradcli.fit("y ~ a*x + 0*b", {"x": x, "y": [1.1, 1.9, 3.2, 3.9]}, prior={"b": "5±1"})

@@ -72,7 +72,7 @@ class ComparedModel(NamedTuple):
 
     model: str
     parameters: int
-    dof: int
+    dof: float
     rss: float
     loglik: float
     aic: float

@@ -98,7 +98,7 @@ class Fit(Reported):
     group: Any = None
     n: int
     rows: int | None = None
-    dof: int
+    dof: float
     converged: bool
     message: str
     estimates: Mapping[str, ParameterEstimate]

@@ -27,7 +27,7 @@ def brief(fit: Any) -> list[Table]:
         estimates = estimates._replace(rows=[*estimates.rows[:_MOST_ESTIMATES], ("…", more, "", "", "", "", "")])
     correlations = [_correlations(fit)] if 1 < len(fit.estimates) <= _MOST_CORRELATED else []
     whole = {
-        "rows": f"{fit.n if fit.rows is None else fit.rows:,}, with {fit.dof:,} degrees of freedom",
+        "rows": f"{fit.n if fit.rows is None else fit.rows:,}, with {_count(fit.dof)} degrees of freedom",
         "residual standard deviation": _six(fit.s) if fit.s == fit.s else None,
         "reduced chi-square": _six(fit.reduced_chi2) if fit.reduced_chi2 == fit.reduced_chi2 else None,
         "R²": _six(fit.r2) if fit.r2 == fit.r2 else None,
@@ -195,7 +195,7 @@ def _whole(fit: Any) -> Table:
         }
         | ({} if fit.random is None else {f"levels of {g}": each.levels for g, each in fit.random.groups.items()})
         | {
-            "degrees of freedom": fit.dof,
+            "degrees of freedom": _count(fit.dof),
         }
         # Undefined quantities are nan.
         | {name: _six(number) for name, number in numbers.items() if number is not None and number == number}
@@ -211,6 +211,11 @@ def _whole(fit: Any) -> Table:
 def _ten(value: float) -> str:
     """A number to 10 significant digits, which agree on all machines; `--json` prints all digits."""
     return f"{value:.10g}"
+
+
+def _count(number: float) -> str:
+    """A number of degrees of freedom, which is whole unless there are priors."""
+    return f"{number:,}" if isinstance(number, int) else _six(number)
 
 
 def _six(value: float) -> str:

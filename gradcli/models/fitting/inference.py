@@ -193,17 +193,19 @@ def statistics(rows: Rows, known: Assumptions) -> Statistics:
     p = rows.first.shape[-1]
     parts = rows.parts()
     with np.errstate(all="ignore"):
-        dof = n - p + (0 if rows.priors is None else np.isfinite(rows.priors[1]).sum(axis=1))
+        found = _information(rows, parts, known)
+        rank = p - np.array([len(across) for across in found.null])
+        dof = n - rank + _dof_of_priors(rows, known, found)
         rss = sum(np.vecdot(part.residual, part.residual) for part in parts)
         if known.is_density:
             # There are no residuals.
             rss = np.full(len(n), np.nan)
-        beyond = 0.0 if rows.priors is None else (np.square(rows.priors[0] / rows.priors[1])).sum(axis=1)
-        variance = np.where(dof > 0, (rss + beyond) / dof, np.nan)
+        variance = np.where(dof > 0, (rss + _squares_of_priors(rows, known)) / dof, np.nan)
         deviation = _deviation(parts, rows.real) if known.is_robust else np.sqrt(variance)
-        found, covariance = _covariances(rows, parts, known, variance, beyond, dof)
+        factor = _robust_variance(rows, parts, known, dof) if known.is_robust else variance
+        covariance = found.covariance * factor[:, None, None] if known.is_scaled else found.covariance
         loglik = _loglik(rows, known, rss, n)
-        count = p + known.is_scaled
+        count = rank + known.is_scaled
         share, deviance, size = _goodness(rows, known, rss)
         hidden = known.is_least_squares and known.is_scaled and rows.residuals is None
         curvature = None
@@ -231,21 +233,13 @@ def statistics(rows: Rows, known: Assumptions) -> Statistics:
         )
 
 
-def _covariances(
-    rows: Rows, parts: Sequence[_Part], known: Assumptions, variance: Any, beyond: Any, dof: Any
-) -> tuple[Information, Any]:
-    """The information on the parameters, and the covariances of the estimates; `beyond` are the sums of the squared
-    residuals of the priors, `[g]`."""
+def _information(rows: Rows, parts: Sequence[_Part], known: Assumptions) -> Information:
+    """The information on the parameters; of a gaussian family for rows whose standard deviations are `sigma`."""
     g, n, p = rows.first.shape
     if known.family == "gaussian":
         # A prior counts as a further row for its parameter.
         before = [] if rows.priors is None else [np.eye(p) / rows.priors[1][:, None, :]]
-        found = information(_factor([*(factor_of_rows(part.weighted[..., :p]) for part in parts), *before]), n)
-        if known.is_robust:
-            variance = _robust_variance(rows, parts, known, beyond, dof)
-        elif known.absolute:
-            variance = np.ones(g)
-        return found, found.covariance * variance[:, None, None]
+        return information(_factor([*(factor_of_rows(part.weighted[..., :p]) for part in parts), *before]), n)
     observed = np.zeros((g, p, p))
     for part in parts:
         own = part.place
@@ -258,11 +252,35 @@ def _covariances(
         observed += rows.bent
     if rows.priors is not None:
         observed[:, range(p), range(p)] += rows.priors[1] ** -2.0
-    found = information(factor_of_matrix(observed), n)
-    return found, found.covariance
+    return information(factor_of_matrix(observed), n)
 
 
-def _robust_variance(rows: Rows, parts: Sequence[_Part], known: Assumptions, beyond: Any, dof: Any) -> Any:
+def _dof_of_priors(rows: Rows, known: Assumptions, found: Information) -> Any:
+    """How many parameters `[g]` the priors determine.
+
+    Each prior determines one, unless the standard deviation of the rows is estimated. Its most probable value, whatever
+    the parameters are, has the degrees of freedom n - γ, where γ is the trace of the part of the information that is
+    from the rows times the inverse of the whole: a prior determines the share of its parameter that the rows do not.
+
+    Source: D. J. C. MacKay, Bayesian interpolation, Neural Computation 4 (1992) 415.
+    """
+    if rows.priors is None:
+        return 0
+    deviations = rows.priors[1]
+    if not known.is_scaled:
+        return np.isfinite(deviations).sum(axis=1)
+    variances = np.einsum("gii->gi", found.covariance)
+    return np.where(np.isfinite(deviations), variances / deviations**2, 0.0).sum(axis=1)
+
+
+def _squares_of_priors(rows: Rows, known: Assumptions) -> Any:
+    """The sums `[g]` of the squared residuals of the priors, where these are as known as the rows."""
+    if rows.priors is None or known.is_scaled:
+        return 0.0
+    return np.square(rows.priors[0] / rows.priors[1]).sum(axis=1)
+
+
+def _robust_variance(rows: Rows, parts: Sequence[_Part], known: Assumptions, dof: Any) -> Any:
     """The factors `[g]` of the inverse of JᵀJ in the covariances of a robust fit: K² Σ ψ(u)² / dof / mean(ψ'(u))²,
     where u are the residuals divided by their standard deviations, and K = 1 + p var(ψ') / (n mean(ψ')²).
 
@@ -283,7 +301,7 @@ def _robust_variance(rows: Rows, parts: Sequence[_Part], known: Assumptions, bey
     mean = total / n
     spread = sum(np.nansum((part - mean[:, None]) ** 2, axis=1) for part in curved) / np.maximum(n - 1, 1)
     correction = 1 + p * spread / (n * mean**2)
-    return np.where((dof > 0) & (mean > 0), correction**2 * (squares + beyond) / np.maximum(dof, 1) / mean**2, np.nan)
+    return np.where((dof > 0) & (mean > 0), correction**2 * squares / dof / mean**2, np.nan)
 
 
 def _deviation(parts: Sequence[_Part], real: Any) -> Any:
@@ -311,7 +329,7 @@ def _by_dof(quantile: Callable[[Any], Any], dof: Any) -> Any:
     """A quantile for each of `dof`, computed once for each distinct number because that is slow; nan where `dof` is not
     above 0."""
     numbers, places = np.unique(dof, return_inverse=True)
-    return np.where(numbers > 0, quantile(np.maximum(numbers, 1)), np.nan)[places]
+    return np.where(numbers > 0, quantile(np.where(numbers > 0, numbers, 1)), np.nan)[places]
 
 
 def _loglik(rows: Rows, known: Assumptions, rss: Any, n: Any) -> Any:

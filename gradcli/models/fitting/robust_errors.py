@@ -26,11 +26,13 @@ def cluster_column(errors: str) -> str | None:
 
 def with_robust_errors(found: Statistics, rows: Rows, known: Assumptions, clusters: Any) -> Statistics:
     """The statistics of one fit with the covariances of the sandwich B M B, where B is the inverse of the information,
-    and M the sum of the squares of the gradients of the costs of rows, or of `clusters`, the codes `[n]` of rows.
+    and M the sum of the squares of the gradients of the costs of rows, or of `clusters`, the codes `[n]` of rows. Priors
+    add to M what they add to the information.
 
-    For least squares M is multiplied by n/(n - p) for rows, and by (n - 1)/(n - p) for clusters, and for G clusters also
-    by G/(G - 1), with which intervals are those of G - 1 degrees of freedom. Sources: H. White, Econometrica 48 (1980)
-    817; J. G. MacKinnon and H. White, J. Econometrics 29 (1985) 305 (HC1); A. C. Cameron and D. L. Miller, above.
+    For least squares M of the rows is multiplied by n/(n - p), and of clusters by (n - 1)/(n - p), where n - p are the
+    degrees of freedom; for G clusters also by G/(G - 1), with which intervals are those of G - 1 degrees of freedom.
+    Sources: H. White, Econometrica 48 (1980) 817; J. G. MacKinnon and H. White, J. Econometrics 29 (1985) 305 (HC1);
+    A. C. Cameron and D. L. Miller, above.
 
     Raises EvaluationError for a single cluster.
     """
@@ -38,11 +40,11 @@ def with_robust_errors(found: Statistics, rows: Rows, known: Assumptions, cluste
         return found
     value, response, sigma, first = rows.value[0], rows.response[0], rows.sigma[0], rows.first[0]
     scores = known.likelihood(value, response, sigma).first[:, None] * first
-    n, p = scores.shape
+    n = len(scores)
     quantile, tail = found.quantile, found.tail
     least_squares = known.family == "gaussian"
     with np.errstate(all="ignore"):
-        factor = np.float64(n if known.errors == ROBUST else n - 1) / max(n - p, 0) if least_squares else 1.0
+        factor = np.float64(n if known.errors == ROBUST else n - 1) / found.dof[0] if least_squares else 1.0
     if known.errors == CLUSTER:
         codes = np.unique(clusters, return_inverse=True)[1]
         count = int(codes.max()) + 1
@@ -56,7 +58,11 @@ def with_robust_errors(found: Statistics, rows: Rows, known: Assumptions, cluste
             tail = np.array([count - 1])
             quantile = known.quantile(tail)
     inverse = found.information.covariance[0]
-    covariance = inverse @ (scores.T @ scores) @ inverse * factor
+    squares = scores.T @ scores * factor
+    if rows.priors is not None:
+        scale = found.reduced_chi2[0] if known.is_scaled else 1.0
+        squares += np.diag(scale / rows.priors[1][0] ** 2)
+    covariance = inverse @ squares @ inverse
     return found._replace(covariance=covariance[None], quantile=quantile, tail=tail)
 
 
