@@ -68,6 +68,21 @@ def test_a_predictor_of_one_formula_is_no_matter_of_the_other():
     assert [each.n for each in found.responses.values()] == [6, 4]
 
 
+def test_weights_of_measurements_are_relative():
+    x = np.arange(8.0)
+    w = 10.0 * (1 + x)
+    data = {"x": x, "y": 1 + 2 * x + np.sin(5 * x), "z": 3 - x + 0.1 * np.cos(7 * x), "w": w}
+    both = fit("y ~ a + b*x; z ~ c + d*x", data, weights="w")
+    alone = [fit(f"{response} ~ p + q*x", data, weights="w") for response in "yz"]
+    for name, other in zip("bd", alone):
+        assert both.estimates[name].value == pytest.approx(other.estimates["q"].value, rel=1e-8)
+        # The likelihood has n where least squares have the degrees of freedom.
+        assert both.estimates[name].error == pytest.approx(other.estimates["q"].error * (6 / 8) ** 0.5, rel=1e-6)
+    assert both.loglik == pytest.approx(sum(each.loglik for each in alone))
+    twice = fit("y ~ a + b*x; z ~ c + d*x", {**data, "w": 2 * w}, weights="w")
+    assert twice.estimates["b"].error == pytest.approx(both.estimates["b"].error, rel=1e-6)
+
+
 def test_statements_before_the_responses_are_for_all_of_them(run):
     found = run("fit", "E = exp(-k*hours)\ndrug ~ a*E\nproduct ~ b*(1 - E)", DECAY, "--json").json
     assert found["estimates"]["k"]["value"] == pytest.approx(ESTIMATED["k"][0], rel=1e-7)

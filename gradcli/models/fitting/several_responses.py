@@ -95,12 +95,13 @@ class ResponseTexts(NamedTuple):
             response.add(test).add(each.response, each.response_start).add("), " if k < last else ")")
         return model.add(")" * last), response.add(")" * last)
 
-    def densities(self, which: str, deviations: Sequence[str]) -> ComposedProgram:
+    def densities(self, which: str, deviations: Sequence[str], scale: str) -> ComposedProgram:
         """The program of the log density of the response whose number is in the column `which`; the `deviations` are
-        names of the standard deviations."""
+        names of the standard deviations, of which each row has the multiple in the column `scale`."""
         found = self._begun()
         last = len(self.formulas) - 1
-        for k, (each, s) in enumerate(zip(self.formulas, deviations)):
+        for k, (each, deviation) in enumerate(zip(self.formulas, deviations)):
+            s = f"({deviation}*{scale})"
             found.add(f"torch.where({which} == {k}, " if k < last else "")
             found.add(f"-torch.log({s}) - {HALF_LOG_TWO_PI} - 0.5*(((").add(each.response, each.response_start)
             found.add(") - (").add(each.formula, each.formula_start).add(f"\n))/{s})**2" + ", " * (k < last))
@@ -142,11 +143,13 @@ class ResponsesProblem(DensityProblem):
     """The problem of several responses whose standard deviations are estimated; a row is a response of a row of the data.
 
     `chosen` is the program of the formula whose number is in the column `which`, `values` `[n]` are the responses,
-    `deviations` are the parameters of the standard deviations, and `names` the responses.
+    `deviations` are the parameters of the standard deviations, of which rows have the multiples in the column `scale`, and
+    `names` the responses.
     """
 
     chosen: tree.Module
     which: str
+    scale: str
     values: Any
     deviations: Sequence[str]
     names: Sequence[str]
@@ -167,7 +170,7 @@ class ResponsesProblem(DensityProblem):
             self.values,
             own,
             Assumptions(),
-            sigma=np.asarray(scales)[self.columns[self.which].astype(int)] * self.sigma,
+            sigma=np.asarray(scales)[self.columns[self.which].astype(int)] * self.columns[self.scale],
             fixed={name: value for name, value in self.fixed.items() if name not in self.deviations},
             bounds=(self.low[place], self.high[place]),
             limits=self.limits,
@@ -199,7 +202,7 @@ class ResponsesProblem(DensityProblem):
     def _deviations_of(self, near: Problem, value: Any) -> list[float]:
         """The root mean squares of the residuals of each response. Raises EvaluationError where one is 0 but for
         rounding, as its likelihood has no maximum."""
-        fits = fits_of_responses(self.names, self.columns[self.which], self.values, value, self.sigma)
+        fits = fits_of_responses(self.names, self.columns[self.which], self.values, value, self.columns[self.scale])
         for name, own in fits.items():
             if not 1 - own.r2 > _EXACT:
                 raise EvaluationError(
@@ -219,7 +222,7 @@ class ResponsesProblem(DensityProblem):
         near = self.least_squares([1.0] * len(self.names))
         at = dict(zip(self.parameters, point))
         value, _ = near.rows(np.array([at[name] for name in near.parameters]))
-        return fits_of_responses(self.names, self.columns[self.which], self.values, value, self.sigma)
+        return fits_of_responses(self.names, self.columns[self.which], self.values, value, self.columns[self.scale])
 
 
 class StackedResponses(Problem):
@@ -301,8 +304,9 @@ def _posed(request: FitRequest, texts: ResponseTexts, relocation: Relocation) ->
     _check_responses(texts, rows)
     which = unused_name("number_of_response", taken)
     stacked = _stacked(request, rows, which, sigmas)
+    scale = unused_name("scale_of_row", taken)
     if request.sigma is None:
-        question = _posed_density(request, texts, relocation, names, stacked, deviations)
+        question = _posed_density(request, texts, relocation, names, stacked, deviations, scale)
     else:
         question = _posed_least_squares(request, texts, relocation, names, stacked)
     groups: Mapping[str | None, Any] = {None: np.arange(len(stacked.row))}
@@ -443,6 +447,7 @@ def _posed_density(
     names: ModelNames,
     stacked: _Stacked,
     deviations: Sequence[str],
+    scale: str,
 ) -> PosedFit:
     """The problem in which the standard deviations of the responses are parameters."""
     data, given = stacked.data, request.parameters
@@ -456,12 +461,12 @@ def _posed_density(
     start, bounds, priors = point_of(given, free)
     chosen, responses = (relocation.parsed(each) for each in texts.chosen(stacked.which))
     problem = ResponsesProblem(
-        relocation.parsed(texts.densities(stacked.which, deviations)),
-        {name: data.columns[name] for name in (*names.columns, stacked.which)},
+        relocation.parsed(texts.densities(stacked.which, deviations, scale)),
+        {name: data.columns[name] for name in (*names.columns, stacked.which)} | {scale: stacked.sigma},
         np.zeros(len(data.rows)),
         free,
         request.known._replace(family=LOG_DENSITY),
-        sigma=stacked.sigma,
+        sigma=1.0,
         fixed={name: float(given.start[name]) for name in given.fixed},
         priors=priors,
         bounds=bounds,
@@ -469,7 +474,7 @@ def _posed_density(
         places=data.rows,
         is_typed=False,
     )
-    problem.chosen, problem.which = chosen, stacked.which
+    problem.chosen, problem.which, problem.scale = chosen, stacked.which, scale
     problem.values = response_of(responses, data, request.limits)
     problem.deviations, problem.names, problem.clusters = deviations, texts.names, stacked.units
     check_shape(problem, start)
