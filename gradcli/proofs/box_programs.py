@@ -22,6 +22,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import jacobians
 from gradcli.calculus.higher_orders import derivatives
 from gradcli.errors import EvaluationError, locating
+from gradcli.kinds.branch_points import BranchPointError
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.syntax.tree import Module
 from gradcli.primitives.conversions import reshape
@@ -39,6 +40,9 @@ from gradcli.proofs.interval_evaluation import derivatives_are_honest
 _Block = tuple[range, range]
 # Steps that are charged for an equation over a batch of boxes, in eighths: about 20 calls of NumPy.
 _EQUATION = 8
+# How far from an example at a kink another one is, relative to its size, and the golden ratio, whose multiples keep
+# apart the variables in it.
+_ASIDE, _GOLDEN = 1e-3, 0.5 + 0.5 * 5**0.5
 
 
 class Enclosed(NamedTuple):
@@ -116,14 +120,25 @@ class BoxProgram:
         return Enclosed(ends[0], ends[1], smooth)
 
     def _recorded(self, function: Callable[..., list[Any]]) -> _Recorded:
+        example = np.asarray(self.example, float)
+        try:
+            return self._recorded_at(function, example)
+        except BranchPointError as error:
+            # At a kink there are no derivatives to record; next to it there are, by the same operations.
+            shares = np.modf(np.arange(1, self.size + 1) * _GOLDEN)[0]
+            try:
+                return self._recorded_at(function, example + _ASIDE * shares * np.maximum(1.0, abs(example)))
+            except (BranchPointError, EvaluationError):
+                raise error from None
+
+    def _recorded_at(self, function: Callable[..., list[Any]], example: Any) -> _Recorded:
         from gradcli.proofs import digits as proving
 
         with proving.computing(), locating(self.program.source, self.program.body[-1].span):
             given = {}
             for name, shape in self.shapes.items():
                 place = self.places[name]
-                part = np.asarray(self.example[place.start : place.stop], float).reshape(shape)
-                given[name] = arrays.in_default_namespace(part)
+                given[name] = arrays.in_default_namespace(example[place.start : place.stop].reshape(shape))
             program = _merged(without_dead_code(record(function, given).program))
         return _Recorded(program, self.shapes)
 

@@ -34,6 +34,14 @@ class Condition(NamedTuple):
     is_equation: bool
 
 
+def holds(program: BoxProgram, low: Any, high: Any, *, strictly: bool = False) -> Any:
+    """In which boxes `[boxes]` all elements are certainly defined and at most 0, or `strictly` below 0."""
+    found = program.values(low, high)
+    # In a point, a number is nan where it is not defined, and is compared at a kink too.
+    defined = found.smooth | (low == high).all(axis=1)
+    return defined & ((found.high < 0) if strictly else (found.high <= 0)).all(axis=1)
+
+
 class _Residuals(NamedTuple):
     """Residuals `[points, m]` and their derivatives `[points, m, n]`."""
 
@@ -56,7 +64,7 @@ def feasible_boxes(
     inequalities = [each.program for each in conditions if not each.is_equation]
     for row in np.concatenate(points):
         box = (row, row) if not is_equation.any() else _solved(conditions, low, high, fixed, row)
-        if box is not None and all((each.values(box[0][None], box[1][None]).high <= 0).all() for each in inequalities):
+        if box is not None and all(holds(each, box[0][None], box[1][None])[0] for each in inequalities):
             yield box
 
 

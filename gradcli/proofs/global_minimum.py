@@ -20,7 +20,7 @@ from gradcli.proofs.box_arithmetic import Interval, add, multiply, negative, sub
 from gradcli.proofs.box_arithmetic import divide as quotient
 from gradcli.proofs.box_programs import BoxProgram, Enclosed
 from gradcli.proofs.clusters import clusters
-from gradcli.proofs.feasible_points import Condition, feasible_boxes
+from gradcli.proofs.feasible_points import Condition, feasible_boxes, holds
 from gradcli.proofs.linear_relaxations import Rows, joined, relaxed, rows_at_corner, rows_at_middle
 from gradcli.proofs.newton_contraction import contracted, cut, distances, mean_value, middle
 
@@ -140,7 +140,7 @@ class MinimumSearch:
         self.conditions = [
             each
             for each in conditions
-            if each.is_equation or not (each.program.values(self.low[None], self.high[None]).high <= 0).all()
+            if each.is_equation or not holds(each.program, self.low[None], self.high[None])[0]
         ]
         self.upper, self.best = math.inf, None
         # The largest value at a point.
@@ -268,9 +268,19 @@ class MinimumSearch:
     def _is_feasible(self, low: Any, high: Any, *, strictly: bool) -> Any:
         feasible = np.full(len(low), not self.has_equations)
         for condition in self.conditions if feasible.any() else ():
-            most = condition.program.values(low, high).high
-            feasible &= ((most < 0) if strictly else (most <= 0)).all(axis=1)
+            feasible &= holds(condition.program, low, high, strictly=strictly)
         return feasible
+
+    def _is_inside(self, low: Any, high: Any, smooth: Any) -> Any:
+        """Where a minimiser is stationary, unless it is at an end of the whole box: there are feasible points around each
+        point of the box, at which the objective is smooth. Faces that come from narrowing may be ends of its domain, so
+        that the box is looked at with the floats next to it."""
+        found, k = smooth.copy(), np.flatnonzero(smooth)
+        if len(k):
+            low, high = np.nextafter(low[k], -math.inf), np.nextafter(high[k], math.inf)
+            low, high = np.maximum(low, self.low), np.minimum(high, self.high)
+            found[k] = self.objective.values(low, high).smooth & self._is_feasible(low, high, strictly=True)
+        return found
 
     def _processed(self, low: Any, high: Any, bound: Any) -> tuple[Any, Any, Any]:
         """The boxes that may contain a minimiser, contracted or divided, with their bounds."""
@@ -329,9 +339,9 @@ class MinimumSearch:
         if self.conditions:
             over.insert(0, _Over(self.objective, self.sign, False, usable[:, None], at_point, first))
             low, high, bound, uncertain = self._by_linear_programs(low, high, point, bound, over)
-        inside = self._is_feasible(low, high, strictly=True) if self.conditions else np.ones(len(low), bool)
+        inside = self._is_inside(low, high, smooth)
         smear = self._smear_of_all(over, uncertain, low, high) if self.conditions else self._smear(first, low, high)
-        low, high, possible = self._by_slopes(low, high, first, smooth & inside)
+        low, high, possible = self._by_slopes(low, high, first, inside)
         if math.isfinite(self.upper):
             above = np.nextafter(at_point.low[:, 0] - self.upper, -math.inf)
             low, high, empty = cut(
@@ -340,7 +350,7 @@ class MinimumSearch:
             possible &= ~empty
         low, high = self._whole_ends(low, high)
         possible &= (bound <= self.upper) & (low <= high).all(axis=1)
-        curved = possible & smooth & first.smooth & inside
+        curved = possible & first.smooth & inside
         if curved.any():
             places = np.flatnonzero(curved)
             found = self._by_curvature(low[places], high[places], bound[places], point[places])

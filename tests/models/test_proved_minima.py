@@ -367,3 +367,32 @@ def test_a_cusp_is_a_minimum() -> None:
     assert found.proof is not None
     assert found.proof.closed
     assert found.proof.low == 0
+
+
+@pytest.mark.parametrize(
+    ("program", "bounds", "minimum", "point"),
+    [
+        ("sqrt(x)", "x=-1:1", 0.0, {"x": 0.0}),
+        ("0.1*sqrt(x) - 0.02*cos(300*x)", "x=-0.7:1", -0.02, {"x": 0.0}),
+        ("sqrt(x) + sqrt(y)", "x=-3:3,y=-1:1", 0.0, {"x": 0.0, "y": 0.0}),
+        ("x - 0.02*cos(300*x) + x*sqrt(x)", "x=-0.7:1", -0.02, {"x": 0.0}),
+    ],
+)
+def test_a_minimum_may_be_at_the_end_of_a_domain(program, bounds, minimum, point) -> None:
+    proof = gradcli.minimize(program, dict.fromkeys(point, 0.5), bounds=bounds, prove=True).proof
+    assert proof.low <= minimum <= proof.high
+    assert any(all(low <= point[n] <= high for n, (low, high) in each.box.items()) for each in proof.minimisers)
+
+
+@pytest.mark.parametrize("condition", ["sqrt(x) >= 0", "sqrt(x) <= 5", "x*sqrt(x) >= -1"])
+def test_a_condition_holds_where_it_has_a_value_alone(condition: str) -> None:
+    found = gradcli.minimize("x", x=0.5, bounds="x=-1:1", subject_to=condition, prove=True)
+    assert (found.proof.low, found.proof.high) == (0.0, 0.0)
+    assert found.converged
+
+
+@pytest.mark.parametrize("program", ["max(x, y)", "abs(x) + abs(y - x) - 1", "abs(x - y) + max(-x, 2*x) - 1"])
+def test_a_proof_may_begin_at_a_kink(program: str) -> None:
+    found = gradcli.minimize(program, x=0, y=0, bounds="x=-1:1,y=-2:2", prove=True)
+    assert found.converged
+    assert found.proof.low <= -1.0 <= found.proof.high

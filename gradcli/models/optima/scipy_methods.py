@@ -130,12 +130,20 @@ def _hessian_of(objective: Objective, start: Any, is_needed: bool) -> Any:
 
 def _for_scipy(method: str, constraints: Constraints) -> Any:
     np = arrays.numpy_namespace()
+
+    # Where a constraint has no value, it is violated.
+    def residuals(x: Any) -> Any:
+        return np.nan_to_num(constraints.residuals(x), nan=_HUGE, posinf=_HUGE, neginf=-_HUGE)
+
+    def jacobian(x: Any) -> Any:
+        return _finite(constraints.jacobian(x))
+
     if method == "trust-constr":
         from scipy.optimize import NonlinearConstraint
 
         low = np.where(constraints.is_equation, 0.0, -np.inf)
         return NonlinearConstraint(
-            constraints.residuals, low, np.zeros(len(low)), constraints.jacobian, lambda x, v: constraints.hessian(x, v)
+            residuals, low, np.zeros(len(low)), jacobian, lambda x, v: _finite(constraints.hessian(x, v))
         )
     parts = []
     for kind, chosen in (("eq", constraints.is_equation), ("ineq", ~constraints.is_equation)):
@@ -143,8 +151,13 @@ def _for_scipy(method: str, constraints: Constraints) -> Any:
             parts.append(
                 {
                     "type": kind,
-                    "fun": lambda x, chosen=chosen: -constraints.residuals(x)[chosen],
-                    "jac": lambda x, chosen=chosen: -constraints.jacobian(x)[chosen],
+                    "fun": lambda x, chosen=chosen: -residuals(x)[chosen],
+                    "jac": lambda x, chosen=chosen: -jacobian(x)[chosen],
                 }
             )
     return parts
+
+
+def _finite(derivatives: Any) -> Any:
+    """Derivatives, 0 where there are none."""
+    return arrays.numpy_namespace().nan_to_num(derivatives, nan=0.0, posinf=0.0, neginf=0.0)
