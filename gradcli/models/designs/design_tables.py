@@ -17,7 +17,7 @@ def tables(found: Any) -> list[Table]:
     facts = [
         ("criterion", found.criterion),
         ("support points", str(len(found.support))),
-        ("efficiency at least", _bound_text(found.efficiency_bound)),
+        ("efficiency at least", f"{_bound_text(found.efficiency_bound)}, by a search on a grid"),
     ]
     if found.rows is not None:
         facts.append((f"efficiency of {found.rows:,} rows", _rounded(found.efficiency)))

@@ -70,7 +70,7 @@ class OptimalDesign(Reported):
     `efficiency` is relative to the approximate one.
 
     `efficiency_bound` is a lower bound of the efficiency of the approximate design among all designs in the region, by
-    the General Equivalence Theorem. Standard errors are those of the exact design, without one those of the approximate
+    the General Equivalence Theorem; it rests on a search on a grid with refinement, and is not proved. Standard errors are those of the exact design, without one those of the approximate
     design times the square root of the number of rows. `left_out` counts the candidates without finite information.
     """
 
