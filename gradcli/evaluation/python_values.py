@@ -69,6 +69,8 @@ def leaf(given: Any) -> Tensor:
 
 def plain(result: Any, inputs: Mapping[str, Any]) -> Any:
     """Return a result as a number, or as an array that shares no memory with `inputs`; booleans become 0 and 1."""
+    if type(result) is float:
+        return result
     return _apart_from(map(concrete, inputs.values()), result)
 
 

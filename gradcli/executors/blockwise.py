@@ -130,7 +130,10 @@ class _ProgramWriter:
     def _check(self, variable: Variable) -> None:
         if variable in self.guards:
             name = self.lines.names[variable]
-            fails = f"0 in {name}.base" if self.lines.is_buffer(variable) else f"not assume({name})"
+            if self.lines.is_buffer(variable):
+                fails = f"0 in {name}.base"
+            else:
+                fails = f"not assume({name})" if variable.shape else f"not {name}"
             self.lines.body.append(f"if {fails}: return None")
 
     def _segment(self, segment: Segment, overwritable: frozenset[Variable]) -> None:
@@ -225,6 +228,8 @@ def _written(equation: Equation, lines: NumpyCode) -> str | None:
     if name == "concat" and all(len(shape) == 1 for shape in shapes):
         return f"{lines.constant(numpy.concatenate)}(({{}},))"
     if name == "part" or (name == "index" and all(type(k) is int for k in params["key"])):
+        if all(type(k) is int for k in params["key"]) and not output.shape:
+            return f"{{}}.item{params['key']}"
         return f"{{}}[{lines.constant(params['key'])}]" + (".item()" if not output.shape else "")
     if name == "matmul" and output.shape:
         return f"{lines.constant(numpy.matmul)}({{}})"
@@ -240,11 +245,11 @@ def _small(equation: Equation) -> Callable[..., Any]:
     primitive, params = equation.primitive, equation.params
     namespace = arrays.numpy_namespace()
     # A loop gives an array; other results may have to be made numbers.
-    run = functools.partial(primitive.forward, namespace) if "loop" in params else None
+    run = functools.partial(primitive.forward, namespace, **params) if "loop" in params else None
 
     def compute(*operands: Any) -> Any:
         try:
-            return namespace.run(primitive.forward, operands, params) if run is None else run(*operands, **params)
+            return namespace.run(primitive.forward, operands, params) if run is None else run(*operands)
         except Exception:
             # `bind` raises the error with its explanation.
             return bind(primitive, operands, params)

@@ -30,9 +30,12 @@ def history(xp: Any, given: Any, *sequences: Any, loop: RolledLoop, last: bool) 
     plain = loop.source is None and (last or loop.spacing == 1)
     if plain and given.ndim == 1 and not any(s.ndim > 2 for s in sequences):
         # The usual case, without the time of arranging arrays.
-        stored = np.empty((loop.kept_rows(last=last), loop.carries))
-        given, rows = np.ascontiguousarray(given), [*map(np.ascontiguousarray, sequences)]
-        if not machine_code.run(loop, given, rows, stored, loop.all_rounds, last=last):
+        stored = np.empty((1 if last else loop.rounds + 1, loop.carries))
+        given, rows = np.ascontiguousarray(given), [np.ascontiguousarray(s) for s in sequences]
+        compiled = loop.compiled.get(last)
+        if compiled is not None:
+            compiled(given, *rows, stored)
+        elif not machine_code.run(loop, given, rows, stored, loop.all_rounds, last=last):
             python_code.compute(loop, given, rows, stored, loop.all_rounds, last=last)
         return stored
     lanes = lanes_of([given.shape, *(s.shape for s in sequences)])

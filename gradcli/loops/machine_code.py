@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -32,11 +32,10 @@ _MOST_EQUATIONS = 5_000
 class _State:
     """The operations that a loop has computed without machine code, and its code, if it was compiled.
 
-    `bounds` are those of all rounds, by whether the last carries alone are kept; `single` is the function for arrays of
-    one loop, without an axis of loops.
+    `single` is the function for arrays of one loop, without an axis of loops.
     """
 
-    __slots__ = ("bounds", "computed", "function", "kept", "single", "tried")
+    __slots__ = ("computed", "function", "kept", "single", "tried")
 
     def __init__(self) -> None:
         self.computed = 0
@@ -45,7 +44,6 @@ class _State:
         self.kept: Sequence[Loop] = ()
         self.function: Callable[..., Any] | None = None
         self.single: Callable[..., Any] | None = None
-        self.bounds: dict[bool, Any] = {}
 
 
 _states: WeakKeyDictionary[RolledLoop, _State] = WeakKeyDictionary()
@@ -73,14 +71,11 @@ def run(loop: RolledLoop, starts: Any, sequences: Sequence[Any], found: Any, str
                 state.tried = True
         if state.function is None:
             return False
-    if stretch is loop.all_rounds:
-        bounds = state.bounds.get(last)
-        if bounds is None:
-            bounds = state.bounds[last] = _bounds(stretch, last=last)
-    else:
-        bounds = _bounds(stretch, last=last)
+    bounds = _bounds(stretch, last=last)
     function = state.function if starts.ndim > 1 else state.single
     assert function is not None
+    if stretch is loop.all_rounds and starts.ndim == 1:
+        loop.compiled[last] = partial(function, bounds)
     function(bounds, starts, *sequences, found)
     return True
 

@@ -87,6 +87,9 @@ class RolledLoop:
     a `source`, a loop that keeps its rows so, the first sequence has these rows, and the rows between are computed
     again.
 
+    `compiled` has the machine code that runs all rounds, once there is any, by whether the last carries alone are kept:
+    a function of the carries and reads, the sequences and the array of the results, see `machine_code.run`.
+
     Compared by identity, so that it can be a parameter of a primitive.
     """
 
@@ -106,6 +109,7 @@ class RolledLoop:
     idle: int | None = None
     spacing: int = 1
     source: RolledLoop | None = None
+    compiled: dict[bool, Callable[..., Any]] = field(default_factory=dict, init=False)
     _series: dict[tuple[int, tuple[bool, ...], bool], RolledLoop] = field(default_factory=dict, init=False)
     _reversed: dict[tuple[LiveValues, bool], RolledLoop] = field(default_factory=dict, init=False)
     _taken: dict[LiveValues, RolledLoop] = field(default_factory=dict, init=False)
