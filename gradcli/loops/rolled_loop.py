@@ -21,7 +21,6 @@ from gradcli.kinds.jets import Jet
 from gradcli.kinds.perturbed_roundings import Perturbation
 from gradcli.loops.stretch import Stretch
 from gradcli.primitives.bind import bind, constant
-from gradcli.primitives.entries.arithmetic import add
 from gradcli.primitives.entries.comparisons import isfinite, maximum
 from gradcli.program.execution_paths import ExecutionPath, join_paths
 from gradcli.program.ir import Program, Variable
@@ -223,16 +222,18 @@ class RolledLoop:
             counter, rest = inputs[0], inputs[1:]
             after, total, _, read, before, *given, row = _divided(rest, *live.counts, reads, carries, *around, elements)
             leaves = [Tensor(x).requires_grad_() for x in (*before, *read, *row)]
+            # What later rounds and results outside sent is there first, as in a backward pass round by round: sums have
+            # the same order, and round the same.
+            sent = [*zip([leaves[carries + k] for k in live.reads], total)]
+            if given:
+                sent += zip([leaves[k] for k in live.carries], given[0])
             with enable_grad(), watching(None):
                 results = stepwise.outputs(program, [counter, *leaves])
-                found = _pulled_back([results[k] for k in live.carries], leaves, after)
+                found = _pulled_back([*sent, *zip([results[k] for k in live.carries], after)], leaves)
             to_carries, to_reads, to_row = _divided(found, carries, reads, elements)
-            to_live = [to_carries[k] for k in live.carries]
-            if given:
-                to_live = [*map(_total, to_live, given[0])]
-            totals = map(_total, total, (to_reads[k] for k in live.reads))
-            found = [*map(_zero_for_none, to_live), *totals, *(_zero_for_none(to_row[k]) for k in live.elements)]
-            return [*found, *map(constant, results[carries:])]
+            live_ones = [to_carries[k] for k in live.carries], [to_reads[k] for k in live.reads]
+            found = [*itertools.chain(*live_ones), *(to_row[k] for k in live.elements)]
+            return [*map(_zero_for_none, found), *map(constant, results[carries:])]
 
         return self._backward(run, live, around)
 
@@ -434,17 +435,13 @@ def _coefficient(value: Any, k: int) -> Any:
     return value.coefficient(k) if isinstance(value, Jet) else None if k else value
 
 
-def _pulled_back(results: Sequence[Any], leaves: Sequence[Tensor], cotangents: Sequence[Any]) -> Sequence[Any]:
-    """The cotangents of leaves from those of results; None for a leaf that no result depends on."""
-    dependent = [(r, c) for r, c in zip(results, cotangents) if isinstance(r, Tensor) and r.requires_grad]
+def _pulled_back(results: Sequence[tuple[Any, Any]], leaves: Sequence[Tensor]) -> Sequence[Any]:
+    """The cotangents of leaves from results with theirs; None for a leaf that no result depends on."""
+    dependent = [(r, c) for r, c in results if isinstance(r, Tensor) and r.requires_grad]
     if not dependent:
         return [None] * len(leaves)
     roots, weights = zip(*dependent)
     return grad([*roots], leaves, [*weights], allow_unused=True)
-
-
-def _total(a: Any, b: Any) -> Any:
-    return a if b is None else b if a is None else bind(add, (a, b), {})
 
 
 def _zero_for_none(value: Any) -> Any:

@@ -4,6 +4,7 @@ import math
 import re
 import time
 import warnings
+from fractions import Fraction
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -213,6 +214,15 @@ PROGRAMS = {
 }
 # Those with functions that machine code does not have.
 INTERPRETED = {"a branch by the counter", "selected numbers", "special functions"}
+# Those whose gradients differ by more than two units in the last place: what a round computes of parameters alone, or
+# twice, is computed once, and what is sent to it adds up before it is sent on.
+ROUNDED_ONCE = [
+    "a differential equation",
+    "steps of the counter",
+    "a softmax",
+    "a list of tensors that reads its last ones",
+    "scan without data",
+]
 DERIVATIVES = {
     "gradient": lambda p, v, wrt: p.value_and_grad(v, wrt),
     "Hessian": lambda p, v, wrt: p.hessian(v, wrt),
@@ -287,6 +297,61 @@ def test_numbers_are_those_of_the_rounds(name, kind, round_by_round):
         found, expected = repeated(source, function), round_by_round(source, function)
     for result in found:
         np.testing.assert_allclose(result, expected, rtol=2e-12, atol=1e-14)
+
+
+def last_places(found, expected):
+    """The largest difference of two sequences of numbers in units in the last place of `expected`."""
+    pairs = [(a, b) for a, b in zip(found, expected, strict=True) if a != b and not (math.isnan(a) and math.isnan(b))]
+    return max((abs(a - b) / math.ulp(b) for a, b in pairs), default=0)
+
+
+@pytest.mark.parametrize("name", [n for n in PROGRAMS if n not in ROUNDED_ONCE])
+def test_gradients_round_as_those_of_the_rounds(name, round_by_round):
+    source, values = PROGRAMS[name]
+
+    def function(program):
+        return program.value_and_grad(values, [n for n in values if n != "e"])
+
+    expected = round_by_round(source, function)
+    for result in repeated(source, function):
+        assert result[0] == expected[0] or math.isnan(expected[0])
+        assert last_places(result, expected) <= 2
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "s = x; for i in range(40) { s = s*q + q*sin(s)*q }; s",
+        "u = x; for i in range(30) { u = u*q + (1 - u)*q*q*u }; u",
+        "s = 0; ys = []; for i in range(40) { s = sin(s*q) - s*s*q + x; ys.append(s) }; sum(ys)",
+    ],
+)
+def test_what_many_rounds_send_to_a_parameter_adds_up_in_the_same_order(source, round_by_round):
+    def function(program):
+        return program.value_and_grad({"x": 0.3, "q": 0.9})
+
+    expected = round_by_round(source, function)
+    for result in repeated(source, function):
+        assert result == expected
+
+
+@pytest.mark.parametrize("name", ROUNDED_ONCE)
+def test_gradients_that_round_otherwise_are_as_near_to_the_exact_ones(name, round_by_round):
+    pytest.importorskip("flint")
+    source, values = PROGRAMS[name]
+
+    def function(program):
+        return program.value_and_grad(values)
+
+    found = gradcli.compile(source).evaluate(values, digits=40)
+    exact = [*map(Fraction, np.ravel(found.value)), *map(Fraction, found.grad.values())]
+
+    def most(results):
+        return max(abs(Fraction(r) - e) / Fraction(math.ulp(e)) for r, e in zip(results, exact, strict=True))
+
+    by_rounds = most(round_by_round(source, function))
+    for result in repeated(source, function):
+        assert most(result) <= by_rounds + 3
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
