@@ -30,6 +30,9 @@ def pytest_configure() -> None:
     and each worker all tests."""
     sys.dont_write_bytecode = False
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    # For the workers, which start later: threads of linear algebra in each of them wait for one another's cores, so that
+    # a product of small matrices takes up to 30 times as long. `gradcli.__main__` has one thread for the same reason.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
