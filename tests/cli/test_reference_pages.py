@@ -163,7 +163,7 @@ FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
             "--json",
         ),
     ),
-    "gradcli design": (("design", "y ~ a*log(x)", "x=-1..1", "--derive", "a", "--rows", "1", "--json"),),
+    "gradcli design": (("design", "y ~ a*sqrt(x)", "x=-1..1", "--derive", "a", "--rows", "1", "--json"),),
     "gradcli propagate": (
         ("propagate", "a*b", "a=1±0.1", "b=1±0.1", "--sobol", "--morris", "--samples", "1e3", "--json"),
         ("propagate", "a", "a=1±0.1", "--adaptive", "1", "--json"),
