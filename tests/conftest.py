@@ -36,11 +36,12 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of the cases of a test marked `one_in(n)`, run those whose checksum n divides; all if a test is named.
+    """Of the cases of a test marked `one_in(n)`, run those whose checksum n divides; all if a file or a test is named,
+    or `-k` is given.
 
     `one_in(n, backend="jax")` is of the cases on that backend alone.
     """
-    if config.getoption("--all", False) or any("::" in word for word in config.args):
+    if config.getoption("--all", False) or config.option.keyword or any(".py" in word for word in config.args):
         return
     left_out = {
         item
