@@ -205,6 +205,7 @@ def nested(
     return batched(batched(many, outer), inner), lambda i, j: row(many[j], i)
 
 
+@pytest.mark.one_in(3)
 @every_case
 def test_batches_nest(case):
     choices = [(True, True), (True, False), (False, True), (False, False)]
@@ -272,6 +273,7 @@ def test_gradients_of_a_batch_are_those_of_its_rows(case):
                     np.testing.assert_allclose(data(s), sum(e[k] for e in expected), **TOLERANCE)
 
 
+@pytest.mark.one_in(3)
 @every_differentiable_case
 def test_a_batch_of_cotangents_gives_the_gradients_of_each(case):
     tensors = [leaf(o) for o in case.operands]
@@ -288,6 +290,7 @@ def test_a_batch_of_cotangents_gives_the_gradients_of_each(case):
             assert_rows(g, nesting, [e[k] for e in expected])
 
 
+@pytest.mark.one_in(3)
 @every_differentiable_case
 def test_second_derivatives_of_a_batch_are_those_of_its_rows(case):
     mixed = Mixed(case, [True] * len(case.operands))

@@ -71,6 +71,7 @@ def test_no_rule_is_missing(entry):
     assert not isinstance(entry.jet, NotImplementedRule)
 
 
+@pytest.mark.one_in(3)
 @every_differentiable_case
 def test_a_series_without_further_terms_gives_one_without(case):
     value = total(case, [Jet([o], ORDER) for o in case.operands])

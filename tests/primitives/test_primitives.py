@@ -576,6 +576,7 @@ def test_the_derivatives_of_functions_that_give_several_tensors(entry, sample):
     assert_second_derivative(case)
 
 
+@pytest.mark.one_in(3)
 @every_differentiable_case
 def test_each_operand_by_itself_has_the_same_gradient(case):
     operands = leaves(case.operands)
@@ -790,6 +791,7 @@ def reversed_in_memory(array: np.ndarray) -> np.ndarray:
     return np.flip(np.flip(array).copy())
 
 
+@pytest.mark.one_in(3)
 @every_case
 def test_the_layout_in_memory_does_not_matter(case):
     value, expected = seeded(case, leaves(case.operands))
