@@ -43,7 +43,7 @@ def check(error: GradcliError) -> None:
 
 
 @settings(
-    max_examples=400,
+    max_examples=130,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
@@ -63,7 +63,7 @@ COMPLEX_VALUES = st.one_of(
 
 @pytest.mark.filterwarnings("ignore")
 @settings(
-    max_examples=250,
+    max_examples=80,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
@@ -78,7 +78,7 @@ def test_every_outcome_of_complex_numbers_is_a_value_or_an_error_of_ours(text, v
             assert gradient is None or np.shape(gradient) == np.shape(dict(zip(NAMES, values))[name])
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(text=programs(), values=st.tuples(*[st.floats(0.2, 2.0)] * len(NAMES)))
 def test_the_same_program_gives_the_same_numbers(text, values):
     bindings = dict(zip(NAMES, values))
@@ -94,7 +94,7 @@ def test_the_strategy_reaches_values():
     """The test above would also pass if every program were an error."""
     found = []
 
-    @settings(max_examples=100, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=60, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
     @given(text=programs())
     def collect(text):
         found.append(outcome(text, dict(zip(NAMES, (0.5, 1.5, 2.0))), None) is not None)

@@ -136,13 +136,13 @@ def assert_compiled_as_eager(text: str, values: dict[str, Any]) -> bool:
     return True
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=50, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(text=programs(scalar=True), values=st.tuples(*[st.one_of(EDGES, st.floats(-3, 3))] * len(NAMES)))
 def test_scalar_programs_give_what_they_give_eagerly(text, values):
     assert_compiled_as_eager(text, dict(zip(NAMES, values)))
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=50, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(
     text=st.one_of(programs(), expressions().map("sum({})".format)),
     values=st.tuples(*[st.lists(st.one_of(EDGES, st.floats(-3, 3)), min_size=7, max_size=7)] * len(NAMES)),

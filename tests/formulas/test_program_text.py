@@ -181,7 +181,7 @@ SPECIAL = st.sampled_from([0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 1e-310, 1e300, 
 def test_what_is_printed_reads_back_as_the_same_program():
     compared = []
 
-    @settings(max_examples=250, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=80, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
     @given(
         source=st.one_of(expressions(), expressions(scalar=True)),
         values=st.tuples(*[st.one_of(SPECIAL, st.just(0.7), st.just(VECTOR), st.just(MATRIX))] * len(NAMES)),
@@ -206,7 +206,7 @@ def test_what_is_printed_reads_back_as_the_same_program():
                 compared.append(written)
 
     check()
-    assert len(compared) > 100
+    assert len(compared) > 30
 
 
 def _differs(program: Program) -> bool:

@@ -34,13 +34,13 @@ def outcome(source: str, **values: float) -> session.Result | GradcliError:
     return error
 
 
-@settings(QUIET, max_examples=70)
+@settings(QUIET, max_examples=25)
 @given(source=programs(), x=VALUES, q=VALUES)
 def test_every_outcome_is_a_value_or_an_error_of_ours(source, x, q):
     outcome(source, x=x, q=q)
 
 
-@settings(QUIET, max_examples=70)
+@settings(QUIET, max_examples=25)
 @given(
     source=programs(),
     place=st.integers(0, 10_000),

@@ -309,7 +309,7 @@ def test_places() -> None:
 
 
 @given(programs())
-@settings(max_examples=60, derandomize=True, deadline=None, database=None)
+@settings(max_examples=20, derandomize=True, deadline=None, database=None)
 def test_text_of_a_node_reads_as_the_node(source: str) -> None:
     program = parse(source)
     for node in tree.walk(program):
@@ -610,7 +610,7 @@ def test_any_words(source: str) -> None:
 
 
 @given(programs(), st.data())
-@settings(max_examples=80, derandomize=True, deadline=None, database=None)
+@settings(max_examples=25, derandomize=True, deadline=None, database=None)
 def test_a_program_with_a_slip(source: str, data: st.DataObject) -> None:
     for _ in range(data.draw(st.integers(1, 3))):
         start = data.draw(st.integers(0, len(source)))

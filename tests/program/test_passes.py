@@ -475,7 +475,7 @@ def _applied(operation: Any, operands: list[Any]) -> Any:
 ELEMENTS = st.sampled_from(SPECIAL)
 
 
-@settings(max_examples=400, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=130, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(
     function=straight_line(),
     x=st.lists(ELEMENTS, min_size=3, max_size=3).map(np.array),
@@ -494,7 +494,7 @@ def test_exact_passes_keep_every_bit(function, x, y, s):
 def test_programs_of_the_language_keep_every_bit():
     recorded = []
 
-    @settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
     @given(
         text=st.one_of(expressions(), expressions(scalar=True)),
         values=st.tuples(*[st.one_of(ELEMENTS, st.just(0.7), st.just(VECTOR))] * len(NAMES)),
