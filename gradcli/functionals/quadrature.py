@@ -155,10 +155,14 @@ def evaluated(function: Integrand, row: Any, low: Any, high: Any) -> Panels:
 def sampled(function: Integrand, row: Any, low: Any, high: Any) -> Any:
     """The values at the nodes of the rule, [panels, nodes]."""
     np = arrays.numpy_namespace()
-    nodes = _rule()[0]
-    places = (0.5 * (low + high))[:, None] + (0.5 * (high - low))[:, None] * nodes
+    nodes = nodes_between(low, high)
     limits.charge_steps(len(row))
-    return function(places.ravel(), np.repeat(row, len(nodes))).reshape(places.shape)
+    return function(nodes.ravel(), np.repeat(row, nodes.shape[1])).reshape(nodes.shape)
+
+
+def nodes_between(low: Any, high: Any) -> Any:
+    """The nodes of the rule in panels, [panels, nodes]."""
+    return (0.5 * (low + high))[:, None] + (0.5 * (high - low))[:, None] * _rule()[0]
 
 
 @functools.cache

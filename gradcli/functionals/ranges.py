@@ -94,6 +94,14 @@ def _divide(np: Any, x: Range, y: Range) -> Range:
     return _of_corners("multiply")(np, x, _reciprocal(np, y))
 
 
+def _remainder(np: Any, x: Range, y: Range) -> Range:
+    """Of numbers with one whole quotient; else, from 0 to the divisor."""
+    low, high = (np.floor_divide(end, y.low) for end in x)
+    same = (low == high) & (np.equal(y.low, y.high))
+    zero, most = np.minimum(y.low, 0.0), np.maximum(y.high, 0.0)
+    return Range(np.where(same, x.low - low * y.low, zero), np.where(same, x.high - high * y.low, most))
+
+
 def _square(np: Any, x: Range, _same: Range | None = None) -> Range:
     near, far = _magnitudes(np, x)
     return Range(near * near, far * far)
@@ -148,6 +156,7 @@ _RULES: dict[str, Rule] = {
     "pow": _of_corners("power"),
     "whole_power": _whole_power,
     "square": _square,
+    "remainder": _remainder,
     "abs": _even_increasing("abs"),
     "cosh": _even_increasing("cosh"),
     "sin": _periodic("sin", 0.5),

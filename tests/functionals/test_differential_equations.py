@@ -127,6 +127,25 @@ def test_a_peak_far_from_the_start_is_seen(run, width):
     assert found == pytest.approx(math.sqrt(math.pi) * float(width), rel=1e-12)
 
 
+@pytest.mark.parametrize("method", ["taylor", "radau"])
+@pytest.mark.parametrize("width", [1e-2, 1e-6])
+def test_narrow_peaks_beside_a_decay_are_seen(run, width, method):
+    """Doses that come as narrow peaks: steps that the decay made short were not examined, and the doses were lost."""
+    right_side = "exp(-((t % 24 - 12)/w)**2)/(w*sqrt(pi)) - k*y"
+    program = f"odeint(lambda y, t: {right_side}, 0, [0, 37], method='{method}')[1]"
+    found = run("eval", program, f"w={width}", "k=1", "--no-grad", "--json").json["value"]
+    assert found == pytest.approx((math.exp(-1) + math.exp(-25)) * math.exp(width**2 / 4), rel=1e-8)
+
+
+def test_rows_of_a_table_with_narrow_peaks(run, tmp_path):
+    (tmp_path / "rows.csv").write_text("at\n" + "".join(f"{10 + k / 8}\n" for k in range(20)))
+    program = "odeint(lambda y, t: exp(-((t - at)/0.01)**2)/(0.01*sqrt(pi)) - y, 1, [0, 13])[1]"
+    lines = run("map", program, str(tmp_path / "rows.csv"), "--no-grad").out.splitlines()[1:]
+    found = [float(line.split(",")[1]) for line in lines]
+    expected = [math.exp(-13) + math.exp(10 + k / 8 - 13 + 0.01**2 / 4) for k in range(20)]
+    assert found == pytest.approx(expected, rel=1e-9)
+
+
 def test_the_derivative_by_the_time_of_a_jump(run):
     program = "odeint(lambda y, t: where(t < lag, 0, k) - y, 0, [0.5, 3])[1]"
     done = run("eval", program, "lag=1.3", "k=2", "--json").json

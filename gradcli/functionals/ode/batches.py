@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 from gradcli import arrays, limits
 from gradcli.functionals.ode import python_code
-from gradcli.functionals.ode.hidden_peaks import hides_each
+from gradcli.functionals.ode.hidden_peaks import has_peaks, hides_each
 from gradcli.functionals.ode.recurrences import NoRecurrenceError, order_for, recurrences
 from gradcli.functionals.ode.smooth_pieces import switching
 from gradcli.functionals.ode.system import System
@@ -65,6 +65,7 @@ class _Batch:
         self.tolerance = tolerance_of(rtol)
         self.order, self.share = order_for(self.tolerance), atol / rtol
         self.given, self.times = given, times
+        self.has_peaks = has_peaks(system)
         self.longest = np.abs(times[:, -1]) * LONGEST
         with arrays.using_namespace(None):
             start = system.start(*given.T)
@@ -90,15 +91,15 @@ class _Batch:
             end = self.time + np.copysign(lengths, left)
             # A rounded sum of lengths may be the whole time.
             last = (lengths >= np.abs(left)) | (end == self.times[self.rows, -1])
-            clamped = np.flatnonzero((lengths >= self.longest[self.rows]) | last)
+            examined = np.flatnonzero((lengths >= self.longest[self.rows]) | last | self.has_peaks)
             hidden = np.zeros(len(left), bool)
             signed = np.copysign(np.minimum(lengths, np.abs(left)), left)
-            hidden[clamped] = hides_each(
+            hidden[examined] = hides_each(
                 self.system,
-                self.given[self.rows[clamped]].T,
-                self.time[clamped],
-                series[:, :, clamped],
-                signed[clamped],
+                self.given[self.rows[examined]].T,
+                self.time[examined],
+                series[:, :, examined],
+                signed[examined],
             )
             end = np.where(last, self.times[self.rows, -1], end)
             lapse = end - self.time

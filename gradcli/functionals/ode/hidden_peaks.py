@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from gradcli import arrays
+from gradcli.executors import stepwise
 from gradcli.functionals.body import Body
 from gradcli.functionals.ode.progress import Problem
 from gradcli.functionals.ode.system import System
-from gradcli.functionals.ranges import Range, UnboundedError, ranges
+from gradcli.functionals.quadrature import nodes_between, sampled
+from gradcli.functionals.ranges import Range, UnboundedError, has_ranges, ranges
+from gradcli.functionals.resolution import resolving_panels
 from gradcli.primitives.entries import arithmetic, powers
+from gradcli.program.ir import Atom, Equation, Program, Variable
+from gradcli.program.passes import optimise
 
 # A slope that could exceed those of the series by this multiple may hide a peak, if it would change a state by more than
 # this part of its size.
 _LEAVING, _HIDDEN = 10.0, 1e-6
 # The places in a step at which the series is evaluated.
 _PLACES = 9
+# The number of parts of the time in which narrow peaks of functions of the time are looked for first; how far from a line
+# a function is in a part with a peak, relative to its range.
+_PARTS, _BENT = 64, 0.1
 
 
 def hides(problem: Problem, time: float, series: Sequence[Sequence[float]], lapse: float) -> bool:
@@ -58,20 +66,111 @@ def hides_each(system: System, given: Any, times: Any, series: Any, lapses: Any)
     return found
 
 
-_polynomials: WeakKeyDictionary[Body, bool] = WeakKeyDictionary()
-
-
 def is_polynomial(system: System) -> bool:
     """Whether a right side computes polynomials, which have no narrow peaks."""
+    return _kind(system).polynomial
+
+
+def has_peaks(system: System) -> bool:
+    """Whether the right side may have narrow peaks as a function of the time alone."""
+    return _kind(system).forcing is not None
+
+
+def peaks(system: System, given: Sequence[float], end: float) -> list[float]:
+    """Times from 0 to `end` at narrow peaks that the right side has as a function of the time alone.
+
+    Far from such a peak it is 0 with all its derivatives, so that no series shows it, but a step that ends there.
+    """
+    forcing = _kind(system).forcing
+    if forcing is None:
+        return []
+    np = arrays.numpy_namespace()
+    count = len(forcing.outputs)
+
+    def function(t: Any, row: Any) -> Any:
+        values = stepwise.outputs(forcing, [t, *given])
+        return np.array([np.broadcast_to(v, t.shape) for v in values])[row, np.arange(len(t))]
+
+    def bounds(low: Any, high: Any, row: Any) -> tuple[Any, Any]:
+        found = ranges(forcing, [Range(low, high), *(Range(g, g) for g in given)])
+        least, most = (np.array([np.broadcast_to(b[k], low.shape) for b in found]) for k in (0, 1))
+        return least[row, np.arange(len(low))], most[row, np.arange(len(low))]
+
+    edges = np.linspace(min(end, 0.0), max(end, 0.0), _PARTS + 1)
+    parts = np.repeat(np.arange(count), _PARTS), np.tile(edges[:-1], count), np.tile(edges[1:], count)
+    with arrays.using_namespace(None), np.errstate(all="ignore"):
+        row, low, high = resolving_panels(function, bounds, *parts)
+        nodes, values = nodes_between(low, high), sampled(function, row, low, high)
+        most, least = np.full(count, -np.inf), np.full(count, np.inf)
+        np.maximum.at(most, row, values.max(axis=1))
+        np.minimum.at(least, row, values.min(axis=1))
+        bend = np.abs(values - np.linspace(values[:, 0], values[:, -1], values.shape[1], axis=1))
+        peaked = bend.max(axis=1) > _BENT * (most - least)[row]
+        found = nodes[np.arange(len(row)), bend.argmax(axis=1)][peaked]
+    return sorted({*found.tolist()})
+
+
+class _Kind(NamedTuple):
+    """What a right side computes: whether polynomials alone, which have no narrow peaks; and the functions of the time
+    alone that may vanish, as a program of the time and the given values."""
+
+    polynomial: bool
+    forcing: Program | None
+
+
+_kinds: WeakKeyDictionary[Body, _Kind] = WeakKeyDictionary()
+
+
+def _kind(system: System) -> _Kind:
     body = (system.base or system).body
-    found = _polynomials.get(body)
+    found = _kinds.get(body)
     if found is None:
-        found = all(
-            e.primitive in _POLYNOMIAL or (e.primitive is powers.whole_power and e.params["n"] >= 0)
-            for e in body.program.equations
-        )
-        _polynomials[body] = found
+        polynomial = all(map(_is_polynomial, body.program.equations))
+        found = _kinds[body] = _Kind(polynomial, None if polynomial else _forcing(body))
     return found
 
 
+def _is_polynomial(equation: Equation) -> bool:
+    primitive = equation.primitive
+    return primitive in _POLYNOMIAL or (primitive is powers.whole_power and equation.params["n"] >= 0)
+
+
+def _forcing(body: Body) -> Program | None:
+    program = body.program
+    time, *states = program.inputs[: body.bound]
+    timed, moved = {time}, {*states}
+    vanishing: set[Atom] = set()
+    # Multiples of the time, plus a number, and of an exponential of that, which rises or falls all the time.
+    lines: set[Atom] = {time}
+    monotone: set[Atom] = set()
+    used: list[Atom] = [*program.outputs]
+    for primitive, inputs, _, output in program.equations:
+        read = {a for a in inputs if isinstance(a, Variable)}
+        # A power vanishes by its exponent alone.
+        exponents = {*inputs[1:]} & read if primitive.name == "pow" else read
+        if not timed.isdisjoint(exponents) and primitive.name in _VANISHING:
+            vanishing.add(output)
+        for kind in (timed, moved, vanishing):
+            if not kind.isdisjoint(read):
+                kind.add(output)
+        if output in moved:
+            used += read
+        numbers = timed.isdisjoint(inputs[1:]) or (primitive in _COMMUTATIVE and timed.isdisjoint(inputs[:1]))
+        if numbers and not lines.isdisjoint(read) and primitive in _LINEAR:
+            lines.add(output)
+        if numbers and (
+            (primitive.name == "exp" and inputs[0] in lines) or (not monotone.isdisjoint(read) and primitive in _LINEAR)
+        ):
+            monotone.add(output)
+    outputs = tuple(dict.fromkeys(a for a in used if isinstance(a, Variable) and a in vanishing - moved - monotone))
+    if not outputs:
+        return None
+    found = optimise(Program((time, *program.inputs[body.bound :]), program.equations, outputs))
+    return found if has_ranges(found) else None
+
+
 _POLYNOMIAL = frozenset({arithmetic.add, arithmetic.subtract, arithmetic.negative, arithmetic.multiply})
+_COMMUTATIVE = frozenset({arithmetic.add, arithmetic.multiply})
+_LINEAR = _POLYNOMIAL | {arithmetic.divide}
+# Functions that are nothing, or do not change, except in some range.
+_VANISHING = frozenset({"exp", "expm1", "sinh", "cosh", "tanh", "sech", "pow"})

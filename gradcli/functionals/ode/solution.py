@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from gradcli import arrays, limits
 from gradcli.errors import EvaluationError
 from gradcli.functionals.ode import batches, radau, taylor
+from gradcli.functionals.ode.hidden_peaks import peaks
 from gradcli.functionals.ode.progress import NoStepError, Problem, Progress
 from gradcli.functionals.ode.recurrences import NoRecurrenceError
 from gradcli.functionals.ode.right_sides import RightSides, bodies
@@ -62,6 +63,9 @@ def _solved(problem: Problem, times: Sequence[float], method: str) -> Any:
 def followed(problem: Problem, times: Sequence[float], method: str, *, keeps: bool = False) -> Progress:
     """The solution of a problem up to the last of some lapses; see `Progress` for what it `keeps`."""
     progress = Progress(times, [float(s) for s in problem.system.start(*problem.given)], keeps=keeps)
+    hidden = peaks(problem.system, problem.given, times[-1])
+    if hidden:
+        problem = problem._replace(breaks=sorted([*problem.breaks, *(problem.origin + t for t in hidden)]))
     sides = RightSides(bodies(problem.system), problem.given)
     if method != "radau" and not progress.done:
         _by_taylor(problem, progress, sides, stays=method == "taylor")
