@@ -204,6 +204,7 @@ def test_json_and_pictures(run: Run, tmp_path: Path) -> None:
         (["dx/dt = -x; dy/ds = 3", "x=1", "t=0..1"], "this differentiates by 's'", "dy/ds"),
         (["d2x/dt = -x", "x=1", "t=0..1"], "the orders of this derivative differ", "d2x/dt"),
         (["x' = -x; at t = 2: k = 1", "x=1", "t=0..1"], "only states jump", "k = 1"),
+        (["x' = -x; at t = 2: x += 1", "x=1", "t=5..0"], "jumps are for times that ascend", None),
         (["x' = -x; at t = x: x += 1", "x=1", "t=0..1"], "depends on no state", "x"),
         (["x' = -x; at t: x += 1", "x=1", "t=0..1"], "'at' says at which times", "at t: x += 1"),
         (["x' = -x; x = 3", "x=1", "t=0..1"], "'x' has an equation, and is given a value", "x = 3"),

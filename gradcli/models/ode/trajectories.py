@@ -153,8 +153,8 @@ class Trajectories:
     # --- jumps
 
     def _stops(self, values: Mapping[str, float], times: Array, order: int, doses: Sequence[Dose]) -> list[_Stop]:
-        """The jumps from the first of the times up to the last one, in their order."""
-        first, last = times[0], max(times)
+        """The jumps between the first of the times and the last one, in their order."""
+        first, low, high = times[0], min(times), max(times)
         found = [_Stop(dose.time, None, dose) for dose in doses]
         for jump in self.equations.jumps:
             items = jump.times.items if isinstance(jump.times, tree.List) else (jump.times,)
@@ -170,7 +170,7 @@ class Trajectories:
                 f"a dose at {early.time:g} is before the start, {self.equations.time} = {first:g}",
                 hint="let the times begin with it",
             )
-        return sorted((s for s in found if first <= s.time <= last), key=lambda s: s.time)
+        return sorted((s for s in found if low <= s.time <= high), key=lambda s: s.time)
 
     def _moments(self, jump: Jump, item: tree.Expression, values: Mapping[str, float], order: int) -> list[_Stop]:
         program = self.equations.program(item)
