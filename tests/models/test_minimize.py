@@ -641,3 +641,12 @@ class TestComplexNumbers:
         outcome = run("minimize", "z**2", "z=1j")
         assert outcome.status == 1
         assert "what is minimised is a real number, and the value is complex" in outcome.err
+
+
+def test_an_equation_may_have_no_value_beyond_a_point() -> None:
+    # The minimum is at the end of the domain, where the equation has no derivative.
+    found = gradcli.minimize("x", x=0.5, y=0.5, bounds="x=-1:1,y=0:1", subject_to="sqrt(x) = y")
+    assert found.point["x"] == pytest.approx(0, abs=1e-6)
+    inside = gradcli.minimize("(x - 0.3)**2", x=0.5, y=0.5, bounds="x=-1:1,y=0:1", subject_to="sqrt(x) = y")
+    assert inside.converged
+    assert inside.point["y"] == pytest.approx(0.3**0.5)

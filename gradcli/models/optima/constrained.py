@@ -188,8 +188,8 @@ def _feasible(
 
     def slopes(x: Any) -> Any:
         residuals = constraints.residuals(x)
-        signs = np.where(constraints.is_equation, np.sign(residuals), residuals > 0)
-        return signs[:, None] * np.nan_to_num(constraints.jacobian(x))
+        signs = np.where(constraints.is_equation, np.nan_to_num(np.sign(residuals)), residuals > 0)
+        return signs[:, None] * scipy_methods.finite_derivatives(constraints.jacobian(x))
 
     begin = best.point
     # Widen the bounds, equal ones too, by a small gap, since the method needs starts strictly inside of them.

@@ -136,14 +136,14 @@ def _for_scipy(method: str, constraints: Constraints) -> Any:
         return np.nan_to_num(constraints.residuals(x), nan=_HUGE, posinf=_HUGE, neginf=-_HUGE)
 
     def jacobian(x: Any) -> Any:
-        return _finite(constraints.jacobian(x))
+        return finite_derivatives(constraints.jacobian(x))
 
     if method == "trust-constr":
         from scipy.optimize import NonlinearConstraint
 
         low = np.where(constraints.is_equation, 0.0, -np.inf)
         return NonlinearConstraint(
-            residuals, low, np.zeros(len(low)), jacobian, lambda x, v: _finite(constraints.hessian(x, v))
+            residuals, low, np.zeros(len(low)), jacobian, lambda x, v: finite_derivatives(constraints.hessian(x, v))
         )
     parts = []
     for kind, chosen in (("eq", constraints.is_equation), ("ineq", ~constraints.is_equation)):
@@ -158,6 +158,6 @@ def _for_scipy(method: str, constraints: Constraints) -> Any:
     return parts
 
 
-def _finite(derivatives: Any) -> Any:
+def finite_derivatives(derivatives: Any) -> Any:
     """Derivatives, 0 where there are none."""
     return arrays.numpy_namespace().nan_to_num(derivatives, nan=0.0, posinf=0.0, neginf=0.0)
