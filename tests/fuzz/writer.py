@@ -336,12 +336,32 @@ class Writer:
         before = f"p = [{a}, {b}]; " if "p[" in change else ""
         self.counter += 1
         name = f"n{self.counter}"
+        following = f"{a}*0.9 + {self.expression('s', 1)}/9"
         return before + rng.choice(
             (
                 f"for i in range({rng.choice(('14', '15', '2, 16', '20, 3, -1'))}) {{ {change} }}",
+                f"for i in range(15) {{ for j in range({rng.choice('123')}) {{ {change} }} }}",
                 f"{name} = 0; while {name} < 15 {{ {name} = {name} + 1; {change} }}",
+                f"{name} = 0; while True {{ {name} += 1; if {name} > 14 {{ break }}; {change} }}",
                 f"{a} = sum([{self.expression('s', 1)}*i for i in range(15)])",
-                f"import jax; {a} = jax.lax.fori_loop(0, 15, lambda i, {a}: {a}*0.9 + {self.expression('s', 1)}/9, {b})",
+                f"import jax; {a} = jax.lax.fori_loop(0, 15, lambda i, {a}: {following}, {b})",
+                f"import jax; {a}, t = jax.lax.scan(lambda {a}, e: ({following}, {a}*e), {b}, arange(15)); {b} = t[7]",
+                self.tail_call(a, b, following, change),
+            )
+        )
+
+    def tail_call(self, a: str, b: str, following: str, change: str) -> str:
+        """A function that calls itself last, and a call of it."""
+        rng = self.rng
+        name = f"again{self.counter}"
+        ends = rng.choice(("n < 1", f"n < 1 or {self.comparison(1)}"))
+        other = b if b != a else "t"
+        body = f"if {ends} {{ return {a} }}; for i in range(2) {{ {change} }}; return {name}(n - 1, {a}, {other})"
+        return rng.choice(
+            (
+                f"{name}(n, {a}) = {a} if {ends} else {name}(n - 1, {following}); {a} = {name}(15, {b})",
+                f"{name}({a}, n=15) = {a} if {ends} else {name}(n=n - 1, {a}={following}); {a} = {name}({b})",
+                f"def {name}(n, {a}, {other}) {{ {body} }}\n{a} = {name}(15, {a}, {b})",
             )
         )
 
