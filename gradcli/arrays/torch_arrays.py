@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from contextvars import ContextVar
 from functools import cache, reduce
 from typing import Any
 
@@ -17,13 +18,21 @@ from gradcli.arrays.definitions import common_definitions
 from gradcli.arrays.dtypes import PYTHON_NUMBERS
 from gradcli.arrays.index_keys import check_key, has_arrays, without_negative_steps
 from gradcli.arrays.memory import host, out_of_memory
-from gradcli.arrays.standard import StandardArrays
+from gradcli.arrays.standard import StandardArrays, Step
 from gradcli.errors import BackendError, GradcliError, UsageError
 
 Array = Any
 Key = tuple[Any, ...]
 
 no_grad: Callable[[], AbstractContextManager[Any]] = torch.no_grad
+# Inductor compiles a loop round by round, which takes some 10 ms for each operation of each round: a minute for the
+# most operations of a program with loops.
+_MOST_UNROLLED = 5_000
+# Inductor computes an operation anew wherever it is read, up to a number of operations: this option, by default 50. In a
+# loop, whose rounds read those before several times, the time to compile is exponential in it.
+_UNROLLED_OPTIONS = {"realize_opcount_threshold": 4}
+# The loops so far, by their numbers of rounds, of the program that is traced for Inductor; None where none is.
+_unrolled: ContextVar[list[int] | None] = ContextVar("gradcli_unrolled_loops", default=None)
 
 
 def _elementwise(name: str, function: Callable[..., Array]) -> Callable[..., Array]:
@@ -141,9 +150,36 @@ class TorchArrays(common_definitions.SpecialFunctions, StandardArrays):
             import torch._inductor
             from torch.fx.experimental.proxy_tensor import make_fx
 
-            graph = make_fx(function, tracing_mode="fake")(*operands)
-            run: Callable[..., Any] = torch._inductor.compile(graph, list(operands))
+            unrolled: list[int] = []
+            token = _unrolled.set(unrolled)
+            try:
+                graph = make_fx(function, tracing_mode="fake")(*operands)
+            finally:
+                _unrolled.reset(token)
+            options = _UNROLLED_OPTIONS if unrolled else None
+            run: Callable[..., Any] = torch._inductor.compile(graph, list(operands), options)
         return run
+
+    def scan(
+        self, step: Step, start: Sequence[Array], counters: Sequence[float], rows: Sequence[Array]
+    ) -> tuple[Sequence[Array], Sequence[Array]]:
+        unrolled = _unrolled.get()
+        if unrolled is None:
+            return super().scan(step, start, counters, rows)
+        from torch.fx.experimental.proxy_tensor import get_proxy_mode
+
+        graph = get_proxy_mode().tracer.graph
+        unrolled.append(len(counters))
+
+        def bounded(values: Sequence[Array], counter: float, row: Sequence[Array]) -> Sequence[Array]:
+            if len(graph.nodes) > _MOST_UNROLLED:
+                raise BackendError(
+                    f"the backend torch compiles loops round by round, up to {_MOST_UNROLLED:,} operations, and these have more",
+                    hint="--executor eager computes without PyTorch's compiler",
+                )
+            return step(values, counter, row)
+
+        return super().scan(bounded, start, counters, rows)
 
     def explained(self, error: Exception) -> GradcliError | None:
         text = str(error)

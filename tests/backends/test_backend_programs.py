@@ -500,6 +500,16 @@ def test_rows_of_a_backend_are_compiled_when_they_are_run_again(backend, monkeyp
         assert len(compiled) == count
 
 
+@pytest.mark.parametrize("backend", ["torch"], indirect=True)
+def test_a_loop_that_would_be_compiled_for_minutes(run, backend):
+    words = ("eval", "f(n, s) = s if n < 1 else f(n - 1, s*x); f(300, 1)", "x=1.0001", "--backend", backend)
+    outcome = run(*words, "--executor", "compiled")
+    assert outcome.status == 1
+    assert "compiles loops round by round, up to 5,000 operations" in outcome.err
+    assert "--executor eager" in outcome.err
+    assert run(*words, "--executor", "eager").status == 0
+
+
 @where_programs_are_compiled_whole
 def test_a_compiler_that_fails_for_rows_is_not_asked_again(backend, monkeypatch):
     asked = []
