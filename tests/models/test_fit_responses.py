@@ -90,7 +90,7 @@ def test_statements_before_the_responses_are_for_all_of_them(run):
 
 def test_other_options_go_with_several_responses(run):
     done = run(
-        "fit", MODEL, DECAY, "--profile", "--bootstrap", "30", "--bounds", "k=0:1", "--derive", "h=log(2)/k", "--json"
+        "fit", MODEL, DECAY, "--profile", "--bootstrap", "8", "--bounds", "k=0:1", "--derive", "h=log(2)/k", "--json"
     )
     found = done.json
     interval = found["estimates"]["k"]
