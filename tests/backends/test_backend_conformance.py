@@ -54,7 +54,9 @@ def check_value_and_gradients(case: dict[str, Any], xp: Any) -> None:
         assert_same(None if found is None else arrays.on_host(found), expected, scale)
 
 
+# PyTorch compiles a program with g++, which takes two seconds.
 @pytest.mark.one_in(4)
+@pytest.mark.one_in(12, backend="torch")
 @each_of(CASES)
 def test_compiled(case: dict[str, Any], backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if not case["id"].startswith("edge"):
