@@ -274,7 +274,7 @@ def test_derivatives_of_derivatives_inside_a_program_follow_the_rule_of_order_2(
 
 
 def test_both_executors_see_a_tie(run, tmp_path):
-    np.save(tmp_path / "x.npy", np.zeros(1000))
+    np.save(tmp_path / "x.npy", np.zeros(100))
     for executor, value in itertools.product(("eager", "compiled"), (f"x=@{tmp_path}/x.npy", "x=0")):
         record = run("eval", "sum(where(x < 0, -x, 2*x))", value, "--executor", executor, "--json").json
         assert [warning["operation"] for warning in record["warnings"]] == ["<"]
