@@ -598,13 +598,13 @@ FRAGMENTS = sorted(
 
 
 @given(st.one_of(st.text(max_size=20), st.lists(st.sampled_from(FRAGMENTS), max_size=12).map("".join)))
-@settings(max_examples=400, derandomize=True, deadline=None, database=None)
+@settings(max_examples=130, derandomize=True, deadline=None, database=None)
 def test_any_text(source: str) -> None:
     check_fate(source)
 
 
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=12).map(" ".join))
-@settings(max_examples=300, derandomize=True, deadline=None, database=None)
+@settings(max_examples=100, derandomize=True, deadline=None, database=None)
 def test_any_words(source: str) -> None:
     check_fate(source)
 
