@@ -118,6 +118,16 @@ def test_a_plain_run_loads_no_module_for_what_it_does_not_do(words):
     assert done.stdout == "\n"
 
 
+@pytest.mark.parametrize("words", [["eval", "log(x**q)", "x=5", "q=3"]])
+def test_a_plain_run_compiles_no_annotations(words):
+    code = (
+        "import sys, typing; typing.ForwardRef = None; from gradcli.cli.main import main;"
+        "from gradcli.cli.process.environment import Environment; main(sys.argv[1:], Environment(None, None, None, {}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_command_without_limits_loads_nothing_for_them():
     code = (
         "import sys; from gradcli.cli.main import main; from gradcli.cli.process.environment import Environment;"
