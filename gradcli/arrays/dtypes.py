@@ -52,18 +52,16 @@ def size(array: Array) -> int:
 
 def dtype_name(array: Array) -> str:
     """The name of the dtype: `float64`, `float32`, `int64`, `bool`, …"""
-    known = _PLAIN_DTYPES.get(type(array))
-    if known is not None:
-        return known
-    dtype = array.dtype
-    return _dtype_name(type(dtype).__module__, dtype)
+    kind: Any = type(array)
+    known = _PLAIN_DTYPES.get(kind)
+    return _dtype_name(kind, array.dtype) if known is None else known
 
 
 @cache
-def _dtype_name(_library: str, dtype: Any) -> str:
+def _dtype_name(_kind: type, dtype: Any) -> str:
     """The name of a dtype without a prefix such as `torch.`.
 
-    The library is part of the cache key, because dtypes of two libraries must not be compared.
+    The type of the array comes first in the cache key, because dtypes of two libraries must not be compared.
     """
     return str(dtype).rpartition(".")[2]
 
@@ -74,16 +72,15 @@ def is_floating(array: Array) -> bool:
 
 def is_complex(array: Array) -> bool:
     """Whether the dtype is complex."""
-    kind = type(array)
+    kind: Any = type(array)
     if kind in PYTHON_NUMBERS:
         return kind is complex
-    dtype = array.dtype
-    return _is_complex(type(dtype).__module__, dtype)
+    return _is_complex(kind, array.dtype)
 
 
 @cache
-def _is_complex(library: str, dtype: Any) -> bool:
-    return _dtype_name(library, dtype).startswith("complex")
+def _is_complex(kind: type, dtype: Any) -> bool:
+    return _dtype_name(kind, dtype).startswith("complex")
 
 
 def is_inexact(array: Array) -> bool:

@@ -75,7 +75,7 @@ np.empty(2**24, "uint8")
 _namespace = sys.modules[__name__]
 _NUMBERS = frozenset({float, int})
 _CHARS: dict[type, str] = {bool: "?", builtins.complex: "D"}
-_ndarray, _FLOAT64 = np.ndarray, np.dtype("float64")
+_ndarray, _float64, _FLOAT64 = np.ndarray, np.float64, np.dtype("float64")
 _add_reduce: Any = np.add.reduce
 # For smaller x, 1/(1 + exp(-x)) rounds to exp(x); for larger x, exp(-x) is finite, also in float32.
 SIGMOID_IS_EXP = -80.0
@@ -191,15 +191,18 @@ def run(forward: Callable[..., Any], operands: Iterable[Array], params: Mapping[
     A backward pass ignores them for all of its operations at once.
     """
     if _settings.get() is _ignoring:
-        result = forward(_namespace, *operands, **params)
+        result = forward(_namespace, *operands, **params) if params else forward(_namespace, *operands)
     else:
         token = _settings.set(_ignoring)
         try:
             result = forward(_namespace, *operands, **params)
         finally:
             _settings.reset(token)
-    if type(result) is _ndarray and result.ndim:
+    kind = type(result)
+    if kind is _ndarray and result.ndim:
         return result
+    if kind is _float64:
+        return result.item()
     return [tidy(r) for r in result] if type(result) is list else tidy(result)
 
 

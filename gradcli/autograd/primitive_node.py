@@ -306,13 +306,13 @@ def fit(cotangent: Any, like: Any) -> Any:
     It is summed over broadcast axes, and over the rows of a batch that share the operand. Of the cotangent of a real
     operand only the real part matters.
     """
-    # A kind inside a tensor, or a bare one.
-    if isinstance(cotangent, Kind) and (not isinstance(cotangent, TensorBase) or isinstance(cotangent.inner, Kind)):
-        cotangent = sum_over_rows(cotangent, like)
+    numbers = cotangent.inner if isinstance(cotangent, TensorBase) else cotangent
+    if isinstance(numbers, Kind):
+        cotangent = numbers = sum_over_rows(cotangent, like)
     shape = like.shape if type(like) is ShapeOnly else arrays.shape(like)
-    if arrays.shape(cotangent) != shape:
+    if arrays.shape(numbers) != shape:
         cotangent = sum_to(cotangent, shape)
-    if arrays.is_complex(cotangent) and not (like.is_complex if type(like) is ShapeOnly else arrays.is_complex(like)):
+    if arrays.is_complex(numbers) and not (like.is_complex if type(like) is ShapeOnly else arrays.is_complex(like)):
         return real_part(cotangent)
     return cotangent
 

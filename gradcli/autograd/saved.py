@@ -92,19 +92,18 @@ def check_version(saved: TensorBase, version: int | None) -> None:
 
 def shape_only(array: Any) -> Any:
     """A placeholder with the shape of an operand whose values are not needed; a kind is kept as it is."""
-    kind = type(array)
+    kind: Any = type(array)
     if kind in arrays.PYTHON_NUMBERS:
         return _COMPLEX_SCALAR if kind is complex else SCALAR
     if isinstance(array, Kind):
         return array
-    dtype = array.dtype
-    return _of_shape(array.shape, dtype, type(dtype).__module__)
+    return _of_shape(kind, array.shape, array.dtype)
 
 
 @lru_cache(256)
-def _of_shape(shape: Any, dtype: Any, _library: str) -> ShapeOnly:
+def _of_shape(_kind: type, shape: Any, dtype: Any) -> ShapeOnly:
     """A cached placeholder, because the operands in a loop have few different shapes.
 
-    The library is part of the cache key, because dtypes of two libraries must not be compared.
+    The type of the array comes first in the cache key, because dtypes of two libraries must not be compared.
     """
     return ShapeOnly(tuple(shape), str(dtype).rpartition(".")[2].startswith("complex"))

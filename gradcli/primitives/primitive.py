@@ -249,7 +249,10 @@ class Primitive(Operation):
         super().__init__(name, signature, doc, **known)
         self._arity = len(self.parameters)
         self.function = None if callable(forward) else forward or name
-        self.forward = forward if callable(forward) else _of_namespace(forward or name, self._arity, elementwise)
+        if callable(forward):
+            self.forward = forward
+        else:
+            self.forward = _of_namespace(forward or name, self._arity if self._arity == self._required else 0)
         self.of_floats = vars(floats).get(self.function or "") or partial(self.forward, floats)
         if surcharge is not None:
             self.of_floats = of_one(self.of_floats, time, surcharge)
@@ -341,13 +344,15 @@ class Primitive(Operation):
         return found
 
 
-def _of_namespace(name: str, operands: int, elementwise: bool) -> Callable[..., Any]:
-    """A wrapper of the namespace's function of this name, with fixed parameters for up to three operands, which is
-    faster to call."""
-    if elementwise and operands == 1:
+def _of_namespace(name: str, operands: int) -> Callable[..., Any]:
+    """A wrapper of the namespace's function of this name.
+
+    It has fixed parameters for up to three `operands`, which is faster to call, and any parameters for 0.
+    """
+    if operands == 1:
         return lambda xp, x: getattr(xp, name)(x)
-    if elementwise and operands == 2:
+    if operands == 2:
         return lambda xp, x, y: getattr(xp, name)(x, y)
-    if elementwise and operands == 3:
+    if operands == 3:
         return lambda xp, x, y, z: getattr(xp, name)(x, y, z)
     return lambda xp, *operands, **params: getattr(xp, name)(*operands, **params)
