@@ -95,6 +95,7 @@ class Dual(Tensor):
     __slots__ = ()
     level = DUAL
     dual = True
+    fuses = False
     plain: ClassVar[type[Tensor]] = Tensor
 
     @staticmethod

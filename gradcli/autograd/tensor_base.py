@@ -89,6 +89,7 @@ class TensorBase(Operators):
     )
     level = TENSOR
     differential = True
+    fuses = True
     dual: ClassVar[bool] = False
     _tangent: Any
 

@@ -54,6 +54,8 @@ class Kind:
         rounding
     by_row
         whether this is a batch: many values of one shape, one per row
+    fuses
+        whether a primitive with a `definition` in other functions is one operation; else the definition is applied
     """
 
     __slots__ = ()
@@ -61,6 +63,7 @@ class Kind:
     differential: ClassVar[bool] = False
     one_sided: ClassVar[bool] = False
     by_row: ClassVar[bool] = False
+    fuses: ClassVar[bool] = False
     inner: Any
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -200,6 +203,8 @@ def bind(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
             if rank > highest:
                 highest, outermost = rank, read
     if outermost is not None:
+        if primitive.definition is not None and not all(o.fuses for o in operands if isinstance(o, Kind)):
+            return primitive.definition(*operands, **params)
         return outermost(primitive, operands, params)
     if highest == _ARRAY or not primitive.elementwise:
         return apply_to_arrays(primitive, operands, params)

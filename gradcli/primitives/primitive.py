@@ -69,6 +69,9 @@ class Primitive(Operation):
         of the result y, see `gradcli.primitives.jet_rules`
     batch
         the batching rule, see `gradcli.primitives.batching`
+    definition(*operands, **params)
+        the same in other functions, which all kinds but tensors apply instead: a primitive that has it is one node of the
+        graph, as in PyTorch, and needs no `jet` and `batch`
     prepare(*arguments)
         returns operands and params for the arguments of a call; None if the arguments are the operands
     spelling
@@ -110,7 +113,7 @@ class Primitive(Operation):
     reduces
         the binary function that is folded over the axes of a reduction
     multilinear
-        whether the result is a sum of products of one element of each operand
+        whether the result is a sum of products, each of at most one element of each operand
     reach(taken, **params)
         the elements of the operand that influence the elements of the result in the mask `taken`, as a mask that
         broadcasts to the operand; None if all of them may
@@ -162,6 +165,7 @@ class Primitive(Operation):
         "batch",
         "by_element",
         "commutative",
+        "definition",
         "elements",
         "elementwise",
         "endless",
@@ -208,8 +212,9 @@ class Primitive(Operation):
         *,
         forward: Callable[..., Any] | str | None = None,
         vjp: tuple[Vjp, ...] | Callable[..., Any] | None,
-        jet: Callable[..., Any],
-        batch: Callable[..., Any],
+        jet: Callable[..., Any] | None = None,
+        batch: Callable[..., Any] | None = None,
+        definition: Callable[..., Any] | None = None,
         prepare: Callable[..., Prepared] | None = None,
         spelling: Mapping[str, str] = _NO_PARAMS,
         fallback: Callable[..., Any] | None = None,
@@ -259,8 +264,9 @@ class Primitive(Operation):
         self.numbers = numbers or ("analytic" if moves or multilinear else "real")
         self.of_complex = of_complex or self.forward
         self.vjp = vjp
-        self.jet = jet
-        self.batch = batch
+        self.jet: Any = jet
+        self.batch: Any = batch
+        self.definition = definition
         self.prepare = prepare
         self.spelling = {library: other or name for library, other in spelling.items()}
         if self.function is not None and "scipy" not in spelling:

@@ -148,3 +148,13 @@ def test_the_nodes_of_gradients_have_the_names_of_pytorch(name: str) -> None:
         (slope,) = library.autograd.grad(y.sum(), z, create_graph=True)
         names.append(None if slope.grad_fn is None else slope.grad_fn.name())
     assert names[0] == names[1]
+
+
+def test_a_layer_with_a_bias_is_one_node() -> None:
+    found = []
+    for library in (gradcli, torch):
+        x, w, b = (library.tensor(v, requires_grad=True) for v in (X, [*zip(*W)], B))
+        node = library.nn.functional.linear(x, w, b).grad_fn
+        bias, rows, _ = node.next_functions
+        found.append((node.name(), bias[0].variable is b, rows[0].variable is x))
+    assert found[0] == found[1] == ("AddmmBackward0", True, True)

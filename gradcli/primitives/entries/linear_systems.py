@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
 from gradcli.arrays.mathematical_constants import is_exact
+from gradcli.arrays.shapes import Shape
 from gradcli.errors import EvaluationError, LimitError, ShapeError
 from gradcli.primitives import batching
 from gradcli.primitives.axes import boolean, integer, normalize_axis, one_float, one_number, option, whole_numbers
 from gradcli.primitives.bind import bind, constant
 from gradcli.primitives.conversions import reshape
+from gradcli.primitives.costs import matmul_cost
 from gradcli.primitives.entries.arithmetic import absolute, add, divide, multiply, subtract
 from gradcli.primitives.entries.comparisons import greater, where
 from gradcli.primitives.entries.complex_numbers import imag
@@ -46,25 +49,49 @@ from gradcli.primitives.primitive import Primitive
 SUBJECT = "linear algebra"
 
 _VECTOR = [1.0, 2.5, -3.0]
+_OTHER = [0.5, -2.0, 1.0]
 _MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]
 _SQUARE = [[2.0, 0.5], [-1.0, 3.0]]
 _BATCH = [_SQUARE, [[1.0, 0.2], [0.3, 2.0]]]
 _TALL = [[1.0, 2.0], [0.5, -1.0], [3.0, 0.25]]
+_NO_PARAMS: Mapping[str, Any] = {}
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
+def _affine_elements(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> int:
+    _, (rows, _), weight = shapes
+    return 2 * rows * weight[0] + matmul_cost(rows * math.prod(weight))
+
+
+# One node, with its operands in the order of PyTorch's graph.
+affine = Primitive(
+    "affine", "bias, input, weight", "input@weight.T + bias, of a vector and two matrices",
+    internal="linear",
+    forward=lambda xp, bias, input, weight: xp.add(xp.matmul(input, xp.permute_dims(weight, (1, 0))), bias),
+    vjp=(
+        lambda g, _y, _bias, _input, _weight: g,
+        lambda g, _y, _bias, _input, weight: bind(matmul, (g, weight), _NO_PARAMS),
+        lambda g, _y, _bias, input, _weight: bind(matmul, (matrix_transpose(g), input), _NO_PARAMS),
+    ),
+    definition=lambda bias, input, weight: bind(add, (_linear(input, weight), bias), _NO_PARAMS),
+    elements=_affine_elements,
+    multilinear=True,
+    node_name="AddmmBackward0",
+    derivative="sum(g), g@weight, g.T@input",
+    samples=(([0.5, -1.0], _MATRIX, [_VECTOR, _OTHER]),),
+)  # fmt: skip
+
+
 def _linear(input: Any, weight: Any, bias: Any = None) -> Any:
-    product = matmul(input, matrix_transpose(weight) if len(arrays.shape(weight)) > 1 else weight)
-    return product if bias is None else bind(add, (product, bias), {})
-
-
-def _name_of_linear(input: Any, _weight: Any, bias: Any = None) -> str | None:
-    return None if bias is None or len(arrays.shape(input)) != 2 else "AddmmBackward0"
+    shapes = arrays.shape(input), arrays.shape(weight)
+    if bias is not None and [*map(len, (*shapes, arrays.shape(bias)))] == [2, 2, 1] and shapes[0][1] == shapes[1][1]:
+        return bind(affine, (bias, input, weight), _NO_PARAMS)
+    product = matmul(input, matrix_transpose(weight) if len(shapes[1]) > 1 else weight)
+    return product if bias is None else bind(add, (product, bias), _NO_PARAMS)
 
 
 linear = Composite(
     "linear", "input, weight, bias=None", "input@weight.T + bias, a layer of a network", _linear,
-    node_name=_name_of_linear,
     derivative="g@weight, g.T@input, sum(g)",
     samples=((_VECTOR, _MATRIX, [0.5, -1.0]), (_MATRIX, [_VECTOR])),
 )  # fmt: skip
