@@ -167,7 +167,7 @@ class _RunningNorm(Module):
         )
 
 
-class _BatchNorm(_RunningNorm):
+class BatchNormalization(_RunningNorm):
     def __init__(
         self,
         num_features: int,
@@ -198,20 +198,20 @@ class _BatchNorm(_RunningNorm):
         return functional.batch_norm(input, mean, variance, self.weight, self.bias, by_batch, momentum, self.eps)
 
 
-class BatchNorm1d(_BatchNorm):
+class BatchNorm1d(BatchNormalization):
     """(x - mean)/sqrt(var + eps)*weight + bias for each channel of (N, C) or (N, C, L): with the statistics of the
     batch in training, else with the running ones."""
 
     ranks = (2, 3)
 
 
-class BatchNorm2d(_BatchNorm):
+class BatchNorm2d(BatchNormalization):
     """As `BatchNorm1d`, for images (N, C, H, W)."""
 
     ranks = (4,)
 
 
-class BatchNorm3d(_BatchNorm):
+class BatchNorm3d(BatchNormalization):
     """As `BatchNorm1d`, for volumes (N, C, D, H, W)."""
 
     ranks = (5,)

@@ -1,6 +1,6 @@
 """Optimizers of parameters by their gradients, with the names, arguments and behaviour of `torch.optim`."""
 
-from gradcli.optim import lr_scheduler
+from gradcli.optim import lr_scheduler, swa_utils
 from gradcli.optim.adagrad import Adadelta, Adagrad
 from gradcli.optim.adam import Adam, AdamW
 from gradcli.optim.adam_variants import Adamax, NAdam, RAdam
@@ -24,6 +24,7 @@ __all__ = [
     "RMSprop",
     "Rprop",
     "lr_scheduler",
+    "swa_utils",
 ]
 
 if __name__ != "gradcli.optim":
