@@ -6,11 +6,17 @@ import sys
 from types import ModuleType
 from typing import Any
 
+# What makes a tensor, and is not a function of one.
+_MADE = frozenset({"fftfreq", "rfftfreq"})
+
 
 class _Transforms(ModuleType):
     def __getattr__(self, name: str) -> Any:
+        from gradcli.autograd import creation_functions
         from gradcli.primitives import table
 
+        if name in _MADE:
+            return getattr(creation_functions, name)
         found = None if name.startswith("_") else table.find(name)
         if found is None:
             raise AttributeError(f"module 'gradcli.fft' has no attribute {name!r}{table.reason_suffix(name)}")

@@ -13,7 +13,7 @@ from gradcli.autograd.factory import as_tensor, new_leaf
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import CallError, EvaluationError
 from gradcli.primitives.axes import integer
-from gradcli.primitives.entries import creation
+from gradcli.primitives.entries import creation, fourier
 from gradcli.primitives.entries.arithmetic import zeros_like as zeros_in_its_place
 from gradcli.primitives.entries.creation import one_host_number, read_shape
 
@@ -148,6 +148,20 @@ def tril_indices(row: Any, col: Any = None, offset: Any = 0, *, dtype: Any = "in
 def triu_indices(row: Any, col: Any = None, offset: Any = 0, *, dtype: Any = "int64", **options: Any) -> Tensor:
     """The row and column indices of the elements of a matrix on and above a diagonal."""
     return _triangle(row, col, lambda columns, rows: columns >= rows + integer(offset, "an offset"), dtype, options)
+
+
+def fftfreq(n: Any, d: Any = 1.0, *, dtype: Any = None, **options: Any) -> Any:
+    """The frequencies of `fft` of n samples at a distance d, in the graph of d if it is a tensor; see `zeros`."""
+    return _of_distance(fourier.fftfreq(n, d), dtype, options)
+
+
+def rfftfreq(n: Any, d: Any = 1.0, *, dtype: Any = None, **options: Any) -> Any:
+    """The frequencies of `rfft` of n samples at a distance d; see `fftfreq`."""
+    return _of_distance(fourier.rfftfreq(n, d), dtype, options)
+
+
+def _of_distance(found: Any, dtype: Any, options: dict[str, Any]) -> Any:
+    return found if isinstance(found, Tensor) else new_leaf(found, dtype=dtype or arrays.default_dtype(), **options)
 
 
 def _triangle(row: Any, col: Any, holds: Any, dtype: Any, options: dict[str, Any]) -> Tensor:
