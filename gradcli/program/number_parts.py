@@ -1,0 +1,67 @@
+"""Programs of complex scalars, computed by their real and imaginary parts; the rules are those of who computes so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.primitives.bind import bind
+from gradcli.primitives.entries.comparisons import equal, logical_and, where
+from gradcli.primitives.primitive import Primitive
+from gradcli.program.ir import Atom, Program, Variable
+
+# From the operands of a primitive, numbers and parts, to its result.
+Rule = Callable[..., Any]
+
+
+class Parts(NamedTuple):
+    """A complex number by its parts."""
+
+    real: Any
+    imag: Any
+
+
+def both(x: Any) -> Parts:
+    """The parts of a number."""
+    return x if isinstance(x, Parts) else Parts(x, 0.0)
+
+
+def computes_complex(program: Program) -> bool:
+    """Whether an operand or a result of an equation is complex."""
+    return any(arrays.is_complex(a) for e in program.equations for a in (*e.inputs, e.output))
+
+
+def outputs_by_parts(
+    program: Program, inputs: Sequence[Any], rules: Mapping[str, Rule], refuse: Callable[[Primitive], Exception]
+) -> list[Any]:
+    """The outputs of a program of scalars for real inputs, in which each operation on a complex number is that of the
+    rule of its primitive.
+
+    Raises what `refuse` returns for a primitive without a rule.
+    """
+    known: dict[Variable, Any] = dict(zip(program.inputs, inputs))
+    for primitive, operands, params, output in program.equations:
+        given = [known[a] if isinstance(a, Variable) else _constant(a) for a in operands]
+        if not any(isinstance(x, Parts) for x in given) and not arrays.is_complex(output):
+            known[output] = bind(primitive, given, params)
+            continue
+        rule = rules.get(primitive.name)
+        if rule is None:
+            raise refuse(primitive)
+        known[output] = rule(*given, **params)
+    return [known[a] if isinstance(a, Variable) else a for a in program.outputs]
+
+
+def _constant(atom: Atom) -> Any:
+    return Parts(float(atom.real), float(atom.imag)) if arrays.is_complex(atom) else atom
+
+
+# What takes numbers apart, joins them or chooses between them, and rounds nothing.
+SELECTING_RULES: dict[str, Rule] = {
+    "complex": lambda a, b: Parts(a, b),
+    "real_part": lambda x: both(x).real,
+    "imaginary_part": lambda x: both(x).imag,
+    "where": lambda condition, x, y: Parts(*(where(condition, a, b) for a, b in zip(both(x), both(y)))),
+    "equal": lambda x, y: logical_and(*map(equal, both(x), both(y))),
+}
