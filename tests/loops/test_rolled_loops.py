@@ -510,6 +510,13 @@ def test_a_loop_without_end_is_an_error_at_once(source, run):
     assert time.process_time() - start < 5
 
 
+def test_a_long_list_that_had_items_is_summed(run):
+    outcome = run(
+        "eval", "zs = [x]; for i in range(20000) { zs.append(zs[-1]*q + 0.1) }; sum(zs)", "x=1", "q=0.3", "--json"
+    )
+    assert outcome.json["grad"]["x"] == pytest.approx(1 / 0.7)
+
+
 def test_a_place_in_a_number_is_an_error(run):
     outcome = run("eval", "s = 0; for i in range(5000) { s = s + y[i] }; s", "y=1")
     assert outcome.status == 1

@@ -12,8 +12,9 @@ from gradcli.errors import EvaluationError, GradcliError, NotRecordableError, Sh
 from gradcli.language.interpreter.mutable_references import MutableReference
 from gradcli.limits import UNITS_PER_STEP
 from gradcli.primitives.axes import integer
+from gradcli.primitives.bind import Kind
 from gradcli.primitives.entries.indexing import index
-from gradcli.primitives.entries.shape import stack
+from gradcli.primitives.entries.shape import concat, stack
 
 Value = Any
 
@@ -106,9 +107,12 @@ class ProgramList:
 
     def extend_by_rows(self, tensor: Value) -> None:
         """Append the rows of a tensor."""
-        if self.items:
+        items, row = self.items, (arrays.shape(tensor)[1:], arrays.dtype_name(tensor))
+        if not all(_is_number(i) and (arrays.shape(i), arrays.dtype_name(i)) == row for i in items):
             self.extend([index(tensor, i) for i in range(arrays.shape(tensor)[0])])
             return
+        if items:
+            tensor = concat([stack(items), tensor])
         self.changed()
         self._rows = self._tensor = tensor
         self._era = None
@@ -172,6 +176,11 @@ def _joined(items: list[Value]) -> Value:
         return arrays.in_default_namespace(arrays.asarray([float(i) for i in items], dtype))
     limits.charge_steps(_STACK + _OPERAND * len(items))
     return stack([as_default_dtype(i) for i in items])
+
+
+def _is_number(value: Value) -> bool:
+    """Whether a value is a number or a tensor that cannot be changed."""
+    return isinstance(value, Kind) or arrays.is_array(value)
 
 
 def as_default_dtype(value: Value) -> Value:
