@@ -280,6 +280,12 @@ def _lag(primitive: Primitive, operands: Sequence[Any]) -> int | None:
     if primitive is arithmetic.add and not isinstance(x, Traced):
         x, y = y, x
     lag = x.lag if isinstance(x, Traced) else None
-    if lag is None or type(y) not in arrays.PYTHON_NUMBERS or not abs(y) <= _LARGEST_EXACT or int(y) != y:
+    if (
+        lag is None
+        or type(y) is complex
+        or type(y) not in arrays.PYTHON_NUMBERS
+        or not abs(y) <= _LARGEST_EXACT
+        or int(y) != y
+    ):
         return None
     return lag + int(y) if primitive is arithmetic.add else lag - int(y)

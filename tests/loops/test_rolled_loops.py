@@ -517,6 +517,12 @@ def test_a_long_list_that_had_items_is_summed(run):
     assert outcome.json["grad"]["x"] == pytest.approx(1 / 0.7)
 
 
+def test_a_counter_beside_an_imaginary_number(run):
+    outcome = run("eval", "s = 0j; for i in range(3000) { s = s + z/(i + 1j) }; s", "z=2+1j", "--json")
+    expected = sum(1 / (i + 1j) for i in range(3000))
+    assert complex(*outcome.json["grad"]["z"].values()) == pytest.approx(expected, rel=1e-12)
+
+
 def test_a_place_in_a_number_is_an_error(run):
     outcome = run("eval", "s = 0; for i in range(5000) { s = s + y[i] }; s", "y=1")
     assert outcome.status == 1
