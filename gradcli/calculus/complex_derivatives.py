@@ -59,8 +59,8 @@ def non_holomorphic_node(value: Any, leaves: Sequence[Tensor]) -> Node | None:
         kinds = {holomorphic.get(t if isinstance(t, Node) else id(t)) for t in targets} - {None}
         if not kinds:
             continue
-        if node in noted and kinds == {True}:
-            holomorphic[node] = True
+        if node in noted and len(kinds) == 1:
+            holomorphic[node] = bool(kinds.pop())
             continue
         primitive = node.primitive if isinstance(node, PrimitiveNode) else None
         if primitive is conjugate:

@@ -644,6 +644,7 @@ class TestIntegrals:
             ("integrate(lambda t: exp(-z*t)/(1 + t), 0, inf)", lambda z: mpmath.exp(z) * mpmath.e1(z)),
             ("w = z**2; integrate(lambda t: w/(t + w), 0, 2)*z", lambda z: z**3 * (mpmath.log(2 + z**2) - mpmath.log(z**2))),
             ("nsum(lambda n: (z/3)**n, 0, inf)", lambda z: 3 / (3 - z)),
+            ("w = conj(z); conj(integrate(lambda t: exp(w*t), 0, 1))", lambda z: (mpmath.exp(z) - 1) / z),
         ],
     )  # fmt: skip
     def test_derivatives_by_a_complex_parameter(self, run, program, reference):
