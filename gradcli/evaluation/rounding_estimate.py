@@ -24,6 +24,8 @@ _SUSPECT = {"float64": 2.0**22, "float32": 2.0**8}
 # Limits on the number of nodes and on the size of tensors; larger runs are not estimated.
 _MOST_NODES = 2_000
 _MOST_ELEMENTS = 1_000
+# The types of results that are single numbers.
+_NUMBERS = frozenset({float, complex})
 
 
 class RoundingErrorEstimate:
@@ -36,7 +38,7 @@ class RoundingErrorEstimate:
         # Whether a sum of nonzero numbers is zero.
         self._vanished = False
         # By node or leaf, the sum of the nonzero cotangents sent to it.
-        self._sent: dict[Any, float] = {}
+        self._sent: dict[Any, complex] = {}
         self._largest = 0.0
         self._results: dict[Node, Any] = {}
         self._whole = True
@@ -51,10 +53,9 @@ class RoundingErrorEstimate:
             recorders.reset(token)
 
     def _keep(self, node: Node, result: Any) -> None:
-        if type(result) is not float:
+        if type(result) not in _NUMBERS:
             self._scalar = False
-            others = type(result) is not complex and arrays.backend_of(type(result)) != "numpy"
-            if others or arrays.size(result) > _MOST_ELEMENTS:
+            if arrays.backend_of(type(result)) != "numpy" or arrays.size(result) > _MOST_ELEMENTS:
                 self._whole = False
                 return
         elif result == 0.0 and isinstance(node, PrimitiveNode) and node.primitive in (add, subtract):
@@ -68,7 +69,7 @@ class RoundingErrorEstimate:
         """Note the error term of an operation that a backward pass visits, and the cotangents that it sends to its
         operands."""
         for edge, cotangent in zip(node.edges, pulled):
-            if edge is not None and type(cotangent) is float and cotangent != 0.0:
+            if edge is not None and type(cotangent) in _NUMBERS and cotangent != 0.0:
                 self._sent[edge[0]] = self._sent.get(edge[0], 0.0) + cotangent
         result = self._results.get(node)
         # Batched cotangents are those of several backward passes, not of the gradient.
@@ -88,21 +89,22 @@ class RoundingErrorEstimate:
             return False
         shares: list[float] = []
         for name, g in gradients.items():
-            if type(g) is float:
+            if type(g) in _NUMBERS:
                 shares.append(_size(g, leaves[name]))
             elif g is not None:
                 shares += _sizes(g, leaves[name])
-        sizes = [abs(float(value)), *shares]
+        sizes = [abs(complex(value)), *shares]
         if min(sizes) == 0.0 and (not self._scalar or self._vanished or 0.0 in self._sent.values()):
             return True
         smallest = min([sizes[0], *(s for s in shares if s > 0.0)])
-        return max(self._largest, *sizes) > _SUSPECT[arrays.dtype_name(value)] * smallest
+        return max(self._largest, *sizes) > _SUSPECT[arrays.real_dtype(arrays.dtype_name(value))] * smallest
 
 
 def _size(derivative: Any, number: Any) -> float:
     """The largest magnitude of a derivative times the number that it is taken by."""
-    if type(derivative) is float and type(number) is float:
-        return abs(derivative * number)
+    if type(derivative) in _NUMBERS and type(number) in _NUMBERS:
+        size: float = abs(derivative * number)
+        return size
     products = _products(derivative, number)
     return 0.0 if products is None else float(products.max(initial=0.0))
 

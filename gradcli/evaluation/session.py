@@ -254,6 +254,8 @@ def _complex_losses(
     """As `_first_losses`, where the value or an input is complex."""
     if arrays.shape(result.value) or not rounding_estimate.is_whole or request.grad_output is not None:
         return []
+    if result.grad and not rounding_estimate.is_suspect(result.value, result.grad, request.bindings):
+        return []
     # Loaded on demand: few programs have complex numbers.
     from gradcli.evaluation.complex_rounding_loss import complex_losses
 
