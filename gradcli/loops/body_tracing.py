@@ -14,10 +14,11 @@ from gradcli.kinds.branch_points import BranchPointWatcher, watcher_now
 from gradcli.kinds.jets import Jet
 from gradcli.kinds.levels import TRACED
 from gradcli.primitives.bind import Kind, assume, bind
+from gradcli.primitives.conversions import cast
 from gradcli.primitives.entries import arithmetic
 from gradcli.primitives.entries.comparisons import where
 from gradcli.primitives.families import elementwise
-from gradcli.primitives.jet_rules import locally_constant
+from gradcli.primitives.jet_rules import linear, locally_constant
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.abstract import Abstract
 from gradcli.program.ir import Atom, Equation, Variable
@@ -25,6 +26,8 @@ from gradcli.program.record import ExampleValue, Recorded
 
 # Cost of tracing an equation, in eighths of a step.
 _EQUATION = 80
+# The dtypes of numbers that rounds pass on.
+_DTYPES = frozenset({"float64", "complex128"})
 # Up to here every integer is exactly representable as a float.
 _LARGEST_EXACT = 2**53
 
@@ -38,6 +41,21 @@ frozen = elementwise(
     keeps_integers=True,
     truths=True,
     derivative="0",
+)  # fmt: skip
+
+chosen = elementwise(
+    "chosen", "condition, x, y", "x where the condition is true, else y, both of which have finite derivatives",
+    internal="where",
+    forward=lambda xp, condition, x, y: xp.where(condition, x, y),
+    vjp=(
+        None,
+        lambda g, _y, condition, _a, _b: g * cast(condition, "float64"),
+        lambda g, _y, condition, _a, _b: g * (1.0 - cast(condition, "float64")),
+    ),
+    jet=linear,
+    rounds_alike=True,
+    truths=True,
+    derivative="g where the condition is true, else 0; the rest to y",
 )  # fmt: skip
 
 
@@ -231,7 +249,7 @@ class Traced(ExampleValue):
         counts = not any(isinstance(o, Kind) and not (isinstance(o, Traced) and o.counts) for o in operands)
         if not counts and (primitive.truths or primitive.smooth is not None):
             trace.exclude_branch_point(primitive, operands, params)
-        if primitive is where and isinstance(operands[0], Traced) and all(map(_is_float, operands[1:])):
+        if primitive is where and isinstance(operands[0], Traced) and _are_numbers(*operands[1:]):
             # Each branch is a path, so that the derivatives of the other one leave no trace.
             trace.selects = True
             return operands[1] if operands[0].trace.decided(operands[0]) else operands[2]
@@ -257,8 +275,10 @@ def require_plain(value: Any) -> None:
         raise NotRecordableError("loops of other libraries are not rolled")
 
 
-def _is_float(value: Any) -> bool:
-    return not arrays.shape(value) and arrays.dtype_name(value) == "float64"
+def _are_numbers(x: Any, y: Any) -> bool:
+    """Whether both are numbers of one dtype that rounds compute with."""
+    dtype = arrays.dtype_name(x)
+    return not arrays.shape(x) and not arrays.shape(y) and dtype == arrays.dtype_name(y) and dtype in _DTYPES
 
 
 def example_of(value: Any) -> Any:

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 from gradcli import arrays
 from gradcli.executors.llvm_equations import LOGIC, EquationCode, writers
 from gradcli.executors.llvm_ufuncs import Loop, as_ufunc, compile_loop
+from gradcli.loops.body_tracing import chosen
 from gradcli.loops.stretch import Stretch
 from gradcli.primitives import conversions
 from gradcli.primitives.entries import arithmetic, comparisons, exponential, powers, special, trigonometric
@@ -119,6 +120,7 @@ _LIBRARY = frozenset(
 def _writers() -> Mapping[Primitive, Callable[..., str]]:
     """The writers of further primitives, as functions of the code and the names of their operands."""
     return {
+        arithmetic.copysign: lambda code, x, y: code.intrinsic("copysign", x, y),
         arithmetic.identity: lambda _code, x: x,
         arithmetic.zeros_like: lambda code, _x: code.literal(0.0),
         arithmetic.ones_like: lambda code, _x: code.literal(1.0),
@@ -135,7 +137,7 @@ def _writers() -> Mapping[Primitive, Callable[..., str]]:
 
 def writes(primitive: Primitive) -> bool:
     """Whether `NumberCode` writes an elementwise primitive."""
-    plain = (comparisons.where, conversions.cast, powers.whole_power)
+    plain = (chosen, comparisons.where, conversions.cast, powers.whole_power)
     return (
         primitive in plain
         or primitive in writers()
@@ -181,6 +183,8 @@ class NumberCode(EquationCode):
         )
 
     def computed(self, equation: Equation) -> str:
+        if equation.primitive is chosen:
+            return super().computed(equation._replace(primitive=comparisons.where))
         if equation.primitive is powers.whole_power and equation.params["n"] != 2:
             return self.call("pow", self.number(equation.inputs[0]), self.literal(float(equation.params["n"])))
         return super().computed(equation)

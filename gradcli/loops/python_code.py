@@ -10,7 +10,10 @@ from weakref import WeakKeyDictionary
 from gradcli import arrays
 from gradcli.executors import stepwise
 from gradcli.executors.scalars import ScalarWriter
+from gradcli.loops.body_tracing import chosen
 from gradcli.loops.stretch import Stretch
+from gradcli.primitives.entries.comparisons import where
+from gradcli.program.ir import Equation
 
 if TYPE_CHECKING:
     from gradcli.loops.rolled_loop import RolledLoop
@@ -130,6 +133,11 @@ class _LoopWriter(ScalarWriter):
     def __init__(self, loop: RolledLoop) -> None:
         super().__init__(loop.program)
         self.loop = loop
+
+    def _equation(self, equation: Equation) -> str:
+        if equation.primitive is chosen:
+            equation = equation._replace(primitive=where)
+        return super()._equation(equation)
 
     def function(self, *, keep: bool) -> History:
         loop = self.loop

@@ -136,13 +136,67 @@ def guards_held(trace: Trace, before: Traced) -> Traced:
     return found
 
 
+class _Round(NamedTuple):
+    """A round that was traced: the values that it passes on, its paths, and the values and rows from outside that it
+    reads."""
+
+    carried: Sequence[Carried]
+    paths: Sequence[TracedPath]
+    read: Sequence[tuple[Any, Variable]]
+    rows: Sequence[Row]
+
+    @property
+    def variables(self) -> list[Variable]:
+        """The variables of all that the round is given."""
+        return [*(c.variable for c in self.carried), *(v for _, v in self.read), *(r.variable for r in self.rows)]
+
+    @property
+    def values(self) -> list[Any]:
+        """All values from outside."""
+        return [*(c.before for c in self.carried), *(value for value, _ in self.read), *(r.sequence for r in self.rows)]
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether it is given or computes complex numbers."""
+        equations = [e for path in self.paths for e in path.equations]
+        return any(map(arrays.is_complex, (*self.variables, *(a for e in equations for a in (*e.inputs, e.output)))))
+
+
 def rolled(trace: Trace, rounds: Rounds, carried: Sequence[Carried], paths: Sequence[TracedPath]) -> list[Any]:
     """The carried values after the last round, and of those that are stacked, after all rounds along a new first axis.
 
     The outputs of each path are the carried values after the round. The last one is 1 as long as the guards of rounds
     held. Raises NotRecordableError where rounds differ in more than their numbers.
     """
+    traced = _Round(carried, paths, [*trace.read.values()], trace.rows)
+    if not traced.is_complex:
+        return _run(trace, rounds, traced)
+    from gradcli.loops import complex_rounds
+
+    places = complex_rounds.split_places(traced.variables)
+    variables = [c.variable for c in carried]
+    split = _Round(
+        [c._replace(before=b, variable=v) for c in carried for b, v in places.of(c.before, c.variable)],
+        [complex_rounds.with_split_outputs(path, places, variables) for path in paths],
+        [part for value, variable in traced.read for part in places.of(value, variable)],
+        [part for row in traced.rows for part in places.of_row(row)],
+    )
+    if rounds.active is not None:
+        rounds = rounds._replace(active=rounds.active + sum(v in places.parts for v in variables[: rounds.active]))
+    found = complex_rounds.joined_results(variables, places, _run(trace, rounds, split))
+    for k in complex_rounds.analytic_carries(variables, traced.variables, paths):
+        complex_rounds.note_analytic(found[k], traced.values)
+    return found
+
+
+def _run(trace: Trace, rounds: Rounds, traced: _Round) -> list[Any]:
+    """As `rolled`, of a round that is given and passes on real numbers alone."""
+    carried, paths = traced.carried, traced.paths
     guarded = any(path.outputs[-1] is not carried[-1].variable for path in paths)
+    if traced.is_complex and not guarded:
+        from gradcli.loops.complex_rounds import may_lose_digits
+
+        guarded = any(map(may_lose_digits, paths))
     if not guarded:
         carried = carried[:-1]
         paths = [path._replace(outputs=path.outputs[:-1]) for path in paths]
@@ -150,7 +204,7 @@ def rolled(trace: Trace, rounds: Rounds, carried: Sequence[Carried], paths: Sequ
         for given, atom in zip(carried, path.outputs):
             if (arrays.shape(atom), arrays.dtype_name(atom)) != (given.variable.shape, "float64"):
                 raise NotRecordableError("a value changes its shape or type from round to round")
-    loop, read, rows = _described(trace, rounds, carried, paths)
+    loop, read, rows = _described(rounds, traced._replace(carried=carried, paths=paths), selects=trace.selects)
     used = {v for path in paths for v in _dependencies(path, path.outputs)}
     # No round reads the first value of a name that it assigns anew.
     befores = [c.before if c.variable in used else zeros_like(constant(c.before)) for c in carried]
@@ -215,23 +269,23 @@ def _enough_rounds(loop: RolledLoop, numbers: Sequence[Any], sequences: Sequence
     return min(loop.rounds, _MORE_ROUNDS + 2 * taken if recording_program() else max(1, taken))
 
 
-def _described(
-    trace: Trace, rounds: Rounds, carried: Sequence[Carried], paths: Sequence[TracedPath]
-) -> tuple[RolledLoop, list[Any], list[Row]]:
+def _described(rounds: Rounds, traced: _Round, *, selects: bool) -> tuple[RolledLoop, list[Any], list[Row]]:
     """The loop, the values from outside and the sequences that it reads."""
+    carried, paths, is_complex = traced.carried, traced.paths, traced.is_complex
     always = (rounds.counter, *(c.variable for c in carried))
-    inputs = (*always, *(v for _, v in trace.read.values()), *(r.variable for r in trace.rows))
+    inputs = (rounds.counter, *traced.variables)
     programs = [optimise(Program(inputs, p.equations, (*p.outputs, *p.conditions))) for p in paths]
     used = set[Variable]().union(*(needed_variables(p.equations, p.outputs) for p in programs))
-    read = [(value, variable) for value, variable in trace.read.values() if variable in used]
-    rows = [row for row in trace.rows if row.variable in used]
+    read = [(value, variable) for value, variable in traced.read if variable in used]
+    rows = [row for row in traced.rows if row.variable in used]
     inputs = (*always, *(v for _, v in read), *(r.variable for r in rows))
     if any(v.dtype != "float64" for v in inputs) or sum(map(_size, inputs)) > _MOST_NUMBERS:
         raise NotRecordableError("a round reads more than some numbers")
-    body = [
-        BodyPath(_of_scalars(program._replace(inputs=inputs)), path.holds) for program, path in zip(programs, paths)
-    ]
     places = [*itertools.accumulate((_size(c.variable) for c in carried), initial=0)]
+    body = [
+        BodyPath(_of_scalars(program._replace(inputs=inputs), places[-1] - 1, is_complex=is_complex), path.holds)
+        for program, path in zip(programs, paths)
+    ]
     if not places[-1]:
         raise NotRecordableError("rounds pass on empty tensors")
     loop = RolledLoop(
@@ -245,7 +299,7 @@ def _described(
         first=float(rounds.counters.start),
         step=float(rounds.counters.step),
         active=None if rounds.active is None else places[rounds.active],
-        selects=trace.selects,
+        selects=selects,
     )
     return loop, [value for value, _ in read], rows
 
@@ -255,9 +309,17 @@ def _size(variable: Variable) -> int:
     return math.prod(variable.shape)
 
 
-def _of_scalars(program: Program) -> Program:
-    """A program by elements. Raises NotRecordableError for one of large tensors."""
+def _of_scalars(program: Program, last: int, *, is_complex: bool) -> Program:
+    """A program by elements, and if it is complex by parts, whose output number `last` is whether its guards hold.
+
+    Raises NotRecordableError for one of large tensors.
+    """
     try:
-        return optimise(by_element(program))
+        found = by_element(program)
     except TensorsNeededError:
         raise NotRecordableError("a round computes with large tensors") from None
+    if is_complex:
+        from gradcli.loops.complex_rounds import by_parts
+
+        found = by_parts(found, last)
+    return optimise(found)

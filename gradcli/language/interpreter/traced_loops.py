@@ -168,11 +168,15 @@ def _as_constant(value: Value, *, fixed: bool) -> Value:
     """A value after the last round that no input changes; as a number, if it is `fixed`, so that a recording may decide
     by it."""
     plain = example_of(value) if fixed and not arrays.shape(value) else None
-    return constant(value) if plain is None or isinstance(plain, Kind) else float(plain)
+    if plain is None or isinstance(plain, Kind):
+        return constant(value)
+    return complex(plain) if arrays.is_complex(plain) else float(plain)
 
 
 def zeros(like: Traced) -> Any:
-    return arrays.zeros(like.shape, "float64") if like.shape else 0.0
+    if like.shape:
+        return arrays.zeros(like.shape, like.dtype)
+    return 0j if arrays.is_complex(like) else 0.0
 
 
 def is_number(value: Value) -> bool:
