@@ -294,7 +294,14 @@ class ComplexWriter:
             factor = rng.choice((_number(0.5), _number(0.3j), ("name", "x")))
             body = rng.choice(("add", "multiply", "subtract"))
             inner = ("set", name, (body, ("multiply", factor, self.expression("c", 1)), ("name", rng.choice("zw"))))
-            return ("for", rng.choice((1, 2, 3)), [inner])
+            if rng.random() < 0.5:
+                return ("for", rng.choice((1, 2, 3)), [inner])
+            # Of many rounds, with other operations and a branch: those of most programs stay bounded.
+            bounded = ("set", name, ("add", ("multiply", _number(0.3j), self.expression("c", 2)), self.leaf("c")))
+            part = (rng.choice(("real", "imag", "abs")), ("name", name))
+            damped = [("set", name, ("multiply", _number(0.5), ("name", name)))]
+            branch = ("if", part, _number(1.0), damped, [("set", name, ("add", ("name", name), self.leaf("c")))])
+            return ("for", rng.choice((15, 25)), [bounded, inner] if rng.random() < 0.7 else [bounded, branch])
         part = rng.choice(("real", "imag", "abs"))
         name = rng.choice("zw")
         bodies = [[("set", name, self.expression("c", 2))] for _ in range(2)]
