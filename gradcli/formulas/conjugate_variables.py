@@ -34,7 +34,7 @@ _SCALES = (0.5641895835477563, 1.6487212707001282, 0.1353352832366127, -0.564189
 _STEP = 0.0728771355234467
 # More factors than are nested in a modulus.
 _DEEPEST = 40
-# What compares complex numbers, or asks what they are, without a derivative.
+# Functions without a derivative that compare or classify complex numbers.
 _TESTS = frozenset(["equal", "not_equal", "isfinite", "isnan", "isinf", "logical_not", "logical_and", "logical_or"])
 # The parts of complex numbers, which are real.
 PARTS = frozenset([real_part, imaginary_part, phase])
@@ -256,7 +256,7 @@ class _Reading:
         return Pair(found, found)
 
     def _change(self, operand: Pair, modulus: Any) -> Any:
-        """What has the derivative of the modulus."""
+        """An expression with the derivative of the modulus."""
         if self.logarithmic:
             return multiply(modulus, divide(add(log(operand.value), log(operand.conjugate)), 2.0))
         return divide(multiply(operand.value, operand.conjugate), multiply(2.0, modulus))

@@ -1,18 +1,19 @@
-"""Records the value of a program and its derivatives as programs, from which formulas are written."""
+"""Records the value of a program and its derivatives of any order as programs, from which formulas are written."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients, jacobians
-from gradcli.calculus.partials import partials
 from gradcli.errors import DifferentiationError, NotRecordableError, ShapeError, locating
+from gradcli.executors import stepwise
+from gradcli.kinds.jets import Jet
 from gradcli.language.interpreter.mutable_references import ElementwiseInput, SizeNeededError
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.names import scope
@@ -24,7 +25,7 @@ from gradcli.primitives.entries.comparisons import isfinite
 from gradcli.program.execution_paths import ExecutionPath, join_paths, record_paths
 from gradcli.program.ir import Element, Key, Program, Variable, element_name
 from gradcli.program.passes import optimise, split_outputs
-from gradcli.program.record import Recorded
+from gradcli.program.record import Recorded, record
 
 # Scales of the points at which names without a value are recorded, tried in turn until every number is finite. They are
 # irrational, so that expressions that are equal there are most likely identical.
@@ -156,7 +157,7 @@ class _DerivativeRecorder:
             names = [name for name in self._names_by() if name in point]
             try:
                 with arrays.quiet():
-                    found = [*partials(value, point, names, self.order)]
+                    found = [*_partials(value, point, names, self.order)]
             except NotImplementedError:
                 return None
             if all(assume(isfinite(p.value)) for p in found):
@@ -327,3 +328,46 @@ def _differentiated(value: Any, leaves: Sequence[Tensor]) -> list[Any]:
     differentiate = jacobians if shape else gradients
     found = differentiate(value, leaves, create_graph=True)
     return [arrays.zeros(shape + leaf.shape, leaf.dtype) if f is None else f for f, leaf in zip(found, leaves)]
+
+
+class Partial(NamedTuple):
+    """A derivative as a program with one output, and its value at recording."""
+
+    program: Program
+    value: Any
+
+
+def _partials(program: Program, point: Mapping[str, Any], names: Sequence[str], order: int) -> Iterator[Partial]:
+    """Yield every derivative of `order` of a program with one output, by the scalar inputs `names`, each mixed one
+    once.
+
+    The order is that of `itertools.combinations_with_replacement`. `point` has the values of the inputs at recording.
+    Raises NotImplementedError where an operation has no series or is not smooth everywhere, and LimitError for orders
+    above 170.
+    """
+    # A series depends on the side of a kink that its point is on, while the rules of reverse mode cover both sides.
+    if any(e.primitive.selects or e.primitive.smooth is not None for e in program.equations):
+        raise NotImplementedError
+    name, *others = names
+    found = _SeriesProgram(program, point, name, order)
+    yield found.derivative(order)
+    for n in range(order - 1, -1, -1) if others else ():
+        yield from _partials(found.derivative(n).program, point, others, order - n)
+
+
+class _SeriesProgram:
+    """The derivatives by one input up to an order."""
+
+    def __init__(self, program: Program, point: Mapping[str, Any], name: str, order: int) -> None:
+        def run(**given: Any) -> Sequence[Any]:
+            given[name] = Jet([given[name], 1.0], order).followed()
+            (value,) = stepwise.run(program._replace(guards=()), [*given.values()]) or (None,)
+            return value.derivatives() if isinstance(value, Jet) else [value, *[0.0] * order]
+
+        traced = record(run, point)
+        self._program = optimise(traced.program)
+        self._values = traced.values
+
+    def derivative(self, n: int) -> Partial:
+        (found,) = split_outputs(self._program._replace(outputs=(self._program.outputs[n],)))
+        return Partial(found, self._values[n])

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from gradcli import limits
-from gradcli.formulas.merged_programs import merge_programs
 from gradcli.formulas.naming import Names, Naming, names_of
 from gradcli.primitives.entries.arithmetic import multiply
 from gradcli.primitives.entries.powers import whole_power
-from gradcli.program.ir import Program
+from gradcli.program.builder import equation_key
+from gradcli.program.ir import Atom, Equation, Program, Variable
 
 # A repeated part of a formula gets a name if it has more characters than this.
 SHORT = 40
+# Cost of one equation, in eighths of a step.
+_EQUATION = 8
 
 
 class Formulas(NamedTuple):
@@ -122,3 +124,20 @@ def one_line(text: str) -> str:
 def identifier(stem: str, key: str) -> str:
     """`stem` joined with the names in `key` to an identifier."""
     return f"{stem}_{re.sub(r'[][(), ]+', '_', key).strip('_')}"
+
+
+def merge_programs(programs: Sequence[Program]) -> Program:
+    """One program with the outputs of all programs and the inputs of the first; the others may have fewer inputs."""
+    inputs = {variable.name: variable for variable in programs[0].inputs}
+    equations: dict[Hashable, Equation] = {}
+    outputs: list[Atom] = []
+    for program in programs:
+        limits.charge_steps(_EQUATION * len(program.equations))
+        placed: dict[Variable, Variable] = {variable: inputs[variable.name] for variable in program.inputs}
+        for equation in program.equations:
+            operands = tuple(placed[a] if isinstance(a, Variable) else a for a in equation.inputs)
+            key = equation_key(equation.primitive, operands, equation.params)
+            found = equations.setdefault(key, equation._replace(inputs=operands))
+            placed[equation.output] = found.output
+        outputs += [placed[a] if isinstance(a, Variable) else a for a in program.outputs]
+    return programs[0]._replace(equations=tuple(equations.values()), outputs=tuple(outputs), guards=())

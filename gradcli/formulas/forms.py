@@ -1,31 +1,46 @@
-"""Searches for the shortest form of a formula: common factors taken out, products expanded, identities applied."""
+"""Searches for the shortest form of a formula: common factors taken out, products expanded, identities applied,
+transposes cancelled and conditions nested."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
 from gradcli import arrays
+from gradcli.arrays.shapes import Shape
 from gradcli.formulas import trigonometric_identities
-from gradcli.formulas.algebra import Algebra, Call, Formula, Product, Sum, Symbol, Unit, is_call, topological_order
-from gradcli.formulas.expansion import MOST_TERMS, expanded
-from gradcli.formulas.identities import make_where
-from gradcli.formulas.matrix_products import without_transposes
-from gradcli.formulas.nested_conditionals import branch_values, conditions
+from gradcli.formulas.algebra import (
+    Algebra,
+    Call,
+    Formula,
+    Product,
+    Sum,
+    Symbol,
+    Unit,
+    is_call,
+    is_constant,
+    topological_order,
+)
+from gradcli.formulas.identities import IDENTITIES, make_where, opposite
 from gradcli.formulas.numbers import TypedDecimal, numerator_and_denominator
 from gradcli.formulas.printed_equations import negated_sums
-from gradcli.formulas.quotients import Quotients
+from gradcli.formulas.quotients import MOST_TERMS, Quotients, expanded
 from gradcli.formulas.text_writer import ATOM, POWER, PRODUCT, SUM, UNARY
 from gradcli.primitives import table
+from gradcli.primitives.conversions import broadcast_to, permute, reshape
+from gradcli.primitives.entries.linear import contract, matmul
 from gradcli.program.ir import Variable
 
 # Only sums of at most this many terms are searched for terms with a common function.
 _MOST_COLLECTED = 8
 # Bound on the nesting of searches: candidate forms have parts whose forms are searched in turn.
 _DEEPEST = 10
-# How often the best form found is searched again for a shorter one.
+# The number of times that the best form found is searched again for a shorter one.
 _MOST_ROUNDS = 3
+_MOST_CONDITIONS = 4
+_DEEPEST_CONDITIONS = 10
 
 
 class Forms:
@@ -117,7 +132,7 @@ class Forms:
         yield from trigonometric_identities.with_double_angles(algebra, node)
         yield from trigonometric_identities.with_hyperbolic(algebra, node)
         yield from self._with_other_roots(node)
-        yield from without_transposes(algebra, node, self.best)
+        yield from _without_transposes(algebra, node, self.best)
         if algebra.has_time():
             for form in dict.fromkeys([node, trigonometric_identities.with_tangents_as_quotients(algebra, node)]):
                 yield self._with_best_factors(self.quotients.over_common_denominator(form))
@@ -204,8 +219,8 @@ class Forms:
             y = self.best(algebra.add(*[y for _, y in pairs]))
             choices.append(make_where(algebra, condition, x, y))
         best = algebra.add(*choices, *others)
-        for condition in conditions(algebra, best):
-            x, y = (self.best(part) for part in branch_values(algebra, best, condition))
+        for condition in _conditions(algebra, best):
+            x, y = (self.best(part) for part in _branch_values(algebra, best, condition))
             best = min(best, make_where(algebra, condition, x, y), key=self.length)
         return best
 
@@ -347,3 +362,133 @@ def _product(factors: Sequence[Length]) -> Length:
         return factors[0]
     characters = sum(f.at(PRODUCT) for f in factors) + len(factors) - 1
     return Length(characters, sum(f.parts for f in factors), PRODUCT, any(f.bars for f in factors))
+
+
+def _conditions(algebra: Algebra, node: Formula) -> list[Formula]:
+    """The conditions of the choices among the terms of a sum, where there are several choices and few conditions."""
+    choices = [b for term in algebra.terms(node) for b in algebra.powers(term) if is_call(b, "where")]
+    found = list(dict.fromkeys(part for c in choices for part in _parts(c.children[0])))
+    return found if len(choices) > 1 and len(found) <= _MOST_CONDITIONS else []
+
+
+def _parts(condition: Formula) -> Iterator[Formula]:
+    if is_call(condition, "logical_and") or is_call(condition, "logical_or"):
+        yield from condition.children
+    else:
+        yield condition
+
+
+def _branch_values(algebra: Algebra, node: Formula, condition: Formula) -> tuple[Formula, Formula]:
+    """The values of a formula where a condition holds and where it does not."""
+    against = opposite(algebra, condition)
+    yes, no = algebra.true, algebra.false
+    known = (
+        ({condition: yes}, {condition: no})
+        if against is None
+        else ({condition: yes, against: no}, {condition: no, against: yes})
+    )
+    return _where(algebra, node, known[0]), _where(algebra, node, known[1])
+
+
+def _where(algebra: Algebra, node: Formula, known: dict[Formula, Formula], depth: int = 0) -> Formula:
+    """A formula simplified by the known truth values of conditions."""
+    if depth > _DEEPEST_CONDITIONS:
+        return node
+    if isinstance(node, Sum):
+        return algebra.add(*[algebra.scale(c, _where(algebra, t, known, depth + 1)) for t, c in node.terms.items()])
+    if isinstance(node, Product):
+        parts = [algebra.power(_where(algebra, b, known, depth + 1), e) for b, e in node.powers.items()]
+        return algebra.multiply(*parts)
+    if is_call(node, "where") and isinstance(node, Call):
+        condition, x, y = node.children
+        x, y = _where(algebra, x, known, depth + 1), _where(algebra, y, known, depth + 1)
+        return make_where(algebra, _known(algebra, condition, known), x, y, node.dtype)
+    return node
+
+
+def _known(algebra: Algebra, condition: Formula, known: dict[Formula, Formula]) -> Formula:
+    """A condition simplified by the known truth values."""
+    for name in ("logical_and", "logical_or"):
+        if is_call(condition, name):
+            parts = [known.get(c, c) for c in condition.children]
+            return IDENTITIES[name](algebra, parts, {}) or condition
+    return known.get(condition, condition)
+
+
+def simplified_product(algebra: Algebra, operands: Sequence[Formula], shape: Shape) -> Formula | None:
+    """A matrix product with the identity matrix or with a single-element matrix, simplified; else None."""
+    for one, other in (operands, operands[::-1]):
+        if other.shape == shape and _is_identity(one):
+            return other
+        if other.shape == shape and math.prod(one.shape) == 1:
+            return algebra.multiply(one.children[0] if is_call(one, "reshape") else one, other)
+    return None
+
+
+def _is_identity(node: Formula) -> bool:
+    if not isinstance(node, Call) or not is_constant(node) or len(node.shape) != 2:
+        return False
+    rows, columns = node.shape
+    return rows == columns and arrays.tolist(node.array) == [[float(i == j) for j in range(rows)] for i in range(rows)]
+
+
+def outer_product(algebra: Algebra, left: Formula, right: Formula) -> Formula | None:
+    """The product of a column and a row as an outer product of two vectors; None if the operands are not these."""
+    if not (is_call(left, "reshape") and is_call(right, "reshape")):
+        return None
+    (a,), (b,) = left.children, right.children
+    if len(a.shape) != 1 or len(b.shape) != 1 or left.shape != (*a.shape, 1) or right.shape != (1, *b.shape):
+        return None
+    return algebra.call(contract, [a, b], {"terms": ("a", "b"), "result": "ab"}, a.shape + b.shape, "float64")
+
+
+def reshaped(algebra: Algebra, operand: Formula, shape: Shape, dtype: str) -> Formula | None:
+    """A simplified reshape: of a single element, of a reshape, or of a product with a row or a column; else None."""
+    if 1 in (math.prod(shape), math.prod(operand.shape)):
+        return operand
+    if is_call(operand, "reshape"):
+        (inner,) = operand.children
+        return inner if inner.shape == shape else algebra.call(reshape, [inner], {"shape": shape}, shape, dtype)
+    return _with_vector(algebra, operand, shape) if is_call(operand, "matmul") else None
+
+
+def _with_vector(algebra: Algebra, product: Formula, shape: Shape) -> Formula | None:
+    """A matrix-column or row-matrix product reshaped to a vector, as a product with a vector; else None."""
+    left, right = product.children
+    if len(shape) != 1 or len(left.shape) != 2 or len(right.shape) != 2:
+        return None
+    for i, (factor, sizes) in enumerate(((left, right.shape[:1]), (right, left.shape[1:]))):
+        if is_call(factor, "reshape") and factor.children[0].shape == sizes and product.shape[i] == 1:
+            operands = [left, right]
+            operands[i] = factor.children[0]
+            return algebra.call(matmul, operands, {}, shape, "float64")
+    return None
+
+
+def _transposed(algebra: Algebra, node: Formula) -> Formula:
+    """The transpose of a matrix; a transpose is undone and a broadcast single element broadcast to the other shape."""
+    if _is_transpose(node):
+        return node.children[0]
+    if is_call(node, "broadcast_to") and math.prod(node.children[0].shape) == 1:
+        return algebra.call(broadcast_to, node.children, {"shape": node.shape[::-1]}, node.shape[::-1], "float64")
+    return algebra.call(permute, [node], {"axes": (1, 0)}, node.shape[::-1], "float64")
+
+
+def _without_transposes(algebra: Algebra, node: Formula, best: Callable[[Formula], Formula]) -> Iterator[Formula]:
+    """The transpose of a product or sum through the transposes of its parts, and vector @ A.T as A @ vector."""
+    if _is_transpose(node):
+        (inner,) = node.children
+        yield _transposed(algebra, inner)
+        if is_call(inner, "matmul") and all(len(c.shape) == 2 for c in inner.children):
+            left, right = (best(_transposed(algebra, c)) for c in inner.children)
+            yield algebra.call(matmul, [right, left], {}, node.shape, "float64")
+        elif isinstance(inner, Sum) and all(t.shape == inner.shape for t in inner.terms):
+            yield algebra.add(*[algebra.scale(c, best(_transposed(algebra, t))) for t, c in inner.terms.items()])
+    elif is_call(node, "matmul"):
+        left, right = node.children
+        if len(left.shape) == 1 and _is_transpose(right):
+            yield algebra.call(matmul, [right.children[0], left], {}, node.shape, "float64")
+
+
+def _is_transpose(node: Formula) -> bool:
+    return isinstance(node, Call) and is_call(node, "permute") and node.params["axes"] == (1, 0)

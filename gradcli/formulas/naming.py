@@ -42,7 +42,7 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 class Naming(NamedTuple):
-    """How a language writes names.
+    """The rules by which a language writes names.
 
     `spellings` yields candidate spellings of a name, best first, without end: all valid in the language and not
     reserved. Two spellings with the same `key` are the same name to the language. `elements` yields candidate spellings

@@ -10,8 +10,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import DifferentiationError
-from gradcli.formulas.documents import SHORT, Document, Formulas, identifier, one_line
-from gradcli.formulas.merged_programs import merge_programs
+from gradcli.formulas.documents import SHORT, Document, Formulas, identifier, merge_programs, one_line
 from gradcli.formulas.naming import Names, Naming, inputs_read_by, names_of, with_underscores
 from gradcli.formulas.stability import stable
 from gradcli.formulas.text import negated

@@ -1,19 +1,17 @@
-"""Writes formulas as quotients of products over a common denominator and cancels common polynomial factors."""
+"""Writes formulas as quotients of products over a common denominator and cancels common factors, by the algebra of
+multivariate polynomials with integer coefficients."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
 from itertools import product as pairs
 from typing import Any, NamedTuple
 
-from gradcli.formulas import polynomial_algebra
 from gradcli.formulas.algebra import Algebra, Formula, Product, Sum, Unit, is_constant, topological_order
-from gradcli.formulas.expansion import expanded
 from gradcli.formulas.numbers import TypedDecimal, content
-from gradcli.formulas.polynomial_algebra import Polynomial
 from gradcli.formulas.trigonometric_identities import with_pythagorean_identities
 
 # Sums with more variables, larger exponents or larger coefficients are not read as polynomials.
@@ -24,6 +22,10 @@ _LARGEST_COEFFICIENT = 10**12
 _MOST_PAIRED = 6
 # Upper bound on cancellations in one product.
 _MOST_STEPS = 20
+_Exponents = tuple[int, ...]
+# Limits on the expansion: number of terms of a product, and exponent of a power of a sum.
+MOST_TERMS = 30
+_LARGEST_POWER = 8
 
 
 class _SharedPolynomials(NamedTuple):
@@ -127,7 +129,7 @@ class Quotients:
             return node
         (polynomial,) = read.polynomials
         self.algebra.charge(len(polynomial) ** 2)
-        found = [*polynomial_algebra.factors(polynomial)]
+        found = [*factors(polynomial)]
         if sum(n for _, n in found) < 2:
             return node
         whole = [self.algebra.power(self._formula(read, f), self.algebra.number(n)) for f, n in found]
@@ -189,14 +191,14 @@ class Quotients:
             return None
         f, g = read.polynomials
         self.algebra.charge(len(f) * len(g))
-        common = polynomial_algebra.common_divisor(f, g)
+        common = common_divisor(f, g)
         if common is None or not any(map(any, common)):
             return None
         sign, divisor = self.algebra.split(self._formula(read, common))
         first, second = (
             self.algebra.multiply(self._outside(read, i), self.algebra.scale(sign, self._formula(read, quotient)))
             for i, p in enumerate((f, g))
-            if (quotient := polynomial_algebra.exact_quotient(p, common)) is not None
+            if (quotient := exact_quotient(p, common)) is not None
         )
         return divisor, first, second
 
@@ -261,3 +263,179 @@ def _append(read: _SharedPolynomials, terms: Sequence[tuple[Sequence[Fraction | 
     read.lowest.append(lowest)
     read.polynomials.append(polynomial)
     return True
+
+
+Polynomial = Mapping[_Exponents, int]
+
+# Limits of the algorithms: evaluation points per gcd, bits of evaluated numbers, and terms of a quotient.
+_TRIALS = 4
+_MOST_DIGITS = 10_000
+_MOST_TERMS = 200
+
+
+def _primitive_part(f: Polynomial) -> Polynomial:
+    """The primitive part: coefficients without a common divisor, the leading one positive."""
+    divisor = math.gcd(*f.values()) * (1 if f[max(f)] > 0 else -1)
+    return {exponents: c // divisor for exponents, c in f.items()}
+
+
+def exact_quotient(f: Polynomial, g: Polynomial) -> Polynomial | None:
+    """The exact quotient f/g; None where it is not a polynomial with integer coefficients, or has too many terms."""
+    lead = max(g)
+    left = dict(f)
+    quotient: dict[_Exponents, int] = {}
+    while left:
+        top = max(left)
+        c, remainder = divmod(left[top], g[lead])
+        step = tuple(map(int.__sub__, top, lead))
+        if remainder or min(step, default=0) < 0 or len(quotient) > _MOST_TERMS:
+            return None
+        quotient[step] = c
+        for exponents, d in g.items():
+            key = tuple(map(int.__add__, exponents, step))
+            left[key] = left.get(key, 0) - c * d
+            if not left[key]:
+                del left[key]
+    return quotient
+
+
+def common_divisor(f: Polynomial, g: Polynomial) -> Polynomial | None:
+    """The greatest common divisor; None where it is not found within the limits.
+
+    The heuristic algorithm of Char, Geddes and Gonnet (1989): with a large number in place of a variable, the divisor
+    is that of polynomials in one variable fewer, and its digits in that base are the coefficients."""
+    if not f or not g:
+        return f or g
+    number = math.gcd(*f.values(), *g.values())
+    if not next(iter(f)):
+        return {(): number}
+    f, g = _primitive_part(f), _primitive_part(g)
+    x = 2 * min(max(map(abs, f.values())), max(map(abs, g.values()))) + 29
+    degree = max(exponents[0] for p in (f, g) for exponents in p)
+    for _ in range(_TRIALS):
+        if (degree + 1) * x.bit_length() > _MOST_DIGITS:
+            break
+        found = common_divisor(_evaluated_at(f, x), _evaluated_at(g, x))
+        if found is None:
+            break
+        candidate = _primitive_part(_with_digits(found, x))
+        if exact_quotient(f, candidate) is not None and exact_quotient(g, candidate) is not None:
+            return {exponents: c * number for exponents, c in candidate.items()}
+        x = x * 73794 // 27011
+    return None
+
+
+def _evaluated_at(f: Polynomial, x: int) -> Polynomial:
+    """The polynomial evaluated at x in its first variable."""
+    total: dict[_Exponents, int] = {}
+    for (n, *rest), c in f.items():
+        total[tuple(rest)] = total.get(tuple(rest), 0) + c * x**n
+    return {exponents: c for exponents, c in total.items() if c}
+
+
+def _with_digits(f: Polynomial, x: int) -> Polynomial:
+    """The polynomial whose value at x in the first variable is `f`, with coefficients from -x/2 to x/2."""
+    found: dict[_Exponents, int] = {}
+    for exponents, c in f.items():
+        n = 0
+        while c:
+            digit = (c + x // 2) % x - x // 2
+            if digit:
+                found[n, *exponents] = digit
+            c, n = (c - digit) // x, n + 1
+    return found
+
+
+def factors(f: Polynomial) -> Iterator[tuple[Polynomial, int]]:
+    """The factors of a primitive polynomial with their multiplicities. Factors of the same multiplicity that depend on
+    the same variables may be returned as one. Yields nothing where they are not found within the limits."""
+    variable = next((i for i in range(len(next(iter(f)))) if any(exponents[i] for exponents in f)), None)
+    if variable is None:
+        return
+    coefficients = _coefficients(f, variable)
+    constant: Polynomial | None = coefficients[0]
+    for coefficient in coefficients[1:]:
+        constant = None if constant is None else common_divisor(constant, coefficient)
+    rest = None if constant is None else exact_quotient(f, constant)
+    if constant is None or rest is None:
+        return
+    yield from _square_free_factors(rest, variable)
+    yield from factors(_primitive_part(constant))
+
+
+def _coefficients(f: Polynomial, i: int) -> Sequence[Polynomial]:
+    """The coefficients of the powers of variable i."""
+    found: dict[int, dict[_Exponents, int]] = {}
+    for exponents, c in f.items():
+        found.setdefault(exponents[i], {})[(*exponents[:i], 0, *exponents[i + 1 :])] = c
+    return list(found.values())
+
+
+def _square_free_factors(f: Polynomial, i: int) -> Iterator[tuple[Polynomial, int]]:
+    """The factors by multiplicity: Yun's algorithm (1976)."""
+    slope = _derivative(f, i)
+    common = common_divisor(f, slope)
+    if common is None:
+        return
+    b, c = exact_quotient(f, common), exact_quotient(slope, common)
+    n = 1
+    while b is not None and c is not None and any(map(any, b)):
+        d = _difference(c, _derivative(b, i))
+        found = common_divisor(b, d)
+        if found is None:
+            return
+        if any(map(any, found)):
+            yield _primitive_part(found), n
+        b, c, n = exact_quotient(b, found), exact_quotient(d, found), n + 1
+
+
+def _derivative(f: Polynomial, i: int) -> Polynomial:
+    return {(*e[:i], e[i] - 1, *e[i + 1 :]): c * e[i] for e, c in f.items() if e[i]}
+
+
+def _difference(f: Polynomial, g: Polynomial) -> Polynomial:
+    total = dict(f)
+    for exponents, c in g.items():
+        total[exponents] = total.get(exponents, 0) - c
+    return {exponents: c for exponents, c in total.items() if c}
+
+
+def expanded(algebra: Algebra, node: Formula) -> Formula:
+    """A product of sums as a sum; returned unchanged if the result would have more than MOST_TERMS terms."""
+    total: dict[Formula, Fraction] = {}
+    for term, c in algebra.terms(node).items():
+        for product, d in _expanded_product(algebra, term).items():
+            total[product] = total.get(product, Fraction(0)) + c * d
+        if len(total) > MOST_TERMS:
+            return node
+    return algebra.add(*[algebra.scale(c, t) for t, c in total.items()])
+
+
+def _expanded_product(algebra: Algebra, term: Formula) -> Mapping[Formula, Fraction]:
+    found: dict[Formula, Fraction] = {algebra.one: Fraction(1)}
+    for base, exponent in algebra.powers(term).items():
+        for part in _parts(algebra, base, exponent):
+            found = _all_products(algebra, found, algebra.terms(part))
+            if len(found) > MOST_TERMS:
+                return {term: Fraction(1)}
+    return found
+
+
+def _parts(algebra: Algebra, base: Formula, exponent: Formula) -> list[Formula]:
+    """A power of a sum as factors that can be multiplied out: u**(3/2) as u and sqrt(u)."""
+    n = algebra.as_number(exponent)
+    if not isinstance(base, Sum) or n is None or not 0 < n <= _LARGEST_POWER:
+        return [algebra.power(base, exponent)]
+    whole = int(n)
+    return [base] * whole + [algebra.power(base, algebra.number(n - whole))] * (n != whole)
+
+
+def _all_products(
+    algebra: Algebra, first: Mapping[Formula, Fraction], second: Mapping[Formula, Fraction]
+) -> dict[Formula, Fraction]:
+    total: dict[Formula, Fraction] = {}
+    for a, c in first.items():
+        for b, d in second.items():
+            for term, e in algebra.terms(algebra.multiply(a, b)).items():
+                total[term] = total.get(term, Fraction(0)) + c * d * e
+    return total

@@ -99,8 +99,8 @@ def square_or_call(power: str, number: Callable[[Any], Fragment]) -> Spelling:
 
 
 def write_numbers(program: Program, language: Language, names: Names, place: str, *, short: int = 0) -> Written:
-    """A program of numbers in a language, with results that are truth values as 0 and 1. Raises DifferentiationError for
-    tensor inputs, which `place` does not have."""
+    """A program of numbers in a language, with results that are truth values as 0 and 1. Raises DifferentiationError
+    for tensor inputs, which `place` does not have."""
     expect_numbers(program, place)
     equations, outputs = [*program.equations], []
     for output in program.outputs:
@@ -114,9 +114,9 @@ def write_numbers(program: Program, language: Language, names: Names, place: str
 
 
 class ScalarSyntax(NamedTuple):
-    """How a language differs from C: `expression` translates a text with operators and calls as C has them, in which
-    isnan(x) is the test for nan and rint rounds halves to even numbers; `choose` makes the template of a conditional
-    expression from those of its condition and branches, and `level` is its precedence."""
+    """The differences of a language from C: `expression` translates a text with operators and calls as C has them, in
+    which isnan(x) is the test for nan and rint rounds halves to even numbers; `choose` makes the template of a
+    conditional expression from those of its condition and branches, and `level` is its precedence."""
 
     expression: Callable[[str], str]
     choose: Callable[[str, str, str], str]

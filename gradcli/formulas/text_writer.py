@@ -58,14 +58,14 @@ SpellingWithPart = Callable[[Equation, Sequence[Fragment], Callable[[str], str]]
 
 
 class BooleanConversion(NamedTuple):
-    """How a language converts a truth value to the number 0 or 1, and a number to the condition that it is not 0."""
+    """The conversions of a language from a truth value to the number 0 or 1, and from a number to a condition."""
 
     as_number: Callable[[Fragment], Fragment]
     of_number: Callable[[Fragment], Fragment]
 
 
 class Language(NamedTuple):
-    """How a language writes programs.
+    """The description of a language in which programs are written.
 
     `functions` has the spellings by the name of the primitive, `with_parts` those that name a part, and `others` finds
     those of all other primitives; `document` writes derivatives. `parts` says whether parts of a program can be named,
@@ -306,7 +306,8 @@ _SIDES = {COMPARE: (SUM, SUM), SUM: (SUM, PRODUCT), PRODUCT: (PRODUCT, UNARY), P
 
 
 def with_order(name: str) -> Spelling:
-    """A function of its order and an operand. Raises UnsupportedPrimitiveError for orders below 0, as derivatives of expn have."""
+    """A function of its order and an operand. Raises UnsupportedPrimitiveError for orders below 0, as derivatives of
+    expn have."""
 
     def spelling(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
         n = equation.params["n"]

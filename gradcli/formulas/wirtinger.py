@@ -27,8 +27,7 @@ from gradcli.formulas.conjugate_variables import (
     conjugate_name,
     with_moduli_of_factors,
 )
-from gradcli.formulas.documents import SHORT
-from gradcli.formulas.merged_programs import merge_programs
+from gradcli.formulas.documents import SHORT, merge_programs
 from gradcli.formulas.text import text
 from gradcli.language.names.scope import IMAGINARY_UNIT
 from gradcli.primitives.bind import bind, concrete
@@ -60,7 +59,7 @@ _LAST = 1_000_000
 
 
 class Request(NamedTuple):
-    """What is to be differentiated: a program of numbers, the function that it computes, its complex inputs, and those
+    """A function to differentiate: a program of numbers, the function that it computes, its complex inputs, and those
     to differentiate by."""
 
     program: Program
@@ -96,7 +95,8 @@ def gradient_formulas(request: Request, shorten: Shorten) -> dict[str, Program]:
 
 
 def holomorphic_formulas(request: Request, order: int, shorten: Shorten) -> dict[str, Program]:
-    """The derivatives of `order` of a value that is holomorphic in complex inputs. Raises as `wirtinger_formulas` does."""
+    """The derivatives of `order` of a value that is holomorphic in complex inputs. Raises as `wirtinger_formulas`
+    does."""
     conjugates = {conjugate_name(name) for name in request.complex_names}
     found = wirtinger_formulas(request, order, shorten)
     return {key: formula for key, formula in found.items() if conjugates.isdisjoint(key.split(","))}

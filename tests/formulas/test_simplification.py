@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.formulas import polynomial_algebra
+from gradcli.formulas import quotients
 from tests.formulas.test_diff import diff, words_of
 
 LIST = Path(__file__).parents[2] / "benchmarks" / "derivatives.jsonl"
@@ -152,14 +152,14 @@ def test_the_transpose_of_a_long_product(run):
 
 def test_divisors_of_polynomials():
     x2_minus_1, x_plus_1_squared = {(2,): 1, (0,): -1}, {(2,): 1, (1,): 2, (0,): 1}
-    assert polynomial_algebra.common_divisor(x2_minus_1, x_plus_1_squared) == {(1,): 1, (0,): 1}
-    assert polynomial_algebra.exact_quotient(x2_minus_1, {(1,): 1, (0,): 1}) == {(1,): 1, (0,): -1}
-    assert polynomial_algebra.exact_quotient(x2_minus_1, {(1,): 2, (0,): 1}) is None
+    assert quotients.common_divisor(x2_minus_1, x_plus_1_squared) == {(1,): 1, (0,): 1}
+    assert quotients.exact_quotient(x2_minus_1, {(1,): 1, (0,): 1}) == {(1,): 1, (0,): -1}
+    assert quotients.exact_quotient(x2_minus_1, {(1,): 2, (0,): 1}) is None
     # (x**2 + 1)*(y**2 + 1), and (x + y)**3*(x - 2)
-    assert [n for _, n in polynomial_algebra.factors({(2, 2): 1, (2, 0): 1, (0, 2): 1, (0, 0): 1})] == [1, 1]
+    assert [n for _, n in quotients.factors({(2, 2): 1, (2, 0): 1, (0, 2): 1, (0, 0): 1})] == [1, 1]
     cube = {(4, 0): 1, (3, 1): 3, (2, 2): 3, (1, 3): 1, (3, 0): -2, (2, 1): -6, (1, 2): -6, (0, 3): -2}
-    assert sorted((len(f), n) for f, n in polynomial_algebra.factors(cube)) == [(2, 1), (2, 3)]
+    assert sorted((len(f), n) for f, n in quotients.factors(cube)) == [(2, 1), (2, 3)]
 
 
 def test_divisions_with_very_many_terms_are_left():
-    assert polynomial_algebra.exact_quotient({(1000,): 1, (0,): -1}, {(1,): 1, (0,): -1}) is None
+    assert quotients.exact_quotient({(1000,): 1, (0,): -1}, {(1,): 1, (0,): -1}) is None
