@@ -64,7 +64,7 @@ def _derivative(parts: Sequence[Any], leaves: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _digits(judge: LossEstimator, parts: Sequence[Tensor]) -> int | None:
-    """How many digits of the worst element of a derivative are right; None where at least half are."""
+    """The number of correct digits of the worst element of a derivative; None where at least half are correct."""
     if sum(arrays.size(part) for part in parts) * len(judge.terms) > judge.MOST_VISITS:
         return None
     # What is exactly 0 is not judged: that of z/z has terms with errors of which only bounds are known.

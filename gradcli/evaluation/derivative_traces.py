@@ -1,4 +1,4 @@
-"""Records the value and derivatives of a program as a straight-line program."""
+"""Records the value and derivatives of a program as a straight-line program, and finds its numbers that are detached."""
 
 from __future__ import annotations
 
@@ -21,23 +21,27 @@ from gradcli.calculus.higher_orders import (
 )
 from gradcli.calculus.jacobians import jacobians_by_either_mode
 from gradcli.errors import NotRecordableError, locating
-from gradcli.evaluation.detached_constants import detached_variables
 from gradcli.evaluation.row_evaluation import differentiated
+from gradcli.executors import stepwise
 from gradcli.kinds.branch_points import EQUALITIES, BranchPointWatcher, watcher_now, watching
 from gradcli.language.interpreter.machine import Rolling
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.syntax import tree
 from gradcli.program.ir import Program, Variable
-from gradcli.program.record import Decisions, Following, record
+from gradcli.program.passes import without_dead_code
+from gradcli.program.record import Decisions, Following, Recorded, record
 
 if TYPE_CHECKING:
     from gradcli.evaluation.callables import Computation
+
 
 # The input name of the cotangent. The spaces keep it apart from the names of the language.
 _COTANGENT = "gradient of the value"
 
 # Differentiates a function at inputs by name; returns the value and the derivatives.
 Differentiate = Callable[[Function, Mapping[str, Any]], Derivatives]
+# Input names of detached numbers. The space keeps them apart from the names of the language.
+_NAME = "detached {}"
 
 
 class Trace(NamedTuple):
@@ -119,7 +123,7 @@ def gradients_of_scalar(program: Computation, inputs: Mapping[str, Any], wrt: Se
             note_kinks(value)
         written = any(not isinstance(node, PrimitiveNode) for node in ancestors(value))
         found = gradients(value, [*leaves.values()], create_graph=written)
-        detached[:] = detached_variables([value, *(found if written else ())], [*leaves.values()])
+        detached[:] = _detached_variables([value, *(found if written else ())], [*leaves.values()])
         if written and detached:
             # User-defined rules detach in ways of their own.
             raise NotRecordableError("what a derivative written by hand detaches cannot be recorded")
@@ -225,3 +229,62 @@ def _traced(
     with locating(program.source, program.body[-1].span) if isinstance(program, tree.Module) else program.recording():
         traced = record(run, inputs, decisions)
     return Trace(traced.program, traced.values, positions, deviations)
+
+
+def _detached_variables(values: Sequence[Any], leaves: Sequence[Tensor]) -> tuple[Variable, ...]:
+    """Return the variables that the gradients of `values` by `leaves`, while being recorded, treat as constants.
+
+    Raises NotRecordableError where such a variable is also differentiated through another use.
+    """
+    constants: dict[Variable, None] = {}
+    attached = {variable for leaf in leaves for variable in _variables(leaf.inner)}
+    for node in ancestors(*values):
+        if not isinstance(node, PrimitiveNode):
+            continue
+        attached.update(_variables(node.result))
+        for edge, kept in zip(node.edges, node.saved or ()):
+            if isinstance(kept, Tensor) and kept.requires_grad:
+                attached.update(_variables(kept.inner))
+            elif edge is None:
+                constants |= dict.fromkeys(_variables(kept.inner if isinstance(kept, Tensor) else kept))
+    if not attached.isdisjoint(constants):
+        raise NotRecordableError("what is detached here is differentiated elsewhere, so it cannot be recorded")
+    return tuple(constants)
+
+
+def _variables(value: Any) -> Sequence[Variable]:
+    return [value.variable] if isinstance(value, Recorded) else []
+
+
+class SplitGradient(NamedTuple):
+    """A gradient that takes its detached variables as inputs, and the program that computes them (None: no such
+    variables)."""
+
+    gradient: Program
+    detached: Program | None
+
+    def given(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the inputs of the gradient by name, computed from the inputs of the program."""
+        if self.detached is None:
+            return dict(inputs)
+        found = stepwise.run(self.detached, [inputs[v.name or ""] for v in self.detached.inputs])
+        assert found is not None
+        return {**inputs, **{_NAME.format(i): number for i, number in enumerate(found)}}
+
+
+def separated(gradient: Program, detached: Sequence[Variable]) -> SplitGradient:
+    """Split a recorded gradient into the gradient proper and the program of its detached variables."""
+    made = {equation.output for equation in gradient.equations}
+    detached = [variable for variable in detached if variable in made]
+    if not detached:
+        return SplitGradient(gradient, None)
+    named = {v: Variable(v.shape, v.dtype, _NAME.format(i)) for i, v in enumerate(detached)}
+    equations = tuple(
+        e._replace(inputs=tuple(named.get(atom, atom) if isinstance(atom, Variable) else atom for atom in e.inputs))
+        for e in gradient.equations
+    )
+    outputs = tuple(named.get(atom, atom) if isinstance(atom, Variable) else atom for atom in gradient.outputs)
+    rest = gradient._replace(inputs=(*gradient.inputs, *named.values()), equations=equations, outputs=outputs)
+    return SplitGradient(
+        without_dead_code(rest), without_dead_code(gradient._replace(outputs=tuple(detached), guards=()))
+    )

@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 from gradcli import limits
 from gradcli.errors import Span
-from gradcli.evaluation.graph_view import Graph, Vertex
-from gradcli.evaluation.groups import sizes
+from gradcli.evaluation.graph_view import Graph, Vertex, sizes
 
 # A loop or a run of one operation with more operations than this becomes one box.
 LONG = 20

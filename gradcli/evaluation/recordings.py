@@ -35,7 +35,7 @@ _MOST_VERSIONS = 4
 
 
 class WantedDerivatives(NamedTuple):
-    """Which derivatives by the inputs `wrt` are wanted.
+    """The derivatives by the inputs `wrt` that are computed.
 
     `kind` is `gradients`, `jacobians`, `derivatives` (all up to `order`), or the second derivatives alone, as tensors
     (`hessian`) or as coordinates (`sparse`).

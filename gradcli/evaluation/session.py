@@ -49,7 +49,7 @@ EXECUTORS = ("eager", "compiled")
 
 
 class EvaluationRequest(NamedTuple):
-    """What to compute.
+    """A request for an evaluation.
 
     `bindings` are arrays by name, `wrt` names those to differentiate by. `executor` is one of EXECUTORS; None chooses a
     suitable one. With `sparse`, derivatives of order 2 are computed as coordinates; with `wirtinger`, the derivatives by
@@ -444,7 +444,7 @@ def _evaluate(request: EvaluationRequest, bindings: Mapping[str, Any], observe: 
         rewrite=request.rewrite,
         observe=observe,
         apart=request.retain,
-        # What is asked for by name is computed by name.
+        # Derivatives that are asked for by name are computed by name.
         rolling="never" if request.retain or request.nodes else "late",
     )
 

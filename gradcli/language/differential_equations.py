@@ -20,7 +20,7 @@ _HINT = "an equation is dx/dt = … or x' = …"
 
 @dataclass(frozen=True)
 class Jump:
-    """What happens to some states at times, which are an expression without states."""
+    """A change of some states at given times, which are an expression without states."""
 
     times: tree.Expression
     statements: tuple[tree.Statement, ...]

@@ -1,4 +1,4 @@
-"""What is known about every function of the language, and functions composed of others."""
+"""The properties that every function of the language has, and functions composed of others."""
 
 from __future__ import annotations
 

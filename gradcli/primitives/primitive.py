@@ -343,8 +343,8 @@ class Primitive(Operation):
         return self._differentiable
 
     def find_needs(self, wanted: int) -> SavedForBackward:
-        """What backward needs to differentiate by the operands in the bit mask `wanted`, whose highest bit marks the
-        end; cached."""
+        """The tensors that backward needs to differentiate by the operands in the bit mask `wanted`, whose highest bit
+        marks the end; cached."""
         ruled = self.differentiable(wanted.bit_length() - 1)
         found = self.needs[wanted] = SavedForBackward(wanted, ruled, self._uses, self.variadic, self.smooth is not None)
         return found

@@ -1,4 +1,4 @@
-"""What the backward pass needs of an operation."""
+"""The values of an operation that the backward pass needs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 class SavedForBackward:
-    """What backward needs to compute the gradients by some operands of a primitive.
+    """The values that backward needs to compute the gradients by some operands of a primitive.
 
     `result` says whether it reads the result. `operands`, `shapes` and `fixed` are indices of operands: those whose
     values are read, those of which the shape is sufficient, and those that have no derivative although it was

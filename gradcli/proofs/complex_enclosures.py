@@ -64,7 +64,7 @@ class _ComplexProgram:
         self.wrt = wrt
         self.options = options
         self.order: int = options.get("order", 1)
-        # What stands for complex inputs that are no constants.
+        # The complex inputs in whose place their real and imaginary parts are inputs.
         self.complex_names = [n for n, v in values.items() if _is_complex(v) and (n in wrt or _is_wide(v))]
         self.values: dict[str, Any] = {}
         for name, value in values.items():

@@ -83,8 +83,8 @@ def _narrow(
 
 
 def _of_shape(end: Any, rank: int, shape: tuple[int, ...]) -> Any:
-    """The ends `[boxes, …]` with as many axes as the operand, which was broadcast to the result: nothing is known of the
-    elements that became several."""
+    """The ends `[boxes, …]` with as many axes as the operand, which was broadcast to the result: nothing is known of
+    the elements that became several."""
     if end.ndim == 0 or end.shape[1:] == shape:
         return end
     return end.reshape(end.shape[:1] + (1,) * (rank + 1 - end.ndim) + end.shape[1:])
@@ -118,7 +118,7 @@ def _scalar(end: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _common(allowed: Interval, shape: tuple[int, ...]) -> Interval:
-    """What all elements of a result allow for the number that is an operand of each."""
+    """The interval that all elements of a result allow for a number that is an operand of each."""
     axes = tuple(range(1, 1 + len(shape)))
     with np.errstate(all="ignore"):
         return Interval(np.fmax.reduce(allowed.low, axis=axes), np.fmin.reduce(allowed.high, axis=axes))
@@ -157,8 +157,8 @@ def _divide(y: Interval, a: Interval, b: Interval) -> _Narrowed:
 
 
 def _unless_infinite(found: Interval, y: Interval, denominator: Interval) -> Interval:
-    """What a quotient allows, and everything where its denominator may be infinite, as next to a pole: the quotient of
-    floats is then 0."""
+    """The interval that a quotient allows, and everything where its denominator may be infinite, as next to a pole: the
+    quotient of floats is then 0."""
     free = (np.isinf(denominator.low) | np.isinf(denominator.high)) & (y.low <= 0) & (y.high >= 0)
     return Interval(np.where(free, -_INFINITY, found.low), np.where(free, _INFINITY, found.high))
 
@@ -272,8 +272,8 @@ def _total(y: Interval, operands: Sequence[Interval], equation: Equation) -> _Na
 
 
 def _moved(y: Interval, operands: Sequence[Interval], equation: Equation) -> _Narrowed:
-    """A rule for operations that move elements: each element of the result narrows the operand's element it was moved from,
-    which is found by moving numbered elements."""
+    """A rule for operations that move elements: each element of the result narrows the operand's element it was moved
+    from, which is found by moving numbered elements."""
     sizes = [math.prod(part.low.shape[1:]) for part in operands]
     first = np.concatenate([[0], np.cumsum(sizes)])
     # Elements that come from nowhere, as those of a padding, are 0.

@@ -105,7 +105,7 @@ def _corrected(
         except np.linalg.LinAlgError:
             return point[None]
         moved = points + sizes * movable * step
-        # What reaches a bound stays there, and the others move on.
+        # Coordinates that reach a bound stay there, and the others move on.
         blocked |= (moved < least) | (moved > most)
         points = np.clip(moved, least, most)
     return points

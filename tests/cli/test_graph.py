@@ -16,7 +16,7 @@ import pytest
 
 from gradcli.cli.main import main
 from gradcli.cli.process.environment import Environment
-from gradcli.cli.rendering.drawing.graph_layout import Size, layout
+from gradcli.cli.rendering.drawing.svg import Size, layout
 from gradcli.evaluation import graph_view as graphs
 from gradcli.evaluation.outline import MANY, outline
 from gradcli.language.syntax import parse

@@ -1,4 +1,5 @@
-"""Explains the gradient of a run by the chain rule: its steps, their local derivatives, and the products that add up."""
+"""Explains the gradient of a run by the chain rule: its steps, their local derivatives, and the products that add
+up."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ _STEP = 400
 
 
 class ExplanationRequest(NamedTuple):
-    """What to explain.
+    """A request for an explanation.
 
     `bindings` are arrays by name, `wrt` names those to differentiate by, `order` is 1 or 2, and `language` is that of
     the formulas, `text` or `latex`. With `expand` nothing is folded.
@@ -285,7 +286,7 @@ class _ChainRule:
 
     def _leaf(self, name: str, leaf: Tensor) -> Leaf:
         terms = self._terms(leaf)
-        # Of an analytic function the derivative is the conjugate of the gradient.
+        # The derivative of an analytic function is the conjugate of the gradient.
         gradient = 1.0 if self.value is leaf else None if leaf.grad is None else _shown_number(conjugate_of(leaf.grad))
         return Leaf(name, self.labels.symbol(leaf), as_numpy(self.request.bindings[name]), gradient, terms)
 
@@ -304,7 +305,7 @@ class _ChainRule:
         return terms
 
     def texts(self, node: Node) -> StepTexts:
-        """What a step computed."""
+        """The value that a step computed."""
         unit = self.units.of[node]
         return StepTexts(self.request.program, unit, self.labels, single=self._results_of[unit] == 1)
 

@@ -112,7 +112,7 @@ def _names(root: Event) -> dict[Any, str]:
 
 
 def _elements(program: tree.Module, root: Event) -> dict[Any, str]:
-    """What reads an element of a named tensor by literal positions, as it is written."""
+    """The text of an expression that reads an element of a named tensor by literal positions."""
     found: dict[Any, str] = {}
     for event in _events(root):
         node = event.node

@@ -75,7 +75,7 @@ class Run(local_derivatives.Run, Protocol):
         """The inputs."""
 
     def texts(self, node: Node) -> StepTexts:
-        """What a step computed."""
+        """The value that a step computed."""
 
 
 def second_derivatives(run: Run, wrt: Sequence[str]) -> list[SecondDerivative]:

@@ -156,7 +156,7 @@ class StepTexts:
         return {identifier: self._labels.symbol(source) for identifier, source in self.operands.items()}
 
     def math(self, language: str) -> str:
-        """What was computed in the language of the formulas."""
+        """The expression of the step, written in `language`."""
         if language == "text":
             return self.text
         if self.expression is not None:

@@ -120,7 +120,8 @@ def _with_depth(root: Event) -> Iterator[tuple[int, Event]]:
 
 
 def _levels(events: Sequence[tuple[int, Event]]) -> Iterator[set[int]]:
-    """What is folded together where a program is long: the innermost calls and loops first, statements last."""
+    """The groups of steps that are folded into one where a program is long: the innermost calls and loops first,
+    statements last."""
     deepest = max((depth for depth, _ in events), default=0)
     for level in range(deepest, -1, -1):
         found = {id(e) for depth, e in events if depth == level and isinstance(e.node, _FOLDED) and _runs_code(e)}

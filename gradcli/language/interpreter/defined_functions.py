@@ -1,4 +1,4 @@
-"""How functions that a program defines are created and called."""
+"""The creation and the calls of functions that a program defines."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def repeated_call(
     positional: Sequence[Value],
     keywords: Mapping[str, Value],
 ) -> TailCall | None:
-    """What a function returns for a call of itself whose value is its own; None for any other call."""
+    """The `TailCall` in place of a call whose value the function itself returns; None for any other call."""
     if (
         type(function) is not Closure
         or node not in machine.tail_calls.get(function.node, ())

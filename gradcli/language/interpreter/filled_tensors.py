@@ -41,7 +41,7 @@ class FilledTensor:
         self._written: dict[tuple[bool, ...], Value | None] = {}
 
     def begin(self) -> Value:
-        """What stands for the tensor in the round of another path."""
+        """The placeholder for the tensor in the round of another path."""
         self.written = None
         return FilledReference(self)
 
@@ -77,7 +77,8 @@ class FilledTensor:
         self.place, self.written = place, row
 
     def _first(self, place: int) -> int:
-        """The index at a place in the first round. Raises NotRecordableError if it is outside of the tensor in a round."""
+        """The index at a place in the first round. Raises NotRecordableError if it is outside of the tensor in a
+        round."""
         counters = self.loop.counters
         ends = counters[0] + place, counters[-1] + place
         if not 0 <= min(ends) <= max(ends) < arrays.shape(self.before)[0]:
@@ -91,7 +92,8 @@ class FilledTensor:
         return 0 if rest else rounds
 
     def carried(self, paths: Sequence[TracedPath]) -> tuple[list[Carried], list[list[Any]]]:
-        """What rounds pass on, the row of the last round first and stacked, and for each path what it is afterwards.
+        """The values that rounds pass on, the row of the last round first and stacked, and for each path their final
+        value.
 
         The rows that a round reads and no round has written become rows that the trace reads from outside.
         """
@@ -181,7 +183,7 @@ class GrownList(FilledTensor):
 
 
 class GrowingItems(ProgramList):
-    """What stands for a list in a round that appends to it; its length differs from round to round, and is not read."""
+    """The placeholder for a list in a round that appends to it; its length, which differs by round, cannot be read."""
 
     __slots__ = ("grown",)
 
@@ -223,7 +225,8 @@ class FilledReference(MutableReference):
 
 
 def lag_of(key: Sequence[Any], loop: TracedLoop) -> int:
-    """The distance of the first item of a key from the counter. Raises NotRecordableError if it does not move with it."""
+    """The distance of the first item of a key from the counter. Raises NotRecordableError if it does not move with
+    it."""
     item = key[0] if key else None
     if not isinstance(item, Traced) or item.lag is None or item.trace is not loop.trace:
         raise NotRecordableError("a place in what a round fills does not move with the counter")

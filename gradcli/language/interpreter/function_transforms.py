@@ -258,7 +258,8 @@ _ROLLED_AFTER = (0, 1)
 def _rolled(
     caller: Caller, counters: range | None, rounds_so_far: int, state: Value, one_round: Callable[..., Any]
 ) -> RolledCalls | None:
-    """The rest of a loop as one equation, see `gradcli.language.interpreter.rolled_calls`; None where it does not pay."""
+    """The rest of a loop as one equation, see `gradcli.language.interpreter.rolled_calls`; None where it does not
+    pay."""
     module = rolled_calls(caller.machine, caller.node, None if counters is None else len(counters), rounds_so_far)
     if module is None:
         return None
@@ -269,14 +270,14 @@ def _rolled(
 
 
 def _sequences(xs: Value) -> Value:
-    """What `scan` goes along, with lists of numbers as tensors."""
+    """The sequences that `scan` iterates over, with lists of numbers as tensors."""
     if isinstance(xs, ProgramList) and xs.made == "tuple":
         return ProgramList(map(_sequences, xs.items), xs.span, "tuple")
     return as_tensor_or_number(xs, "'scan'") if isinstance(xs, ProgramList) else xs
 
 
 def _common_length(along: Value, length: int | None) -> int | None:
-    """The number of rows that are the same in all of what `scan` goes along, None where there is no such number."""
+    """The number of rows that all sequences of `scan` have, None where they differ."""
     found = {*_lengths(along), *([] if length is None else [length])}
     return found.pop() if len(found) == 1 else None
 
@@ -290,14 +291,14 @@ def _lengths(along: Value) -> Iterator[int]:
 
 
 def _rest(along: Value, number: int) -> Value:
-    """What `scan` goes along after the first rounds."""
+    """The rest of the sequences of `scan` after the first rounds."""
     if isinstance(along, ProgramList):
         return ProgramList([_rest(part, number) for part in along.items], along.span, "tuple")
     return without_first(along, number)
 
 
 def _row(loop: CallLoop, along: Value) -> Value:
-    """What the function of `scan` gets in a round that is traced."""
+    """The arguments of the function of `scan` in a traced round."""
     if isinstance(along, ProgramList):
         return ProgramList([_row(loop, part) for part in along.items], along.span, "tuple")
     return None if along is None else loop.item(along)

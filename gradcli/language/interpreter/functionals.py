@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.autograd.modes import current_span
-from gradcli.errors import CallError
+from gradcli.errors import CallError, NotRecordableError
 from gradcli.functionals import functional_calls
 from gradcli.functionals.limit import limit
 from gradcli.language.interpreter import call_arguments
-from gradcli.language.interpreter.lifted_values import lifted
 from gradcli.language.interpreter.lists import ProgramList
 from gradcli.language.interpreter.machine import Caller, Evaluator, Scope
 from gradcli.language.interpreter.provenance import UNKNOWN
-from gradcli.language.interpreter.values import FUNCTIONS, TENSOR_CONVERTIBLE, Value, as_tensor_or_number
+from gradcli.language.interpreter.values import FUNCTIONS, TENSOR_CONVERTIBLE, Closure, Value, as_tensor_or_number
 from gradcli.language.names import scope as scope_of_program
 from gradcli.language.syntax import tree
 from gradcli.language.syntax.bound_variables import BINDING
-from gradcli.primitives.bind import concrete
+from gradcli.loops.body_tracing import Trace, Traced
+from gradcli.primitives.bind import Kind, concrete
 from gradcli.primitives.conversions import permuted, reshaped
 from gradcli.primitives.entries.complex_parts import check_real
 from gradcli.primitives.entries.indexing import index
@@ -30,6 +32,8 @@ from gradcli.primitives.signature import parse_signature
 
 # Calls a function of the program, with the values of its arguments.
 Function = Callable[..., Any]
+# The number of elements of the largest array of which all become inputs of the trace.
+_MOST = 100
 
 
 def call(
@@ -88,12 +92,12 @@ class _TracedCalls:
 
     def called(self, function: Value, *given: Any) -> Any:
         machine = self.machine
-        # What is traced has no numbers that could be observed.
+        # Traced values have no numbers to observe.
         observe, machine.observe = machine.observe, None
         provenance, machine.provenance = machine.provenance, UNKNOWN
         machine.traced_loops.append(_NO_LOOP)
         try:
-            with lifted(function, given) as inside:
+            with _lifted(function, given) as inside:
                 found = machine.drive(self.caller(function, *inside), self.node, self.scope)
         finally:
             current_span.set(self.node.span)
@@ -196,7 +200,7 @@ def _limit(_node: tree.Call, f: Function, x: Any, side: Any = None) -> Value:
 
 
 class SolvedProblem(NamedTuple):
-    """What `solve_ivp` returns, as in SciPy: the times, and the states of shape [states, times]."""
+    """The result of `solve_ivp`, as in SciPy: the times, and the states of shape [states, times]."""
 
     t: Any
     y: Any
@@ -224,7 +228,7 @@ def _solve_ivp(
     return SolvedProblem(times, permuted(index(found, slice(1, None)), (1, 0)))
 
 
-# What SciPy's methods are here: explicit ones are chosen by the stiffness of the system.
+# The methods here for those of SciPy: among explicit ones, the stiffness of the system decides.
 _METHODS = {
     **dict.fromkeys(("auto", "RK45", "RK23", "DOP853", "LSODA"), "auto"),
     **dict.fromkeys(("radau", "Radau", "BDF"), "radau"),
@@ -276,3 +280,48 @@ _RULES: Mapping[str, Callable[..., Value]] = {
     "brentq": _brentq,
     **dict.fromkeys(("argmin", "argmax"), _argmin),
 }
+
+
+@contextmanager
+def _lifted(function: Value, given: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """Within the block, numbers from outside that a function of the program reads are values of the trace of the first
+    traced argument, if that is a trace of all; yields the arguments, of which the same holds."""
+    trace = next((g.trace for g in given if isinstance(g, Traced)), None)
+    if trace is None or not trace.computes_all:
+        yield given
+        return
+    replaced: list[tuple[Scope, str, Value, Value]] = []
+    scope = function.scope if isinstance(function, Closure) else None
+    while scope is not None:
+        for name, value in scope.names.items():
+            inside = _inside(value, trace)
+            if inside is not value:
+                replaced.append((scope, name, value, inside))
+        scope = scope.outer
+    for scope, name, _, inside in replaced:
+        scope.names[name] = inside
+    try:
+        yield [_inside(g, trace) for g in given]
+    finally:
+        for scope, name, value, inside in replaced:
+            if scope.names.get(name) is inside:
+                scope.names[name] = value
+
+
+def _inside(value: Value, trace: Trace) -> Value:
+    """A number or small array that is differentiated by, as a value of the trace; anything else as it is."""
+    if isinstance(value, ProgramList):
+        items = [_inside(item, trace) for item in value.items]
+        return value if all(map(_is, items, value.items)) else ProgramList(items, value.span, value.made)
+    if not isinstance(value, Kind) or isinstance(value, Traced) or arrays.dtype_name(value) != "float64":
+        return value
+    if math.prod(arrays.shape(value)) > _MOST:
+        return value
+    try:
+        return trace.inside(value)
+    except NotRecordableError:
+        return value
+
+
+def _is(a: Value, b: Value) -> bool:
+    return a is b

@@ -42,7 +42,7 @@ def run_rolled(
 
     `rounds_so_far` were run. None where the rest has to be run round by round, or rolling it does not pay.
     """
-    # How many rounds of `while` there will be is not known.
+    # The number of rounds of `while` is not known.
     count = None if isinstance(node, tree.While) else count_of(values) - rounds_so_far
     if not _pays(machine, node, count, rounds_so_far):
         return None

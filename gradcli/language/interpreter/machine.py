@@ -118,7 +118,7 @@ class Evaluator:
         self.changes = scope_of_program.changes_in_place(program)
         # The loop whose round is being traced, if any, see `rolled_loops`.
         self.traced_loops: list[Any] = []
-        # How often each loop could not be rolled.
+        # The number of failed attempts to roll each loop.
         self.refusals: dict[tree.SyntaxNode, int] = {}
         # The calls of themselves that functions make last, by the function, of those that were called.
         self.tail_calls: dict[tree.SyntaxNode, Collection[tree.SyntaxNode]] = {}

@@ -1,4 +1,5 @@
-"""Rolls loops of calls of functions, as `fori_loop` and `scan`, and comprehensions: a call runs once, on traced values."""
+"""Rolls loops of calls of functions, as `fori_loop` and `scan`, and comprehensions: a call runs once, on traced
+values."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ Structure = Any
 
 
 class RolledCalls(NamedTuple):
-    """What a loop gives: the state after the last round, and the results of all rounds, each leaf stacked."""
+    """The results of a loop: the state after the last round, and the results of all rounds, each leaf stacked."""
 
     state: Value
     results: Value
@@ -78,7 +79,8 @@ class CallLoop(TracedLoop):
         self.one_round, self.span, self.ends = one_round, span, ends
 
     def item_of(self, along: Value) -> Value:
-        """What a name has in a round, as the loop goes along a range, a tensor, or several of them in parallel."""
+        """The value of a loop variable in a round; the loop iterates over a range, a tensor, or several of them in
+        parallel."""
         if isinstance(along, ProgramList):
             return ProgramList(map(self.item, along.beside), along.span, "tuple")
         return self.item(along)

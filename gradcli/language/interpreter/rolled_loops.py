@@ -82,7 +82,7 @@ class _Rolling(TracedLoop):
         self.leaves = isinstance(node, tree.While) or scope_of_program.may_be_left(node)
         # The names of lists and tensors of which each round may change elements.
         self.changed: set[str] = set()
-        # What each round writes a row of, by name: lists that it appends to, and lists and tensors that it fills.
+        # By name, the lists to which each round appends, and the lists and tensors of which it writes a row.
         self.filled: dict[str, FilledTensor] = {}
 
     def run(self) -> Value:
@@ -140,7 +140,8 @@ class _Rolling(TracedLoop):
         return results.get(_VALUE)
 
     def _has_other_meaning(self, name: str) -> bool:
-        """Whether a name that is not assigned yet is read as that of a value around, as only the first round reads it."""
+        """Whether a name that is not assigned yet is read as that of a value around, as only the first round reads
+        it."""
         return name in scope_of_program.CONSTANTS or self.machine.find(name, self.scope) is not None
 
     def _results(
@@ -232,7 +233,7 @@ class _Rolling(TracedLoop):
         return value.value if isinstance(value, MutableReference) else value
 
     def _within_round(self, before: Value, place: Traced) -> Value:
-        """What a name has at the beginning of a round, for its value before the loop."""
+        """The traced value of a name at the beginning of a round, for its value before the loop."""
         if isinstance(before, ProgramList):
             made = ProgramList([index(place, i) for i in range(place.shape[0])], before.span, before.made)
             self.owned.append(made)
@@ -349,7 +350,7 @@ def _row_key(name: str, rounds: int = 1) -> str:
 
 
 def _changed_targets(node: tree.SyntaxNode) -> Iterator[tree.SyntaxNode]:
-    """What a statement assigns to elements of, or changes in place."""
+    """The names whose elements a statement assigns, or that it changes in place."""
     for place in _changed_places(node):
         yield place.value if isinstance(place, tree.Index) else place
 

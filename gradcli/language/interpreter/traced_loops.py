@@ -1,4 +1,4 @@
-"""What loops of statements and of functions that are being traced have in common."""
+"""The tracing that loops of statements and loops of functions share."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class TracedLoop:
         return [_as_constant(f, fixed=is_fixed) if c.variable in constants else f for c, f in zip(carried, found)]
 
     def item(self, along: Value) -> Value:
-        """What a name has in a round, as the loop goes along a range or a tensor."""
+        """The value of a loop variable in a round; the loop iterates over a range or a tensor."""
         if not isinstance(along, range):
             places = subtract(self.counter, float(self.counters.start)) if self.counters.start else self.counter
             return self.row(along, places, ())

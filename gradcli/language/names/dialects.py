@@ -1,4 +1,4 @@
-"""Which library's meaning the name of a function has in a program."""
+"""The library whose meaning the name of a function has in a program."""
 
 from __future__ import annotations
 

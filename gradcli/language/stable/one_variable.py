@@ -478,7 +478,7 @@ def _functions(program: tree.Module) -> Iterator[_Block]:
 
 
 def _counts(statements: Sequence[tree.Statement]) -> Counter[str]:
-    """How often each name is assigned, not counting assignments inside functions."""
+    """The number of assignments of each name, not counting those inside functions."""
     found: Counter[str] = Counter()
     waiting = [*statements]
     while waiting:

@@ -43,7 +43,7 @@ class SingularitySearch:
             self._nodes = []
             for statement in program.body:
                 nodes = [*tree.walk(statement)]
-                # Of nodes that end at one place, those within others come first.
+                # Nodes that end at the same place are ordered from the innermost outward.
                 nodes.reverse()
                 nodes.sort(key=lambda node: node.span.end)
                 self._nodes += nodes

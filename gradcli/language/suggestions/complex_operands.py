@@ -1,4 +1,4 @@
-"""How a call outside the domain of a real function is written for complex numbers: `sqrt(-1+0j)`."""
+"""The hint that writes a call outside the domain of a real function for complex numbers: `sqrt(-1+0j)`."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli.errors import GradcliError, ProgramSyntaxError, Proposal, Span
 from gradcli.language.syntax import build_expressions, build_statements, lalr, layout, lexer, parse_tables, tree
-from gradcli.language.syntax.ambiguities import AmbiguousSyntax, two_readings
+from gradcli.language.syntax.build_expressions import AmbiguousSyntax, two_readings
 from gradcli.language.syntax.layout import bracketed_text
 from gradcli.language.syntax.lexer import Token
 from gradcli.named_tuples import NamedTuple

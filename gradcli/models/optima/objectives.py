@@ -9,7 +9,7 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.compiled.programs import CompiledProgram
 from gradcli.errors import EvaluationError, GradcliError, LimitError, NotRecordableError
-from gradcli.evaluation.hessian_products import HessianProducts
+from gradcli.evaluation.hessians import HessianProducts
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.names import scope
 from gradcli.models.packing import Packing

@@ -92,7 +92,7 @@ def _vectors_rule(g: Any, y: Any, x: Any) -> Any:
     turned = matmul(rows, g)
     along = _diagonal(turned)
     check_phases(g, y, along)
-    # What changes the length of a vector is taken out.
+    # The components that change the length of a vector are removed.
     turned = subtract(turned, multiply(matmul(rows, conj(y)), expand_dims(real(along), -2)))
     return solve(rows, matmul(over_gaps(turned, eigvals(x)), rows))
 

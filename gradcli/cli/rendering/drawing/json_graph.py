@@ -8,8 +8,7 @@ from gradcli import arrays, limits
 from gradcli.cli.process.environment import Environment
 from gradcli.cli.rendering.drawing.labels import Picture, Texts
 from gradcli.cli.rendering.render import opening, show_json
-from gradcli.evaluation.graph_view import GraphRequest, Vertex
-from gradcli.evaluation.groups import Group
+from gradcli.evaluation.graph_view import GraphRequest, Group, Vertex
 
 # Cost of describing and writing one vertex, in eighths of a step.
 _VERTEX = 28

@@ -44,7 +44,8 @@ class Label(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """What is drawn: a graph, the request and the namespace that computed it, and whether groups are expanded."""
+    """The subject of a drawing: a graph, the request and the namespace that computed it, and whether groups are
+    expanded."""
 
     graph: Graph
     request: GraphRequest
