@@ -84,7 +84,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _score(lines: Sequence[str], notation: Notation) -> float:
-    """How well a notation fits: the share of rows as long as the first, plus the share of cells below it that are
+    """The score of a notation: the share of rows as long as the first, plus the share of cells below it that are
     numbers, plus a bonus for several columns."""
     rows = list(csv.reader(lines, delimiter=notation.separator, skipinitialspace=True))
     if not rows:

@@ -1,27 +1,33 @@
-"""Work in parts on a cluster: each part is written to its own file, and a manifest says which parts are done."""
+"""Work in parts on a cluster: each part is done once by workers that may die, and written to its own file; a manifest
+says which parts are done."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
-from typing import Any, NamedTuple, Protocol
+from queue import Empty, SimpleQueue
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from gradcli.errors import GradcliError, OutputError, UsageError
 from gradcli.io import system
-from gradcli.rows import manifest, sources, task_retries, workers
+from gradcli.rows import manifest, sources, workers
 from gradcli.rows.manifest import Input, Manifest, Part
 from gradcli.rows.pipeline import Progress
-from gradcli.rows.task_retries import Died, Pool, Tasks
 
 RETRIES = 3
 
 # Runs tasks of a kind, given their numbers and a function that makes the data of each, and yields their numbers and
 # results.
 Tell = Callable[[str, Iterable[int], Callable[[int], dict[str, Any]]], Iterable[tuple[int, dict[str, Any]]]]
+_Key = TypeVar("_Key")
+# Upper bounds of the tasks submitted at a time, and of the bytes of their arguments, which the scheduler holds.
+_MOST_TASKS, _MOST_BYTES = 1_000, 2**26
+# Seconds without a finished task after which the pool is checked for workers.
+_LOOK = 1.0
 
 
 class Work(Protocol):
-    """What is computed: its `command`, the input `paths`, and `relief`, advice for workers that died of a part.
+    """The job of a cluster: its `command`, the input `paths`, and `relief`, advice for workers that died of a part.
 
     `described` is plain data that must be equal for a run to be resumed; `earlier` is that of the run to be resumed.
     `divided` divides the inputs into parts, with the formats of `Manifest.divide`. `task` is the data of a part's task,
@@ -143,7 +149,7 @@ def _tasks(
 
 def _told(request: Request, pool: Pool, tasks: Tasks[int]) -> Generator[tuple[int, dict[str, Any]]]:
     """The result of each task. Raises UsageError for workers of another version."""
-    with closing(task_retries.run_tasks(pool, tasks, request.retries)) as results:
+    with closing(_run_tasks(pool, tasks, request.retries)) as results:
         for key, result in results:
             if isinstance(result, Died):
                 yield key, {"error": _died(result.workers, request.work.relief)}
@@ -156,3 +162,90 @@ def _told(request: Request, pool: Pool, tasks: Tasks[int]) -> Generator[tuple[in
 def _died(count: int, relief: str) -> dict[str, Any]:
     message = "the worker died" if count == 1 else f"{count} workers died of it, one after the other"
     return {"message": message, "hint": f"they may have run out of memory: {relief}", "span": None, "text": None}
+
+
+class Future(Protocol):
+    """The interface shared by the futures of `concurrent.futures` and Dask."""
+
+    def add_done_callback(self, function: Callable[[Any], object], /) -> object: ...
+    def result(self) -> Any: ...
+
+
+class Pool(Protocol):
+    """A pool of workers.
+
+    `check` is called when no task has ended for a while, and raises the GradcliError that ends the run. `deaths` is the
+    number of workers that died of a task whose future raises `error`, and raises the GradcliError that ends the run for
+    other errors.
+    """
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future: ...
+    def cancel(self, futures: Sequence[Any], /) -> None: ...
+    def check(self) -> object: ...
+    def deaths(self, error: BaseException, /) -> int: ...
+
+
+class Died(NamedTuple):
+    """The result of a task that was given up since this number of workers died of it."""
+
+    workers: int
+
+
+class Tasks(NamedTuple, Generic[_Key]):
+    """The tasks of a run, one for each of the `keys`. `function` is called with the `arguments` of a key, which are
+    computed at submission and take about `size` bytes as long as the task runs."""
+
+    function: Callable[..., Any]
+    keys: Iterable[_Key]
+    arguments: Callable[[_Key], Sequence[Any]]
+    size: Callable[[_Key], int]
+
+
+def _run_tasks(pool: Pool, tasks: Tasks[_Key], retries: int) -> Generator[tuple[_Key, Any]]:
+    """The key and the result of each task, or Died, in the order in which they end.
+
+    A task whose worker died is submitted again, at most `retries` times. Tasks that still run when the generator is
+    closed are cancelled.
+    """
+    ended: SimpleQueue[Any] = SimpleQueue()
+    left = [*tasks.keys][::-1]
+    deaths = dict.fromkeys(left, 0)
+    running: dict[Any, _Key] = {}
+    held = 0
+
+    try:
+        while left or running:
+            while left and _fits(tasks.size(left[-1]), len(running), held):
+                key = left.pop()
+                held += tasks.size(key)
+                future = pool.submit(tasks.function, *tasks.arguments(key))
+                running[future] = key
+                future.add_done_callback(ended.put)
+            future = _next(ended, pool)
+            key = running.pop(future)
+            held -= tasks.size(key)
+            try:
+                result = future.result()
+            except Exception as error:
+                deaths[key] += pool.deaths(error)
+                if deaths[key] <= retries:
+                    left.append(key)
+                    continue
+                result = Died(deaths[key])
+            yield key, result
+    finally:
+        pool.cancel([*running])
+
+
+def _fits(size: int, running: int, held: int) -> bool:
+    """Whether another task may be submitted while `running` others run."""
+    return not running or (running < _MOST_TASKS and held + size <= _MOST_BYTES)
+
+
+def _next(ended: SimpleQueue[Any], pool: Pool) -> Any:
+    """The future of the next task that ends."""
+    while True:
+        try:
+            return ended.get(timeout=_LOOK)
+        except Empty:
+            pool.check()

@@ -8,8 +8,8 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import GradcliError, ShapeError
+from gradcli.rows.blocks import unmasked, without
 from gradcli.rows.evaluation import Evaluated
-from gradcli.rows.masked_results import unmasked, without
 
 # The formats without lists.
 _FLAT = frozenset({"csv", "tsv"})

@@ -17,10 +17,9 @@ from gradcli.language.syntax import tree
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_LIMITED_ROWS
 from gradcli.primitives import table
-from gradcli.rows.blocks import Column
+from gradcli.rows.blocks import Column, masked
 from gradcli.rows.columns import hint_of
 from gradcli.rows.failures import text_for_number_message
-from gradcli.rows.masked_results import masked
 from gradcli.rows.plan import VALUE, Plan
 from gradcli.rows.row_results import RowCollector, RowResults
 from gradcli.rows.row_uncertainties import PREFIX, checked, combined

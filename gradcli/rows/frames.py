@@ -10,11 +10,10 @@ from warnings import warn
 from gradcli import arrays
 from gradcli.errors import BindingError, CallError, LimitError, RowWarning, ShapeError, UsageError, expect
 from gradcli.limits import MAX_LIMITED_ROWS
-from gradcli.rows.blocks import Column, numbers_at
+from gradcli.rows.blocks import Column, numbers_at, without
 from gradcli.rows.columns import failing_text, words_of
 from gradcli.rows.evaluation import Evaluation
 from gradcli.rows.failures import TextForNumber, failure_of
-from gradcli.rows.masked_results import without
 from gradcli.rows.plan import COLUMN, RowRequest, make_plan
 
 ON_ERROR = ("null", "fail")

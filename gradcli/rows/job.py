@@ -1,4 +1,4 @@
-"""What is computed for some tables, as plain data that can be sent to workers and stored in a manifest."""
+"""The computation for some tables, as plain data that can be sent to workers and stored in a manifest."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from gradcli.rows.reading import TableReadOptions
 
 
 class Job(NamedTuple):
-    """What is computed for each row, how the tables are read, what becomes of rows that fail, and the format of the
-    output, None for that of the input."""
+    """The computation for each row, the options for reading tables, the treatment of rows that fail, and the format of
+    the output, None for that of the input."""
 
     asked: RowRequest
     reading: TableReadOptions

@@ -15,11 +15,10 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 from gradcli import arrays
 from gradcli.errors import GradcliError, LimitError, ShapeError
 from gradcli.limits import MAX_LIMITED_ROWS
-from gradcli.rows.blocks import MOST_LOST, Block, Piece, numbers_at
+from gradcli.rows.blocks import MOST_LOST, Block, Piece, numbers_at, without
 from gradcli.rows.element_columns import ElementColumns, Shapes, shapes_of
 from gradcli.rows.evaluation import Evaluated, Evaluation
 from gradcli.rows.failures import Failure, TextForNumber, failure_of
-from gradcli.rows.masked_results import without
 from gradcli.rows.plan import Plan
 from gradcli.rows.reading import ColumnSelection, Reader
 from gradcli.rows.writing import Writer, check_width, writer
@@ -36,7 +35,7 @@ _MORE_THREADS = 1
 
 
 class FailurePolicy(NamedTuple):
-    """What becomes of rows that fail: they are written without results, or left out with `skip`. More than
+    """The treatment of rows that fail: they are written without results, or left out with `skip`. More than
     `max_failures` failures end the run, where that is not None."""
 
     skip: bool = False

@@ -19,7 +19,7 @@ SAMPLE = 2**16
 
 
 class TableReadOptions(NamedTuple):
-    """How tables are read where their names and contents do not tell; `block` is the size of blocks in bytes."""
+    """The options for reading tables whose names and contents do not tell; `block` is the size of blocks in bytes."""
 
     format: str | None = None
     separator: str | None = None
@@ -38,8 +38,9 @@ class Range(NamedTuple):
 
 
 class ColumnSelection(NamedTuple):
-    """What is read from a table: the columns `needed` as numbers, and `texts` as texts. Written again, in the format
-    `to` (None for that of the table), are the columns `kept`, None for all, beside results with the names `results`."""
+    """The contents that are read from a table: the columns `needed` as numbers, and `texts` as texts. Written again, in
+    the format `to` (None for that of the table), are the columns `kept`, None for all, beside results with the names
+    `results`."""
 
     needed: Sequence[str]
     kept: Sequence[str] | None = None

@@ -1,29 +1,39 @@
-"""Records one execution path of a program for a row that takes it, and runs it for all rows that do, block by block."""
+"""Records one execution path of a program for a row that takes it, and runs the recording for all rows that do: block
+by block, on arrays of other libraries, or by batching rules."""
 
 from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays, limits
-from gradcli.errors import GradcliError, LimitError, NotBatchableError, NotRecordableError
+from gradcli.arrays import backends
+from gradcli.errors import BackendError, GradcliError, LimitError, NotBatchableError, NotRecordableError
 from gradcli.evaluation import python_values
+from gradcli.evaluation.bounded_cache import BoundedCache
 from gradcli.evaluation.derivative_traces import Trace, row_derivatives
 from gradcli.executors import cpu
+from gradcli.executors.executor_choice import executable
 from gradcli.executors.row_blocks import Compute, RowBlocks, over_blocks
+from gradcli.kinds.batch import Batched, new_batch_id, unbatched
+from gradcli.primitives.bind import bind
 from gradcli.primitives.conversions import broadcast_to
-from gradcli.program.ir import Atom, Program
+from gradcli.primitives.entries import linear
+from gradcli.primitives.entries.comparisons import logical_and
+from gradcli.primitives.entries.reductions import all_
+from gradcli.program.abstract import Abstract
+from gradcli.program.ir import Atom, Executable, Program, Variable
 from gradcli.program.passes import optimise
 from gradcli.program.path_selection import joined
 from gradcli.program.record import record
-from gradcli.rows.column_programs import ColumnProgram
-from gradcli.rows.row_batches import computed
 from gradcli.rows.row_inputs import Rows
 
 if TYPE_CHECKING:
     from gradcli.evaluation.callables import Computation
+
 
 # Elements of one array in a block, a size that suits the caches; with fewer rows threads wait for each other.
 _ELEMENTS = 2**15
@@ -53,6 +63,8 @@ _SHORT = 48
 # The step and element limits must be at least this for paths to be joined, since a joined path needs more than each of
 # them.
 _MIN_LIMIT_TO_JOIN = 1000
+# Bound on the number of compiled programs; each is for one number of rows.
+_MOST_PROGRAMS = 8
 
 
 class Paths:
@@ -255,7 +267,7 @@ class RowPath:
         row."""
 
         def run(**given: Any) -> list[Any]:
-            return computed(self.program, atoms, given, self.columns, size, joined=joined)
+            return _computed(self.program, atoms, given, self.columns, size, joined=joined)
 
         examples = {
             name: broadcast_to(value, (size, *arrays.shape(value))) if name in self.columns else value
@@ -299,3 +311,127 @@ def _most_rows(sizes: Sequence[int]) -> int:
 def _same(a: Any, b: Any) -> bool:
     np = arrays.numpy_namespace()
     return arrays.dtype_name(a) == arrays.dtype_name(b) and np.array_equal(a, b, equal_nan=True)
+
+
+class ColumnProgram:
+    """A single-row program whose inputs in `columns` have a value for each row.
+
+    It runs equation by equation, or compiled by the library of the columns where that pays.
+    """
+
+    def __init__(self, program: Program, columns: Container[str], most: tuple[int, int]) -> None:
+        self._program = program
+        self._columns = columns
+        self._limits = most
+        self._largest = max((arrays.size(e.output) for e in program.equations), default=1)
+        # By key: the compiled program; None where it has not paid so far, `_refused` where it cannot be compiled.
+        self._compiled: BoundedCache[Any, Executable | None] = BoundedCache(_MOST_PROGRAMS)
+        self._lock = Lock()
+
+    def run(self, rows: Rows, *, guards: bool) -> list[Any] | None:
+        """Return the outputs for all rows, or with `guards` whether all guards hold for each row; None on failure."""
+        atoms = self._program.guards if guards else self._program.outputs
+        key = rows.namespace, rows.count, guards
+        compiled = self._executable(key, rows, atoms)
+        steps, elements = self._limits
+        try:
+            with limits.within(steps, elements * rows.count), arrays.using_namespace(rows.namespace), arrays.quiet():
+                found = None if compiled is None else self._by_library(key, compiled, rows)
+                return found or _computed(
+                    self._program,
+                    atoms,
+                    rows.inputs,
+                    self._columns,
+                    rows.count,
+                    joined=guards,
+                    namespace=rows.namespace,
+                )
+        except (GradcliError, MemoryError):
+            return None
+
+    def _by_library(self, key: Any, compiled: Executable, rows: Rows) -> list[Any] | None:
+        """Run the compiled program; None where it fails or refuses these rows."""
+        try:
+            found = compiled([rows.inputs[v.name] for v in self._program.inputs if v.name is not None])
+        except BackendError:
+            # A failed compiler is not tried again.
+            self._keep(key, _refused)
+            return None
+        except GradcliError:
+            # For example, memory may suffice for running one operation at a time.
+            return None
+        return None if found is None else [*found]
+
+    def _executable(self, key: Any, rows: Rows, atoms: Sequence[Atom]) -> Executable | None:
+        """Return the compiled program for this number of rows; None where there is none.
+
+        It is compiled at the second call with the same number of rows.
+        """
+        backend = backends.of_namespace(rows.namespace)
+        with self._lock:
+            known, seen = self._compiled.get(key), key in self._compiled
+        if backend is None or known is not None:
+            return known
+        if not seen or self._largest * rows.count < backend.worth_on(rows.namespace).again:
+            return self._keep(key, None)
+        try:
+            return self._keep(key, executable(self._recorded(rows, atoms, guards=key[-1]), rows.namespace))
+        except GradcliError:
+            return self._keep(key, _refused)
+
+    def _keep(self, key: Any, run: Executable | None) -> Executable | None:
+        with self._lock:
+            self._compiled[key] = run
+        return run
+
+    def _recorded(self, rows: Rows, atoms: Sequence[Atom], *, guards: bool) -> Program:
+        def run(**given: Any) -> list[Any]:
+            return _computed(self._program, atoms, given, self._columns, rows.count, joined=guards)
+
+        examples = {n: Abstract(arrays.shape(a), arrays.dtype_name(a)) for n, a in rows.inputs.items()}
+        with limits.within(), arrays.using_namespace(None):
+            return optimise(record(run, examples).program)
+
+
+def _refused(_inputs: Sequence[Any]) -> None:
+    """Stands for a program that cannot be compiled."""
+
+
+def _computed(
+    program: Program,
+    atoms: Sequence[Atom],
+    given: Mapping[str, Any],
+    columns: Container[str],
+    size: int,
+    *,
+    joined: bool,
+    namespace: arrays.Namespace | None = None,
+) -> list[Any]:
+    """Evaluate `atoms` of a single-row program for `size` rows, equation by equation.
+
+    `given` has the inputs by name; those in `columns` have a leading axis of rows. With `joined`, return a single
+    boolean for each row: whether all atoms are true.
+    """
+    nesting = new_batch_id()
+    known = {
+        v: Batched(given[v.name], nesting) if v.name in columns else given[v.name]
+        for v in program.inputs
+        if v.name is not None
+    }
+
+    def value(atom: Atom) -> Any:
+        if isinstance(atom, Variable):
+            return known[atom]
+        return atom if namespace is None else python_values.in_namespace(atom, namespace)
+
+    for equation in program.equations:
+        operands = [value(a) for a in equation.inputs]
+        if equation.primitive is linear.matmul and any(isinstance(o, Batched) for o in operands):
+            # A single product of all rows with a shared matrix would round differently depending on the position of a
+            # row.
+            operands = [Batched(unbatched(o, nesting, size), nesting) for o in operands]
+        known[equation.output] = bind(equation.primitive, operands, equation.params)
+    found = [value(a) for a in atoms]
+    if joined:
+        found = [functools.reduce(logical_and, (all_(f) if arrays.shape(f) else f for f in found))]
+    return [unbatched(f, nesting, size) for f in found]

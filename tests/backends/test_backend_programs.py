@@ -15,7 +15,7 @@ from gradcli.arrays import backends
 from gradcli.compiled import programs
 from gradcli.errors import BackendError, EvaluationError, LimitError, ShapeError, UsageError
 from gradcli.executors import executor_choice
-from gradcli.rows import column_programs
+from gradcli.rows import row_paths
 
 PROGRAM = "sum(log(x**q)*sin(x) + exp(-x*x))"
 X = "x=linspace(0.5, 2, 4)"
@@ -492,7 +492,7 @@ def test_rows_of_a_backend_are_compiled_when_they_are_run_again(backend, monkeyp
     worth(monkeypatch, backend, 2**60, 2**60, 0)
     compiled = []
     monkeypatch.setattr(
-        column_programs, "executable", lambda *given: compiled.append(1) or executor_choice.executable(*given)
+        row_paths, "executable", lambda *given: compiled.append(1) or executor_choice.executable(*given)
     )
     program, x = gradcli.compile("sin(x)*x"), backends.namespace(backend).asarray(np.arange(5.0))
     for count in (0, 1, 1):
