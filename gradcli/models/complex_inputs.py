@@ -12,7 +12,7 @@ from gradcli.errors import GradcliError, Span
 from gradcli.language.stable import stable_expressions
 from gradcli.language.syntax import tree
 
-# What is read in the source of a program for the parts of an input; no program has it.
+# The texts in the source of a program that stand for the parts of an input; no program contains them.
 _PARTS = "⟨real part of {}⟩", "⟨imaginary part of {}⟩"
 
 

@@ -1,4 +1,4 @@
-"""What is computed for the rows of a table: which columns give values to which names, and the names of the results.
+"""The plan of a table: which columns give values to which names, and which results become columns.
 
 Everything is determined, and every conflict found, before the first row is read.
 """
@@ -14,13 +14,13 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
-from gradcli.errors import BindingError, UsageError, did_you_mean
+from gradcli.errors import BindingError, UsageError, closest_word, did_you_mean
 from gradcli.kinds.jets import check_order
 from gradcli.language.names import scope
 from gradcli.language.parsing import parse_charged
+from gradcli.language.syntax import tree
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
-from gradcli.rows.column_names import check_dots, hint_of_column, nearest_column
 from gradcli.rows.row_uncertainties import KEY, PREFIX
 
 # The prefix of a column name in place of a value.
@@ -37,7 +37,7 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class RowRequest(NamedTuple):
-    """What to compute for each row, independently of the table, as plain data that can be sent and stored.
+    """The computation for each row, independently of the table, as plain data that can be sent and stored.
 
     `columns` maps names to columns with other names; `shared` are values that all rows share, numbers and arrays. `wrt`
     is None for all names, `order` is 0 for the value alone, and `keep` is None for all columns of the table. With
@@ -95,7 +95,7 @@ def _of_plain(value: Any, dtype: str) -> Any:
 
 
 class Plan(NamedTuple):
-    """What is computed for a certain table.
+    """The computation for one table.
 
     `columns` maps names to the columns that give them values; `needed` are the columns to read as numbers, `texts`
     those of programs, and `kept` those to write, None for all. `wrt` are the names to differentiate by, `results` maps
@@ -305,3 +305,33 @@ def _check_clashes(results: Mapping[str, str], kept: Collection[str]) -> None:
                 hint="--value and --prefix give results other names, --keep and --only leave columns of the table out",
             )
         seen.add(name)
+
+
+def nearest_column(name: str, columns: Collection[str]) -> str | None:
+    """The column with the name closest to `name`, ignoring case first; None where none is close."""
+    return next((column for column in columns if column.lower() == name.lower()), None) or closest_word(name, columns)
+
+
+def hint_of_column(name: str, columns: Collection[str], otherwise: str | None) -> str | None:
+    """A hint how to read the column with the closest name; `otherwise` where none is close."""
+    close = nearest_column(name, columns)
+    if close is None:
+        return otherwise
+    asked = f"{name}='column:{close}'"
+    return f"did you mean '{close}'? write " + (f"it so, or {asked}" if close.isidentifier() else asked)
+
+
+def check_dots(program: tree.Module, columns: Collection[str], source: str) -> None:
+    """Raise BindingError for a program that contains a column name with a dot, such as `Solar.R`."""
+    dotted = {column for column in columns if "." in column}
+    if not dotted:
+        return
+    for node in tree.all_nodes(program):
+        if isinstance(node, tree.Attribute) and (title := source[node.span.start : node.span.end]) in dotted:
+            name = title.replace(".", "_")
+            raise BindingError(
+                f"'{title}' is a column, and no name of a program: it has a dot",
+                hint=f"write {name} for it, and {name}='column:{title}' beside the program",
+                span=node.span,
+                source=source,
+            )

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradcli.models import sample
-from gradcli.models.sampling import diagnostics
+from gradcli.models.sampling import posterior_draws
 
 Values = Mapping[str, Any]
 
@@ -289,13 +289,13 @@ def compared(name: str, **options: Any) -> Comparison:
     means, deviations = {}, {}
     for k, label in enumerate(reference["names"]):
         draws = _quantity(label, posterior, found.draws, data)
-        mean, error = draws.mean(), diagnostics.mean_error(draws)
+        mean, error = draws.mean(), posterior_draws.mean_error(draws)
         theirs, square = reference["mean"][k], reference["square"][k]
         means[label] = (mean - theirs) / math.hypot(error, reference["mean_error"][k])
         centred = (draws - mean) ** 2
         # The error of the reference's deviation is taken to be that of 10,000 independent draws.
         ours = math.sqrt(centred.mean())
-        error = diagnostics.mean_error(centred) / (2 * ours)
+        error = posterior_draws.mean_error(centred) / (2 * ours)
         of_reference = math.sqrt(centred.var() / 10_000) / (2 * ours)
         deviations[label] = (ours - math.sqrt(square - theirs**2)) / math.hypot(error, of_reference)
     return Comparison(means, deviations, found)

@@ -11,10 +11,9 @@ import pytest
 
 from gradcli import install_command
 from gradcli.errors import BackendError, UsageError
-from gradcli.models.optima.histories import History
 from gradcli.models.plotting import by_matplotlib, charts
 from gradcli.models.plotting.charts import Arrows, Band, Chart, Field, Points, Polyline
-from gradcli.models.results import Iteration
+from gradcli.models.results import History, Iteration
 
 X = np.linspace(0.0, 4.0, 9)
 

@@ -13,7 +13,7 @@ import pytest
 
 from gradcli.errors import BindingError, EvaluationError, UsageError
 from gradcli.models import sample
-from gradcli.models.sampling import diagnostics
+from gradcli.models.sampling import posterior_draws
 
 EIGHT_SCHOOLS = "-mu**2/50 - log(1 + (tau/5)**2) - sum(z**2)/2 - sum((y - mu - tau*z)**2/(2*s**2))"
 SCHOOLS = {"y": [28, 8, -3, 7, -1, 1, 18, 12], "s": [15, 10, 16, 11, 9, 11, 10, 18]}
@@ -218,14 +218,14 @@ def test_wrong_use(arguments: dict[str, Any], error: type[Exception], message: s
 def test_diagnostics_of_known_chains() -> None:
     random = np.random.default_rng(0)
     independent = random.normal(size=(4, 1_000))
-    assert diagnostics.r_hat(independent) == pytest.approx(1.0, abs=0.005)
-    assert diagnostics.ess_bulk(independent) == pytest.approx(4_000, rel=0.15)
+    assert posterior_draws.r_hat(independent) == pytest.approx(1.0, abs=0.005)
+    assert posterior_draws.ess_bulk(independent) == pytest.approx(4_000, rel=0.15)
     walk = np.zeros((4, 4_000))
     for k in range(1, 4_000):
         walk[:, k] = 0.9 * walk[:, k - 1] + random.normal(size=4)
     # An autoregression of 0.9 has (1 - 0.9)/(1 + 0.9) effective draws for each.
-    assert diagnostics.ess_bulk(walk) == pytest.approx(16_000 / 19, rel=0.2)
+    assert posterior_draws.ess_bulk(walk) == pytest.approx(16_000 / 19, rel=0.2)
     apart = independent + np.array([[0.0], [0.0], [0.0], [3.0]])
-    assert diagnostics.r_hat(apart) > 1.3
+    assert posterior_draws.r_hat(apart) > 1.3
     wide = independent * np.array([[1.0], [1.0], [1.0], [10.0]])
-    assert diagnostics.r_hat(wide) > 1.1
+    assert posterior_draws.r_hat(wide) > 1.1

@@ -1,23 +1,26 @@
-"""Reads the request and the tables from the words and options of `gradcli map`."""
+"""Reads the request and the tables from the words and options of `gradcli map`, and of other commands that read tables."""
 
 from __future__ import annotations
 
 import re
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Annotated, Any, NamedTuple, Protocol
 
 from gradcli.cli.arguments import inputs
+from gradcli.cli.options import Option, Options
 from gradcli.cli.process.environment import Environment
 from gradcli.errors import UsageError
 from gradcli.io import system, variables
 from gradcli.language.syntax.lexer import MAX_LENGTH
-from gradcli.rows.outputs import STDIN
+from gradcli.rows.outputs import NAMES, STDIN
 from gradcli.rows.plan import COLUMN, RowRequest
+from gradcli.rows.reading import TableReadOptions
 
 # A binding with a wrong sign, such as x~1 or x:=1.
 _MISWRITTEN = re.compile(r"\s*([^\W\d]\w*)\s*(?:~|:=|==|=$|:(?=\s*[-+.]?\d))\s*(.*)", re.DOTALL)
 _EXAMPLE = "gradcli map 'a*exp(-k*t)' data.csv a=2 k=0.25"
+FORMATS = "|".join(NAMES)
 
 
 class RowOptions(inputs.BindingOptions, Protocol):
@@ -192,3 +195,35 @@ def _sources(words: list[str], options: RowOptions, environment: Environment) ->
             "there is no table", hint="give a file, as in gradcli map 'x**2' data.csv, or - for the keyboard"
         )
     return words or [STDIN]
+
+
+From = Annotated[
+    str | None,
+    Option("--from", metavar=FORMATS, help="The format to read; default: by the name, or by the content."),
+]
+Separator = Annotated[
+    str | None,
+    Option("--separator", metavar="CHARACTER", help="What separates the fields; default: recognised."),
+]
+DecimalComma = Annotated[bool, Option("--decimal-comma", help="Numbers are written 1,5; default: recognised.")]
+Encoding = Annotated[str | None, Option("--encoding", metavar="NAME", help="The encoding of the text, as in latin-1.")]
+NoHeader = Annotated[bool, Option("--no-header", help="The first line is a row: columns are called c1 c2 …")]
+
+
+class TableOptions(Options):
+    """The options of a command that reads tables."""
+
+    from_: From = None
+    separator: Separator = None
+    decimal_comma: DecimalComma = False
+    encoding: Encoding = None
+    no_header: NoHeader = False
+
+
+def reading_of(options: TableOptions) -> TableReadOptions:
+    """The options for reading tables. Raises UsageError for an unknown format."""
+    if options.from_ is not None and options.from_ not in NAMES:
+        raise UsageError(f"there is no format {options.from_!r}", hint=f"--from {' or '.join(NAMES)}")
+    return TableReadOptions(
+        options.from_, options.separator, options.decimal_comma, options.encoding, header=not options.no_header
+    )

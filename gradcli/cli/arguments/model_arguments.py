@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, NamedTuple
 
 from gradcli.cli import options as opt
-from gradcli.cli.arguments import inputs, map_arguments, table_reading
+from gradcli.cli.arguments import inputs, map_arguments
 from gradcli.cli.process import streams
 from gradcli.cli.process.environment import Environment
 from gradcli.models.data import DataTable, table_of
@@ -13,7 +13,7 @@ from gradcli.rows.outputs import STDIN
 from gradcli.rows.reading import TableReadOptions
 
 
-class SearchOptions(table_reading.TableOptions, opt.ProgramRun):
+class SearchOptions(map_arguments.TableOptions, opt.ProgramRun):
     """The options of the commands that search or sample a function of parameters and of the rows of tables."""
 
     seed: Annotated[int, opt.Option("--seed", metavar="N", min=0, help="The seed of random choices.")] = 0

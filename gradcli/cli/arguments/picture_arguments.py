@@ -1,4 +1,4 @@
-"""What the options of pictures ask for."""
+"""The request for a picture that the options of a command make."""
 
 from __future__ import annotations
 

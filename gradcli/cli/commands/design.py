@@ -12,7 +12,6 @@ from gradcli.cli.process.environment import Environment
 from gradcli.cli.rendering import model_report
 from gradcli.errors import EvaluationError, ExitStatus, UsageError
 from gradcli.language.syntax.lexer import MAX_LENGTH
-from gradcli.models.designs import design_tables
 from gradcli.models.designs.design_regions import input_value
 from gradcli.models.designs.optimal_designs import CRITERIA, FAMILIES, DesignRequest, designed
 
@@ -120,7 +119,7 @@ def run(options: DesignOptions, environment: Environment) -> ExitStatus:
     if options.json:
         model_report.report({"model": text}, found, environment)
     else:
-        model_report.show_tables(design_tables.tables(found), environment)
+        model_report.show_tables(found.report(), environment)
     if found.left_out and not options.quiet:
         environment.write_error(
             f"warning: {found.left_out:,} points of the region have no finite information and are left out"

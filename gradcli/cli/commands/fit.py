@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from gradcli import arrays
 from gradcli.cli import options as opt
-from gradcli.cli.arguments import inputs, model_arguments, table_reading
+from gradcli.cli.arguments import inputs, map_arguments, model_arguments
 from gradcli.cli.command import Command
 from gradcli.cli.process.environment import Environment
 from gradcli.cli.rendering import fit_report, model_report
@@ -55,7 +55,7 @@ Examples:
 """
 
 
-class FitOptions(table_reading.TableOptions, opt.PictureRun):
+class FitOptions(map_arguments.TableOptions, opt.PictureRun):
     """The options of `gradcli fit`."""
 
     words: Annotated[
@@ -328,7 +328,7 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
         errors,
     )
     initial = _initial_values(options)
-    given = model_arguments.read_words(options, environment, _EXAMPLE, table_reading.reading_of(options))
+    given = model_arguments.read_words(options, environment, _EXAMPLE, map_arguments.reading_of(options))
     np = arrays.numpy_namespace()
     vectors = {name: value for name, value in given.values.items() if np.ndim(value)}
     table = (table_of(None) if given.table is None else given.table).with_vectors(vectors)

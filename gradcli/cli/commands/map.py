@@ -10,7 +10,7 @@ from typing import IO, Annotated, cast
 
 from gradcli import arrays
 from gradcli.cli import options as opt
-from gradcli.cli.arguments import map_arguments, table_reading
+from gradcli.cli.arguments import map_arguments
 from gradcli.cli.command import Command
 from gradcli.cli.process import progress, streams
 from gradcli.cli.process.environment import Environment
@@ -47,7 +47,7 @@ Examples:
 """
 
 
-class MapOptions(table_reading.TableOptions, opt.ProgramRun):
+class MapOptions(map_arguments.TableOptions, opt.ProgramRun):
     """The options of `gradcli map`."""
 
     words: Annotated[
@@ -125,7 +125,7 @@ class MapOptions(table_reading.TableOptions, opt.ProgramRun):
             "--to",
             group=opt.OUTPUT,
             brief="The format to write.",
-            metavar=table_reading.FORMATS,
+            metavar=map_arguments.FORMATS,
             help="The format to write; default: that of the table.",
         ),
     ] = None
@@ -274,7 +274,7 @@ def _policy(options: MapOptions) -> FailurePolicy:
 def _reading(options: MapOptions) -> TableReadOptions:
     if options.dtype not in arrays.DTYPES:
         raise UsageError(f"there is no dtype {options.dtype!r}", hint=f"--dtype {' or '.join(arrays.DTYPES)}")
-    return table_reading.reading_of(options)
+    return map_arguments.reading_of(options)
 
 
 def _mapped(

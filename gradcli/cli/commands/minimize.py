@@ -6,13 +6,12 @@ from typing import Annotated
 
 from gradcli import arrays
 from gradcli.cli import options as opt
-from gradcli.cli.arguments import inputs, model_arguments, table_reading
+from gradcli.cli.arguments import inputs, map_arguments, model_arguments
 from gradcli.cli.command import Command
 from gradcli.cli.process.environment import Environment
 from gradcli.cli.rendering import model_report
 from gradcli.errors import EvaluationError, ExitStatus
-from gradcli.models import complex_unknowns
-from gradcli.models.optima import histories, minimum_tables
+from gradcli.models import complex_unknowns, results
 from gradcli.models.optima.minima import METHODS, minimize
 from gradcli.models.optima.training import SCHEDULES
 from gradcli.models.packing import Packing
@@ -149,9 +148,9 @@ class MinimizeOptions(model_arguments.SearchOptions):
 
 def run(options: MinimizeOptions, environment: Environment) -> ExitStatus:
     """Search and print; see `gradcli minimize --help`."""
-    histories.check_paths(options.trace, options.plot)
-    words = model_arguments.read_words(options, environment, _EXAMPLE, table_reading.reading_of(options))
-    history = histories.History(kept=options.trace is not None)
+    results.check_paths(options.trace, options.plot)
+    words = model_arguments.read_words(options, environment, _EXAMPLE, map_arguments.reading_of(options))
+    history = results.History(kept=options.trace is not None)
     with model_report.progress_line(environment, options.quiet) as show:
 
         def watch(iteration: Iteration) -> None:
@@ -194,7 +193,7 @@ def run(options: MinimizeOptions, environment: Environment) -> ExitStatus:
     if options.json:
         model_report.report({"program": words.text}, found, environment)
     else:
-        model_report.show_tables(minimum_tables.tables(found), environment)
+        model_report.show_tables(found.report(), environment)
     if not found.converged:
         what = "maximum" if options.max else "minimum"
         reason = f"no {what} was found: {found.message}" if found.proof is None else found.message

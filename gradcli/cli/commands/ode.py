@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,10 +15,10 @@ from gradcli.cli import options as opt
 from gradcli.cli.arguments import inputs, map_arguments
 from gradcli.cli.command import Command
 from gradcli.cli.process.environment import Environment
-from gradcli.cli.rendering import model_report, number_table
+from gradcli.cli.rendering import model_report
 from gradcli.errors import BindingError, ExitStatus, ProgramSyntaxError, UsageError
 from gradcli.evaluation.constant_expressions import constant
-from gradcli.io import variables
+from gradcli.io import json_text, variables
 
 _EXAMPLE = "gradcli ode 'dx/dt = -k*x' x=1 k=0.5 t=0..10"
 _HELP = """\
@@ -35,6 +38,7 @@ Examples:
 
   gradcli ode 'dx/dt = -k*x; at t = 12, 24: x += dose' x=0 k=0.2 dose=5 t=0..36 --plot doses.svg
 """
+_FORMATS = ("csv", "tsv", "jsonl")
 
 if TYPE_CHECKING:
     from gradcli.language.differential_equations import DifferentialEquations
@@ -148,8 +152,8 @@ def run(options: OdeOptions, environment: Environment) -> ExitStatus:
     # Imported here because they load NumPy.
     from gradcli.models.ode import initial_values
 
-    if options.to is not None and options.to not in number_table.FORMATS:
-        raise UsageError(f"there is no --to {options.to!r}", hint=f"--to {' or '.join(number_table.FORMATS)}")
+    if options.to is not None and options.to not in _FORMATS:
+        raise UsageError(f"there is no --to {options.to!r}", hint=f"--to {' or '.join(_FORMATS)}")
     if options.phase is not None and options.plot is None:
         raise UsageError("--phase says what a plot shows, and there is none", hint="--plot PATH draws one")
     if options.plot is not None:
@@ -166,9 +170,9 @@ def run(options: OdeOptions, environment: Environment) -> ExitStatus:
         else:
             found = initial_values.prove(request, options.digits, options.max_precision)
     if options.plot is not None:
-        from gradcli.models.ode import pictures
+        from gradcli.models.ode import initial_values
 
-        by_matplotlib.save(pictures.chart(asked, found, options.phase), options.plot, environment.save)
+        by_matplotlib.save(initial_values.chart(asked, found, options.phase), options.plot, environment.save)
     if options.output is not None:
         from gradcli.rows import new_tables
 
@@ -177,7 +181,7 @@ def run(options: OdeOptions, environment: Environment) -> ExitStatus:
         stop = {} if found.stop is None else {"stop": found.stop}
         model_report.report({"program": asked.equations.source}, {**stop, "columns": found.columns}, environment)
     elif options.output is None and (options.plot is None or options.to is not None):
-        environment.write(number_table.text(found.columns, options.to or "csv"))
+        environment.write(_text(found.columns, options.to or "csv"))
     for warning in () if options.quiet else found.warnings:
         environment.write_error(f"warning: {warning}")
     if found.stop is not None and not options.json and not options.quiet:
@@ -229,11 +233,11 @@ def _request(options: OdeOptions, environment: Environment) -> Callable[[], Any]
 def _checked(
     options: OdeOptions, equations: DifferentialEquations, values: dict[str, Any], said: dict[str, float]
 ) -> InitialValueRequest:
-    from gradcli.models.ode import time_ranges
+    from gradcli.models.ode import initial_values
     from gradcli.models.ode.initial_values import InitialValueRequest
 
     time = equations.time
-    times = time_ranges.moments(values.pop(time), options.points, time)
+    times = initial_values.moments(values.pop(time), options.points, time)
     for word, at in said.items():
         if len(times) and at != _float(times[0]):
             raise BindingError(
@@ -276,7 +280,7 @@ def _bindings(
 ) -> tuple[dict[str, Callable[[], Any]], dict[str, float]]:
     """The functions that return the values of names, and the times that words say their values are at."""
     from gradcli.language.differential_equations import unmarked
-    from gradcli.models.ode import time_ranges
+    from gradcli.models.ode import initial_values
 
     found: list[str] = []
     said: dict[str, float] = {}
@@ -290,7 +294,7 @@ def _bindings(
 
     def read(text: str, dtype: str, word: str, offset: int) -> Any:
         is_time = variables.split_binding(word).name == time
-        return (time_ranges.value if is_time else constant)(text, dtype, word, offset)
+        return (initial_values.times_value if is_time else constant)(text, dtype, word, offset)
 
     with unmarked():
         bindings = inputs.bindings_of(found, "float64", options, environment, read)
@@ -300,3 +304,23 @@ def _bindings(
 
 
 COMMAND = Command(OdeOptions, run, _HELP)
+
+
+def _text(columns: Mapping[str, Any], format: str) -> str:
+    """The table; a number is the shortest text that reads back as the same number, and texts stay as they are."""
+    rows = zip(*(column.tolist() for column in columns.values()))
+    if format == "jsonl":
+        return "".join(f"{json_text.dumps(dict(zip(columns, row)))}\n" for row in rows)
+    stream = io.StringIO()
+    writer = csv.writer(stream, delimiter="\t" if format == "tsv" else ",", lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(map(_written, rows))
+    return stream.getvalue()
+
+
+def _written(row: tuple[float | str, ...]) -> list[str]:
+    return [x if isinstance(x, str) else _number(x) for x in row]
+
+
+def _number(x: float) -> str:
+    return repr(x) if math.isfinite(x) else "NaN" if x != x else "Infinity" if x > 0 else "-Infinity"

@@ -59,7 +59,7 @@ def run(options: OpsOptions, environment: Environment) -> ExitStatus:
     return ExitStatus.SUCCESS
 
 
-# What stands below the groups.
+# The text below the groups.
 _USES = {
     "ops NAME": "describes a function: gradcli ops log",
     "ops GROUP": "lists a group: gradcli ops losses",
@@ -85,7 +85,8 @@ def is_found(word: str) -> bool:
 
 
 def _show_meaning(name: str, json: bool, environment: Environment) -> None:
-    """Describe a function, list a group, or list what a search finds. Raises UnknownNameError where there is nothing."""
+    """Describe a function, list a group, or list what a search finds. Raises UnknownNameError where there is
+    nothing."""
     word = _ELSEWHERE.get(name, name)
     try:
         entry = reference.find(word)
@@ -131,7 +132,7 @@ STATEMENTS = (
 
 
 class _Found(NamedTuple):
-    """What a group or a search has: functions, and statements."""
+    """The functions and the statements of a group, or those that a search finds."""
 
     entries: Sequence[Entry]
     statements: Sequence[tuple[str, str]] = ()
@@ -145,7 +146,7 @@ class _Found(NamedTuple):
 
 
 def _short_usage(entry: Entry) -> str:
-    """How a function is called, without operands where there are many."""
+    """The text of a call of a function, without operands where there are many."""
     return entry.usage if len(entry.usage) <= _MOST_USAGE else entry.operation.name
 
 

@@ -14,8 +14,8 @@ from gradcli.cli.rendering.warning_output import warning_json, warning_text
 from gradcli.errors import ExitStatus, UsageError
 from gradcli.limits import MAX_PRECISION
 from gradcli.models.uncertainty import propagation_tables
-from gradcli.models.uncertainty.budget_files import check_budget_path, save_budget
 from gradcli.models.uncertainty.propagation import PropagateRequest, propagated
+from gradcli.models.uncertainty.propagation_tables import check_budget_path, save_budget
 
 _HELP = """\
 An uncertain value is 5.0±0.1, 5.0+-0.1, 5.0(1) or 5.0±2%, with one standard uncertainty, a

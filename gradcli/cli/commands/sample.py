@@ -6,12 +6,11 @@ import dataclasses
 from typing import Annotated
 
 from gradcli.cli import options as opt
-from gradcli.cli.arguments import inputs, model_arguments, table_reading
+from gradcli.cli.arguments import inputs, map_arguments, model_arguments
 from gradcli.cli.command import Command
 from gradcli.cli.process.environment import Environment
 from gradcli.cli.rendering import model_report
 from gradcli.errors import EvaluationError, ExitStatus
-from gradcli.models.sampling import draw_tables
 from gradcli.models.sampling.posterior_draws import check_output, sample, save_draws
 
 _HELP = """\
@@ -123,7 +122,7 @@ class SampleOptions(model_arguments.SearchOptions):
 def run(options: SampleOptions, environment: Environment) -> ExitStatus:
     """Draw and print; see `gradcli sample --help`."""
     check_output(options.output)
-    words = model_arguments.read_words(options, environment, _EXAMPLE, table_reading.reading_of(options))
+    words = model_arguments.read_words(options, environment, _EXAMPLE, map_arguments.reading_of(options))
     with model_report.progress_line(environment, options.quiet) as watch:
         found = sample(
             words.text,
@@ -147,7 +146,7 @@ def run(options: SampleOptions, environment: Environment) -> ExitStatus:
     if options.json:
         model_report.report({"program": words.text}, dataclasses.replace(found, draws=None), environment)
     else:
-        model_report.show_tables(draw_tables.tables(found), environment)
+        model_report.show_tables(found.report(), environment)
         for warning in () if options.quiet else found.warnings:
             environment.write_error(f"warning: {warning}")
     if not found.converged:

@@ -16,7 +16,7 @@ from gradcli.errors import BindingError, ExitStatus, GradcliError, Span
 from gradcli.evaluation.constant_expressions import constant
 from gradcli.io import variables
 from gradcli.limits import MAX_PRECISION
-from gradcli.models.equations import root_tables
+from gradcli.models.equations import roots
 from gradcli.models.equations.roots import START, ProofOptions, RootProblem, bracket_and_box, question_of, solve_problem
 
 # The most steps and array elements of a search for a complex root that a hint proposes.
@@ -119,7 +119,7 @@ def run(options: SolveOptions, environment: Environment) -> ExitStatus:
         )
     else:
         model_report.show_tables(
-            [*root_tables.tables(found, listed=question.all, told=question.all or question.everywhere)], environment
+            [*roots.root_tables(found, listed=question.all, told=question.all or question.everywhere)], environment
         )
         if not found.converged:
             environment.write_error(f"error: {found.message}")

@@ -1,5 +1,7 @@
-"""Approximate designs: points with weights, found by adding the points where the General Equivalence Theorem is
-violated most, and by moving all points along exact gradients."""
+"""Approximate designs: points with the weights that give the most information. Those for D and A add the points where
+the General Equivalence Theorem is violated most, and move all points along exact gradients; those for c are linear
+programs, by Elfving's theorem, also where the best information matrix is singular (G. Elfving, Annals of Mathematical
+Statistics 23 (1952) 255)."""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradcli.models.designs.criteria import Criterion
+from gradcli.errors import EvaluationError
 from gradcli.models.designs.design_regions import DesignRegion
 from gradcli.models.designs.row_information import RowInformation
 
@@ -36,8 +38,15 @@ _SEARCH = {"ftol": 0.0, "gtol": 1e-13, "maxiter": 200, "maxfun": 400}
 _RISE, _MOST_VAIN_ROUNDS = 1e-10, 3
 # Steps along a gradient, relative to the region.
 _SIZES = 0.5 ** np.arange(44)
-# How many local maxima of a function over the candidates are refined.
+# The number of local maxima of a function over the candidates that are refined.
 _MOST_MAXIMA = 24
+_MOST_PROGRAMS = 40
+# Steps of Remez' algorithm, which converges quadratically; and the condition number from which on a matrix is singular.
+_MOST_POLISHES, _SINGULAR = 4, 1e12
+# Coefficients below this, relative to the largest, are 0: the linear program has tolerances of this size.
+_LEAST = 1e-7
+# Points nearer to each other than this, relative to the widths of the region, are one.
+_SAME_SUPPORT = 1e-5
 
 
 class ApproximateDesign(NamedTuple):
@@ -83,7 +92,7 @@ def optimal_design(candidates: Candidates, criterion: Criterion) -> ApproximateD
         weights = optimal_weights(gradients, weights, criterion)
         points, gradients, weights = (part[weights > 0] for part in (points, gradients, weights))
         slope = criterion.slope(_information(gradients, weights))
-        beyond, ratio = greatest(candidates, slope)
+        beyond, ratio = _greatest(candidates, slope)
         vain += 1
         if best is None or 1 / ratio > best.bound:
             best, vain = ApproximateDesign(points, weights, min(1.0, 1 / ratio)), 0
@@ -250,14 +259,14 @@ def _stationary(objective: Any, point: Any, bounds: Any) -> Any:
     return whole if near and np.abs(found.fun).max() < np.abs(slope[free]).max() else point
 
 
-def greatest(candidates: Candidates, slope: Any) -> tuple[Any, float]:
+def _greatest(candidates: Candidates, slope: Any) -> tuple[Any, float]:
     """The points `[k, d]` of the region where gᵀAg has local maxima above 1, and the greatest value that was found,
     for the matrix A `[p, p]`."""
     values = np.einsum("ij,jk,ik->i", candidates.gradients, slope, candidates.gradients)
-    reached = [climbed(candidates, slope, start) for start in _local_maxima(candidates, values)]
+    reached = [_climbed(candidates, slope, start) for start in _local_maxima(candidates, values)]
     found, heights = np.stack([point for point, _ in reached]), np.array([height for _, height in reached])
     above = heights > 1 + _NO_RISE
-    best = distinct(found[above], np.argsort(-heights[above], kind="stable"), _SAME, candidates.region)
+    best = _distinct(found[above], np.argsort(-heights[above], kind="stable"), _SAME, candidates.region)
     return found[above][best], float(max(values.max(), heights.max()))
 
 
@@ -272,10 +281,10 @@ def _local_maxima(candidates: Candidates, values: Any) -> Any:
         return points[order[peaks[order]][:_MOST_MAXIMA]]
     # The distance at which as many points would fill the region.
     apart = 0.5 * _MOST_MAXIMA ** (-1 / points.shape[1])
-    return points[distinct(points, order[: 50 * _MOST_MAXIMA], apart, region, _MOST_MAXIMA)]
+    return points[_distinct(points, order[: 50 * _MOST_MAXIMA], apart, region, _MOST_MAXIMA)]
 
 
-def climbed(candidates: Candidates, slope: Any, start: Any) -> tuple[Any, float]:
+def _climbed(candidates: Candidates, slope: Any, start: Any) -> tuple[Any, float]:
     """The local maximum of gᵀAg to which the gradient leads from a point `[d]`, and its value: infinite where it still
     rises beside points without information."""
     places = _Places(start[None], candidates)
@@ -327,8 +336,9 @@ def _distances(points: Any, others: Any, region: DesignRegion) -> Any:
     return np.abs((points[:, None] - others[None]) / region.widths).max(axis=2).min(axis=1)
 
 
-def distinct(points: Any, order: Any, apart: float, region: DesignRegion, most: int | None = None) -> list[int]:
-    """The places of points, in an order, that are farther than `apart` from all that were kept before; at most `most`."""
+def _distinct(points: Any, order: Any, apart: float, region: DesignRegion, most: int | None = None) -> list[int]:
+    """The places of points, in an order, that are farther than `apart` from all that were kept before; at most
+    `most`."""
     kept: list[int] = []
     for place in order.tolist():
         if len(kept) == most:
@@ -379,3 +389,164 @@ def _merged(points: Any, weights: Any, region: DesignRegion) -> tuple[Any, Any]:
             totals.append(float(weights[place]))
     by_place = np.lexsort(points[kept].T[::-1])
     return points[kept][by_place], np.array(totals)[by_place]
+
+
+class ElfvingDesign(NamedTuple):
+    """A c-optimal design, and the coefficients `[m]` with which the gradients at its points add up to c."""
+
+    design: ApproximateDesign
+    coefficients: Any
+
+
+def c_optimal_design(candidates: Candidates, quantity: Any) -> ElfvingDesign:
+    """The design with the least variance of a quantity whose derivatives by the combinations of parameters are `[p]`.
+
+    Raises EvaluationError where no rows of the region determine the quantity.
+    """
+    points, gradients = candidates.points, candidates.gradients
+    best: ElfvingDesign | None = None
+    for _ in range(_MOST_PROGRAMS):
+        support, coefficients, direction = _linear_program(gradients, quantity)
+        beyond, ratio = _greatest(candidates, np.outer(direction, direction))
+        size = float(np.abs(coefficients).sum())
+        bound = min(1.0, (quantity @ direction / size) ** 2 / ratio)
+        if best is not None and bound <= best.design.bound and bound >= 1 - TOLERANCE:
+            break
+        if best is None or bound > best.design.bound:
+            found = ApproximateDesign(points[support], np.abs(coefficients) / size, bound)
+            best = ElfvingDesign(found, coefficients)
+        if not len(beyond):
+            break
+        points = np.concatenate([points, beyond])
+        gradients = np.concatenate([gradients, candidates.gradients_at(beyond)])
+    assert best is not None
+    return _polished(_joined(best, candidates, quantity), candidates, quantity)
+
+
+def _linear_program(gradients: Any, quantity: Any) -> tuple[Any, Any, Any]:
+    """The indices `[m]` and coefficients `[m]` of the rows with the least sum of absolute coefficients whose gradients
+    add up to the quantity, and h `[p]` with |gᵀh| at most 1 in all rows for which quantityᵀh is that sum."""
+    from scipy.optimize import linprog
+
+    count, size = len(gradients), float(np.abs(quantity).max())
+    found = linprog(
+        np.ones(2 * count),
+        A_eq=np.concatenate([gradients, -gradients]).T,
+        b_eq=quantity / size,
+        method="highs-ds",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    if found.x is None:
+        raise EvaluationError(
+            "no rows of this region determine the quantity", hint="give the inputs wider ranges, or --fix parameters"
+        )
+    signed = found.x[:count] - found.x[count:]
+    support = np.flatnonzero(np.abs(signed) > _LEAST * np.abs(signed).max())
+    chosen = gradients[support]
+    coefficients = np.linalg.lstsq(chosen.T, quantity, rcond=None)[0]
+    direction = found.eqlin.marginals
+    if len(support) == len(quantity):
+        direction = np.linalg.solve(chosen, np.sign(coefficients))
+    return support, coefficients, direction
+
+
+def _joined(found: ElfvingDesign, candidates: Candidates, quantity: Any) -> ElfvingDesign:
+    """The same design in the order of the points; neighbours are one point, with the coefficients that it then has."""
+    design = found.design
+    points = design.points[
+        _distinct(design.points, np.argsort(-design.weights, kind="stable"), _SAME_SUPPORT, candidates.region)
+    ]
+    points = points[np.lexsort(points.T[::-1])]
+    coefficients = np.linalg.lstsq(candidates.gradients_at(points).T, quantity, rcond=None)[0]
+    weights = np.abs(coefficients) / np.abs(coefficients).sum()
+    return ElfvingDesign(ApproximateDesign(points, weights, design.bound), coefficients)
+
+
+def _polished(found: ElfvingDesign, candidates: Candidates, quantity: Any) -> ElfvingDesign:
+    """The same design with its points at the extrema of gᵀh, beyond the tolerances of the linear program: those of as
+    many points as parameters determine h, as in Remez' algorithm."""
+    points, coefficients = found.design.points, found.coefficients
+    if len(points) != len(quantity):
+        return found
+    for _ in range(_MOST_POLISHES):
+        direction = np.linalg.solve(candidates.gradients_at(points), np.sign(coefficients))
+        slope = np.outer(direction, direction)
+        points = np.stack([_climbed(candidates, slope, point)[0] for point in points])
+        gradients = candidates.gradients_at(points)
+        if not np.linalg.cond(gradients) < _SINGULAR:
+            return found
+        coefficients = np.linalg.solve(gradients.T, quantity)
+    direction = np.linalg.solve(gradients, np.sign(coefficients))
+    _, ratio = _greatest(candidates, np.outer(direction, direction))
+    size = float(np.abs(coefficients).sum())
+    bound = min(1.0, (quantity @ direction / size) ** 2 / ratio)
+    if bound < found.design.bound:
+        return found
+    return ElfvingDesign(ApproximateDesign(points, np.abs(coefficients) / size, bound), coefficients)
+
+
+class Criterion:
+    """A criterion as the convex function h(M) of the p×p information matrix that is least for the best design; h falls
+    by log t where M grows t-fold, so that the efficiency of a design is exp(h of the best - h).
+
+    For h the matrix A(M) is such that gᵀAg is minus the derivative of h by the weight of a row with the gradient g, and
+    the mean of gᵀAg over the design is 1. By the General Equivalence Theorem (J. Kiefer, Annals of Statistics 2 (1974)
+    849) a design is the best one if gᵀAg is at most 1 in all of the region; and 1/max gᵀAg is a lower bound of its
+    efficiency.
+    """
+
+    def values(self, matrices: Any) -> Any:
+        """h `[…]` of matrices `[…, p, p]`, infinite where they are singular."""
+        raise NotImplementedError
+
+    def value(self, matrix: Any) -> float:
+        """h of one matrix."""
+        return float(self.values(matrix))
+
+    def slope(self, matrix: Any) -> Any:
+        """A `[p, p]`."""
+        raise NotImplementedError
+
+    def curvature(self, matrix: Any, gradients: Any) -> Any:
+        """The second derivatives `[m, m]` of h by the weights of rows with the gradients `[m, p]`."""
+        raise NotImplementedError
+
+
+class DCriterion(Criterion):
+    """h = -log(det M)/p."""
+
+    def values(self, matrices: Any) -> Any:
+        sign, logarithm = np.linalg.slogdet(matrices)
+        return np.where(sign > 0, -logarithm / matrices.shape[-1], np.inf)
+
+    def slope(self, matrix: Any) -> Any:
+        return np.linalg.inv(matrix) / len(matrix)
+
+    def curvature(self, matrix: Any, gradients: Any) -> Any:
+        products = gradients @ np.linalg.inv(matrix) @ gradients.T
+        return products**2 / len(matrix)
+
+
+class ACriterion(Criterion):
+    """h = log tr(K M⁻¹), the logarithm of the sum of the variances of the parameters for a matrix K `[p, p]`, which
+    converts M to their units."""
+
+    def __init__(self, units: Any) -> None:
+        self._units = units
+
+    def values(self, matrices: Any) -> Any:
+        lengths, vectors = np.linalg.eigh(matrices)
+        regular = lengths[..., 0] > np.finfo(float).eps * lengths[..., -1]
+        inverse = 1 / np.where(regular[..., None], lengths, 1.0)
+        total = np.einsum("...ij,ik,...kj,...j->...", vectors, self._units, vectors, inverse, optimize=True)
+        return np.where(regular, np.log(total), np.inf)
+
+    def slope(self, matrix: Any) -> Any:
+        inverse = np.linalg.inv(matrix)
+        return inverse @ self._units @ inverse / (self._units * inverse).sum()
+
+    def curvature(self, matrix: Any, gradients: Any) -> Any:
+        products = gradients @ np.linalg.inv(matrix) @ gradients.T
+        weighted = gradients @ self.slope(matrix) @ gradients.T
+        rises = np.diagonal(weighted)
+        return 2 * products * weighted - np.outer(rises, rises)

@@ -52,7 +52,7 @@ class DesignRegion(NamedTuple):
 
     @property
     def is_continuous(self) -> Any:
-        """Which inputs `[d]` have a range."""
+        """The mask `[d]` of the inputs that have a range."""
         return np.array([isinstance(each, PlotRange) for each in self.inputs.values()])
 
     def candidates(self) -> Any:

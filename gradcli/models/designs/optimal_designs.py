@@ -1,4 +1,5 @@
-"""`design`: the rows that tell most about the parameters of a model, from its exact Fisher information."""
+"""`design`: the rows that tell most about the parameters of a model, from its exact Fisher information, as weights of
+points or as a number of rows for each."""
 
 from __future__ import annotations
 
@@ -12,18 +13,25 @@ import numpy as np
 from gradcli import arrays, limits
 from gradcli.errors import BindingError, DifferentiationError, EvaluationError, UsageError, did_you_mean, expect
 from gradcli.evaluation.row_evaluation import evaluated
-from gradcli.io.text_tables import Table
+from gradcli.io.text_tables import Table, number_text
 from gradcli.language.differential_equations import has_differential_equations
 from gradcli.language.names import scope
 from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models import checked_arguments
-from gradcli.models.designs.approximate_designs import TOLERANCE, ApproximateDesign, Candidates, optimal_design
-from gradcli.models.designs.criteria import ACriterion, Criterion, DCriterion
+from gradcli.models.designs.approximate_designs import (
+    TOLERANCE,
+    ACriterion,
+    ApproximateDesign,
+    Candidates,
+    Criterion,
+    DCriterion,
+    c_optimal_design,
+    moved_points,
+    optimal_design,
+)
 from gradcli.models.designs.design_regions import DesignRegion, given_value, region_and_numbers
-from gradcli.models.designs.elfving import c_optimal_design
-from gradcli.models.designs.exact_designs import ExactDesign, exact_c_design, exact_design
 from gradcli.models.designs.row_information import VARIANCES, RowInformation
 from gradcli.models.fitting.derived_quantities import DerivedQuantity, read_derived
 from gradcli.models.fitting.information import combination_text, factor_of_rows, information
@@ -37,6 +45,14 @@ FAMILIES = tuple(VARIANCES)
 _SINGULAR = 1e12
 # The most rows of an exact design.
 _MOST_ROWS = 10**9
+# Significant digits of points and weights, about those that are exact; and the rounding error of an efficiency.
+_DIGITS, _ROUNDING = 10, 1e-12
+# The number of candidates, beside the support points, to exchange rows with; and the most exchanges.
+_POOL, _MOST_EXCHANGES = 400, 500
+# Points nearer to each other than this, relative to the widths of the region, are one.
+_SAME = 1e-7
+# An exchange must lower the criterion by more than this.
+_LEAST_FALL = 1e-10
 
 
 @dataclass(frozen=True)
@@ -86,9 +102,7 @@ class OptimalDesign(Reported):
     converged: bool = field(default=True)
 
     def report(self) -> Sequence[Table]:
-        from gradcli.models.designs import design_tables
-
-        return design_tables.tables(self)
+        return _tables(self)
 
 
 class DesignRequest(NamedTuple):
@@ -236,13 +250,13 @@ class _Problem(NamedTuple):
     def designed(self) -> OptimalDesign:
         candidates, left_out = self._candidates()
         count = self.asked.rows
-        exact: ExactDesign | None = None
+        exact: _ExactDesign | None = None
         if self.criterion == "c":
             found = c_optimal_design(candidates, self._slope() @ candidates.units)
             approximate = found.design
             self._check_rows(len(approximate.weights), "points of the best design")
             if count is not None:
-                exact = exact_c_design(approximate, found.coefficients, count)
+                exact = _exact_c_design(approximate, found.coefficients, count)
         else:
             self._check_rows(len(self.parameters), "parameters")
             criterion: Criterion = (
@@ -253,7 +267,7 @@ class _Problem(NamedTuple):
                 # As many points as parameters have the same weights, here without rounding errors.
                 approximate = approximate._replace(weights=np.full(len(self.parameters), 1 / len(self.parameters)))
             if count is not None:
-                exact = exact_design(candidates, criterion, approximate, count)
+                exact = _exact_design(candidates, criterion, approximate, count)
         return self._result(approximate, exact, left_out)
 
     def _check_rows(self, least: int, what: str) -> None:
@@ -315,7 +329,7 @@ class _Problem(NamedTuple):
         slopes = {reads[name]: 0.0 if slope is None else float(slope) for name, slope in found.items()}
         return float(value), slopes
 
-    def _result(self, approximate: ApproximateDesign, exact: ExactDesign | None, left_out: int) -> OptimalDesign:
+    def _result(self, approximate: ApproximateDesign, exact: _ExactDesign | None, left_out: int) -> OptimalDesign:
         points, weights = (approximate.points, approximate.weights) if exact is None else (exact.points, exact.rows)
         covariance = self._covariance(points, weights)
         errors = np.sqrt(np.diagonal(covariance))
@@ -411,3 +425,172 @@ def _derived(text: str, parameters: Sequence[str]) -> DerivedQuantity:
         return found._replace(name=label)
     (found,) = read_derived({label: formula}, parameters)
     return found
+
+
+def _tables(found: OptimalDesign) -> list[Table]:
+    """The tables of a design: how good it is, its points, and the standard errors to expect."""
+    facts = [
+        ("criterion", found.criterion),
+        ("support points", str(len(found.support))),
+        ("efficiency at least", f"{_bound_text(found.efficiency_bound)}, by a search on a grid"),
+    ]
+    if found.efficiency is not None:
+        facts.append((f"efficiency of {found.rows:,} rows", _rounded(found.efficiency)))
+    names = [*found.support[0].point]
+    made = [
+        Table((), facts),
+        Table((*names, "weight"), [(*_numbers(each.point), _rounded(each.weight)) for each in found.support]),
+    ]
+    if found.exact is not None:
+        made.append(Table((*names, "rows"), [(*_numbers(each.point), str(each.rows)) for each in found.exact]))
+    made.append(_estimates("parameter", found.parameters, found.rows))
+    if found.derived is not None:
+        made.append(_estimates("derived", found.derived, found.rows))
+    return made
+
+
+def _numbers(point: Mapping[str, float]) -> Sequence[str]:
+    return [_rounded(value) for value in point.values()]
+
+
+def _rounded(number: float) -> str:
+    """A number that was found by a search, which JSON has with all digits."""
+    return f"{number:.{_DIGITS}g}"
+
+
+def _bound_text(bound: float) -> str:
+    """A lower bound, rounded down unless it is 1 up to rounding errors."""
+    return _rounded(bound if bound > 1 - _ROUNDING else math.floor(bound * 10**_DIGITS) / 10**_DIGITS)
+
+
+def _estimates(what: str, estimates: Mapping[str, Any], rows: int | None) -> Table:
+    heading = "standard error" if rows is not None else "standard error, times root of rows"
+    return Table(
+        (what, "value", heading),
+        [
+            (name, number_text(each.value), "not determined" if math.isinf(each.error) else f"{each.error:.4g}")
+            for name, each in estimates.items()
+        ],
+    )
+
+
+class _ExactDesign(NamedTuple):
+    """Points `[m, d]` with their numbers of rows `[m]`, and the efficiency relative to the best approximate design."""
+
+    points: Any
+    rows: Any
+    efficiency: float
+
+
+def _rounded_weights(weights: Any, count: int) -> Any:
+    """Numbers of rows `[m]` for weights `[m]`, none 0, with the sum `count`, which is at least m: the efficient rounding
+    of F. Pukelsheim and S. Rieder (Biometrika 79 (1992) 763)."""
+    rows = np.ceil((count - len(weights) / 2) * weights).astype(int)
+    while rows.sum() < count:
+        rows[np.argmin(rows / weights)] += 1
+    while rows.sum() > count:
+        rows[np.argmax((rows - 1) / weights)] -= 1
+    return rows
+
+
+def _exact_design(
+    candidates: Candidates, criterion: Criterion, approximate: ApproximateDesign, count: int
+) -> _ExactDesign:
+    """The best exact design that is found with `count` rows, at least as many as parameters."""
+    support = candidates.gradients_at(approximate.points)
+    matrix = (support.T * approximate.weights) @ support
+    rises = np.einsum("ij,jk,ik->i", candidates.gradients, criterion.slope(matrix), candidates.gradients)
+    # A sample of the best candidates, and the same number of others everywhere.
+    by_rise = np.argsort(-rises, kind="stable")[: 4 * _POOL : 8]
+    evenly = np.unique(np.linspace(0, len(rises) - 1, _POOL // 2).astype(int))
+    chosen = np.unique(np.concatenate([by_rise, evenly]))
+    points = np.concatenate([approximate.points, candidates.points[chosen]])
+    gradients = np.concatenate([support, candidates.gradients[chosen]])
+    weights = np.concatenate([approximate.weights, np.zeros(len(chosen))])
+    best: tuple[float, Any, Any] | None = None
+    for rows in _starts(gradients, weights, criterion, count):
+        rows = _exchanged(rows, gradients, criterion)
+        taken = rows > 0
+        shares = rows[taken] / count
+        moved = moved_points(points[taken], shares, candidates, criterion)
+        own = candidates.gradients_at(moved)
+        value = criterion.value((own.T * shares) @ own)
+        if best is None or value < best[0] - _LEAST_FALL:
+            best = value, moved, rows[taken]
+    assert best is not None
+    value, moved, rows = best
+    moved = _snapped(moved, approximate.points, candidates.region.widths)
+    places, inverse = np.unique(moved, axis=0, return_inverse=True)
+    totals = np.bincount(inverse.ravel(), weights=rows).astype(int)
+    return _ExactDesign(places, totals, min(1.0, float(np.exp(criterion.value(matrix) - value))))
+
+
+def _snapped(points: Any, support: Any, widths: Any) -> Any:
+    """The points, of which those at a support point are that one without rounding errors."""
+    apart = np.abs((points[:, None] - support[None]) / widths).max(axis=2)
+    nearest = apart.argmin(axis=1)
+    return np.where(apart.min(axis=1)[:, None] < _SAME, support[nearest], points)
+
+
+def _starts(gradients: Any, weights: Any, criterion: Criterion, count: int) -> list[Any]:
+    """Numbers of rows from which to exchange: the rounded weights where there are rows for each support point, and those
+    that are chosen one after the other."""
+    support = int((weights > 0).sum())
+    found = []
+    if count >= support:
+        rows = np.zeros(len(weights), int)
+        rows[:support] = _rounded_weights(weights[:support], count)
+        found.append(rows)
+    if count < 4 * support:
+        found.append(_greedy(gradients, criterion, count))
+    return found
+
+
+def _greedy(gradients: Any, criterion: Criterion, count: int) -> Any:
+    from scipy.linalg import qr
+
+    _, _, order = qr(gradients.T, mode="economic", pivoting=True)
+    rows = np.zeros(len(gradients), int)
+    rows[order[: gradients.shape[1]]] = 1
+    while rows.sum() < count:
+        matrix = (gradients.T * rows) @ gradients
+        added = matrix + gradients[:, :, None] * gradients[:, None, :]
+        rows[np.argmin(criterion.values(added))] += 1
+    return rows
+
+
+def _exchanged(rows: Any, gradients: Any, criterion: Criterion) -> Any:
+    """Numbers of rows, after the best exchange of one row for another as long as there is one."""
+    rows, count = rows.copy(), rows.sum()
+    products = gradients[:, :, None] * gradients[:, None, :] / count
+    value = criterion.value(np.tensordot(rows, products, 1))
+    for _ in range(_MOST_EXCHANGES):
+        matrix, taken = np.tensordot(rows, products, 1), np.flatnonzero(rows)
+        tried = criterion.values(matrix - products[taken, None] + products[None])
+        place = int(np.argmin(tried))
+        found = float(tried.flat[place])
+        if not found < value - _LEAST_FALL:
+            break
+        out, into = divmod(place, len(gradients))
+        rows[taken[out]] -= 1
+        rows[into] += 1
+        value = found
+    return rows
+
+
+def _exact_c_design(approximate: ApproximateDesign, coefficients: Any, count: int) -> _ExactDesign:
+    """The exact c-optimal design at the support points with `count` rows, at least as many as points; the variance is
+    the sum of coefficients²/rows."""
+    squares = coefficients**2
+    rows = _rounded_weights(approximate.weights, count)
+    while True:
+        falls = squares / rows - squares / (rows + 1)
+        rises = np.where(rows > 1, squares / np.maximum(rows - 1, 1) - squares / rows, np.inf)
+        into, out = int(np.argmax(falls)), int(np.argmin(rises))
+        if into == out or falls[into] <= rises[out] * (1 + 1e-12):
+            break
+        rows[into] += 1
+        rows[out] -= 1
+    variance = float((squares / rows).sum())
+    efficiency = float(np.abs(coefficients).sum()) ** 2 / count / variance
+    return _ExactDesign(approximate.points, rows, min(1.0, efficiency))

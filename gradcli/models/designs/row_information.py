@@ -10,8 +10,7 @@ import numpy as np
 
 from gradcli.errors import GradcliError, ShapeError
 from gradcli.language.syntax.tree import Module
-from gradcli.models.nonfinite_errors import nonfinite_error
-from gradcli.models.real_values import real_value
+from gradcli.models.value_checks import nonfinite_error, real_value
 from gradcli.rows.row_programs import RowProgram
 from gradcli.rows.row_results import RowResults
 

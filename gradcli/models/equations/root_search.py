@@ -18,12 +18,14 @@ from gradcli.models import dense_matrices
 from gradcli.models.equations.rounding_noise import exceeds_rounding
 from gradcli.models.equations.sign_changes import (
     ScalarEquation,
+    SearchScale,
+    ZeroInterval,
     changes_sign,
     isolated_zeros,
     root_or_jump_between,
+    zeros_around,
 )
 from gradcli.models.equations.systems import System
-from gradcli.models.equations.zeros import SearchScale, ZeroInterval, zeros_around
 from gradcli.models.results import Iteration, ProgressCallback
 
 _MOST_STEPS = 100
@@ -332,7 +334,7 @@ def _zeros_between(system: System, start: Any, point: Any) -> ZeroInterval | Non
 
 
 def _changes(system: System, point: Any, sizes: Any, residuals: Any) -> Any:
-    """How much each equation changes at points nearby, and at least its residual; 1 where that is 0."""
+    """The change of each equation at points nearby, and at least its residual; 1 where that is 0."""
     xp = arrays.numpy_namespace()
     largest = xp.abs(residuals)
     for unknown in range(len(point)):
@@ -343,13 +345,13 @@ def _changes(system: System, point: Any, sizes: Any, residuals: Any) -> Any:
 
 
 def _changes_by(system: System, point: Any, unknown: int, size: float) -> Any:
-    """How much each equation changes where one unknown changes by the share `_NEARBY` of its size."""
+    """The change of each equation where one unknown changes by the share `_NEARBY` of its size."""
     xp = arrays.numpy_namespace()
     return _changes_along(system, point, size * (xp.arange(len(point)) == unknown))
 
 
 def _changes_along(system: System, point: Any, sizes: Any) -> Any:
-    """How much each equation changes by the share `_NEARBY` of a step: the smaller change of both directions, since the
+    """The change of each equation by the share `_NEARBY` of a step: the smaller change of both directions, since the
     larger one of an exponential says little about the other side."""
     xp = arrays.numpy_namespace()
     sides = [xp.abs(system.residual(point + sign * _NEARBY * sizes)) for sign in (-1.0, 1.0)]

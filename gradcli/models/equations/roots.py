@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
 from gradcli.calculus.implicit import implicit_derivatives
 from gradcli.compiled.evaluated import check_digits, in_namespace
-from gradcli.errors import BindingError, LimitError, UsageError, as_bool, did_you_mean, expect
+from gradcli.errors import (
+    BindingError,
+    EvaluationError,
+    LimitError,
+    NotRecordableError,
+    UsageError,
+    as_bool,
+    did_you_mean,
+    expect,
+)
 from gradcli.evaluation import python_values
-from gradcli.io.text_tables import Table, number_text
+from gradcli.io.text_tables import Table, members, number_text
 from gradcli.language.equations import Equations, read_equations
 from gradcli.language.names import scope
 from gradcli.language.syntax import parse_equations, tree
 from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
 from gradcli.models import checked_arguments, dense_matrices
-from gradcli.models.equations.all_roots import Box, RootsProof, all_roots
-from gradcli.models.equations.complex_systems import ComplexSystem, polynomial_roots
 from gradcli.models.equations.root_search import Candidate, balanced_sizes, classified, search, sizes_of
 from gradcli.models.equations.rounding_noise import is_noisy, with_rounded_marked
 from gradcli.models.equations.sign_changes import (
@@ -33,8 +41,8 @@ from gradcli.models.equations.sign_changes import (
     root_between,
     root_or_jump_between,
 )
-from gradcli.models.equations.systems import System
-from gradcli.models.results import MAY_BE_NULL, ProgressCallback, Reported
+from gradcli.models.equations.systems import ComplexSystem, System, polynomial_roots
+from gradcli.models.results import MAY_BE_NULL, Iteration, ProgressCallback, Reported
 
 # The default start of an unknown.
 START = 1.0
@@ -44,6 +52,15 @@ _LOST = " whose derivatives are too large or too small for floats"
 _MOST_STRETCHES = 3
 _COARSE = "floats that are so far apart that"
 _SINGULAR = " at which the Jacobian is singular: it has no derivatives, and few digits are right"
+# Upper bound of the boxes in a table.
+_MOST_LEFT = 20
+# Upper bound of the boxes that a result lists.
+_MOST_TOLD = 100
+# The largest denominator of the fractions that are tried as exact roots at the ends of a range.
+_MAX_DENOMINATOR = 1_000
+
+# The lower and the upper end by name.
+_Box = dict[str, tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -60,7 +77,7 @@ class Root:
     residual: Any
     condition: float | None = field(metadata=MAY_BE_NULL)
     derivatives: dict[str, dict[str, Any]] | None = field(default=None, metadata=MAY_BE_NULL)
-    box: Box | None = None
+    box: _Box | None = None
 
 
 @dataclass(frozen=True)
@@ -74,9 +91,7 @@ class Roots(Reported):
     proof: RootsProof | None = None
 
     def report(self) -> Sequence[Table]:
-        from gradcli.models.equations import root_tables
-
-        return [*root_tables.tables(self, told=not self.roots or self.proof is not None)]
+        return [*root_tables(self, told=not self.roots or self.proof is not None)]
 
 
 class RootProblem(NamedTuple):
@@ -255,7 +270,7 @@ def _in_box(
 ) -> Roots:
     """All roots in a box, which is proved."""
     system.check_count(start)
-    found = all_roots(system, box, watch)
+    found = _all_roots(system, box, watch)
     roots = [
         replace(_root(question, system, classified(system, point, point)), box=around)
         for point, around in zip(found.points, found.boxes)
@@ -582,3 +597,164 @@ def _beyond(curve: ScalarEquation, exponents: Any) -> tuple[list[Crossing], int]
                 ends = [float(each[k]) for each in (points, values) for k in (n, n + 1)]
                 beyond.append(root_or_jump_between(curve, *ends))
     return beyond, left_out
+
+
+def root_tables(found: Any, *, listed: bool = False, told: bool = False) -> Iterator[Table]:
+    """The tables of the roots: a row for each where there are several or `listed` is true, and the message where `told`
+    is, or where a root has no derivatives."""
+    listed = listed or len(found.roots) > 1
+    if listed and found.roots:
+        rows = [_row(root) for root in found.roots]
+        yield Table((*rows[0],), [(*row.values(),) for row in rows])
+    if found.proof is not None and found.proof.left:
+        yield _boxes_left(found.proof)
+    for root in () if listed else found.roots:
+        yield Table((), [(name, number_text(value)) for name, value in root.point.items()])
+        yield members({"residual": root.residual, "condition": root.condition})
+        if root.derivatives:
+            yield Table(("of", "by", "derivative"), [*_derivatives(root)])
+    if found.converged and (told or any(root.condition == math.inf for root in found.roots)):
+        yield Table((), [("found", found.message)])
+
+
+def _boxes_left(proof: Any) -> Table:
+    """The boxes that may contain more roots, one a row."""
+    rows = [tuple(f"{number_text(a)} to {number_text(b)}" for a, b in box.values()) for box in proof.left[:_MOST_LEFT]]
+    more = len(proof.left) - len(rows) + proof.unlisted
+    names = [f"perhaps {name}" for name in proof.left[0]]
+    if more:
+        rows.append((f"… {more:,} more", *[""] * (len(names) - 1)))
+    return Table((*names,), rows)
+
+
+def _row(root: Any) -> dict[str, str]:
+    """A root of one unknown as a table row: cells by column title."""
+    told = {**root.point, "residual": root.residual, "condition": root.condition}
+    if root.box is not None:
+        told["within"] = max(high - low for low, high in root.box.values())
+    by = {f"{name} by {key}": text for name, key, text in _derivatives(root)}
+    return {name: number_text(value) for name, value in told.items()} | by
+
+
+def _derivatives(root: Any) -> Iterator[tuple[str, str, str]]:
+    derivatives: Mapping[str, Mapping[str, Any]] = root.derivatives or {}
+    for name, by in derivatives.items():
+        for key, value in by.items():
+            yield name, key, number_text(value)
+
+
+@dataclass(frozen=True)
+class RootsProof:
+    """Whether all roots in the box are `complete`ly listed, the boxes that may contain more (`left`), how many of these
+    are not listed (`unlisted`), and how many boxes were looked at."""
+
+    complete: bool
+    left: list[_Box]
+    unlisted: int
+    boxes: int
+
+
+class ProvedRoots(NamedTuple):
+    """Points `[n]` with the boxes around them in which each is the only root, the proof, and the message."""
+
+    points: Sequence[Any]
+    boxes: Sequence[_Box]
+    proof: RootsProof
+    message: str
+
+
+def _all_roots(system: System, ranges: Mapping[str, tuple[float, float]], watch: ProgressCallback) -> ProvedRoots:
+    """Every root of a system in the box of the ranges, within half of the limits of the run.
+
+    Raises EvaluationError where control flow depends on the unknowns.
+    """
+    # python-flint is needed only where something is to be proved.
+    from gradcli.proofs.box_programs import BoxProgram
+    from gradcli.proofs.root_isolation import RootIsolation
+
+    np = arrays.numpy_namespace()
+    low, high = (np.array([ranges[name][k] for name in system.packing.shapes], float) for k in range(2))
+    program = system.equations.program
+    # A point in which the box has no symmetry, where derivatives may vanish.
+    example = low + 0.41 * (high - low)
+    try:
+        boxed = BoxProgram(program, system.packing.shapes, system.constants, example)
+    except NotRecordableError as error:
+        raise EvaluationError(
+            "a proof needs the same operations in the whole box, and here they depend on the unknowns",
+            hint="write where(condition, a, b) for an if",
+            span=error.span,
+            source=program.source,
+        ) from None
+    with limits.optional_budget():
+        found = RootIsolation(boxed, low, high).run(lambda boxes, roots: watch(Iteration(boxes, float(roots))))
+    points, boxes, open_ = [], [], 0
+    for least, most in sorted(found.roots, key=lambda box: tuple(box[0])):
+        where = _place(system, least, most, low, high)
+        if where == "outside":
+            continue
+        open_ += where == "open"
+        points.append(np.clip(0.5 * least + 0.5 * most, low, high))
+        boxes.append(_named(system, least, most))
+    left = [_named(system, *box) for box in found.left[:_MOST_TOLD]]
+    proof = RootsProof(not found.left and not open_, left, len(found.left) - len(left), found.boxes)
+    return ProvedRoots(points, boxes, proof, _message(len(points), open_, len(found.left), found.ended))
+
+
+def _place(system: System, least: Any, most: Any, low: Any, high: Any) -> str:
+    """Whether the only root in a box lies inside of the ranges, outside, or is open."""
+    if ((low <= least) & (most <= high)).all():
+        return "inside"
+    exact = _exact_root(system, least, most)
+    if exact is None:
+        return "open"
+    # The end 0.1 is a float above 1/10, and this root is in the range: the roots are rounded like the ends.
+    return "inside" if all(a <= float(x) <= b for x, a, b in zip(exact, low, high)) else "outside"
+
+
+def _exact_root(system: System, least: Any, most: Any) -> list[Fraction] | None:
+    """The root in a box as simple fractions, where these solve the equations exactly; else None."""
+    from flint import fmpq
+
+    from gradcli.arrays.flint.balls import Balls, exact
+    from gradcli.proofs import digits as proving
+
+    simple = [Fraction(float(0.5 * a + 0.5 * b)).limit_denominator(_MAX_DENOMINATOR) for a, b in zip(least, most)]
+    if not all(Fraction(float(a)) <= x <= Fraction(float(b)) for x, a, b in zip(simple, least, most)):
+        return None
+    with proving.computing():
+        named = {name: Balls(fmpq(x.numerator, x.denominator)) for name, x in zip(system.packing.shapes, simple)}
+        try:
+            value = system.function(named)
+        except EvaluationError:
+            return None
+        numbers = value.numbers.ravel() if isinstance(value, Balls) else [exact(value)]
+        return simple if all(type(x) is fmpq and x == 0 for x in numbers) else None
+
+
+def _named(system: System, least: Any, most: Any) -> _Box:
+    """A box by name, whose ends are decimals outside of it."""
+    names = system.packing.labels()
+    return {
+        name: (_outward(float(a), -math.inf), _outward(float(b), math.inf)) for name, a, b in zip(names, least, most)
+    }
+
+
+def _outward(end: float, side: float) -> float:
+    return end if end.is_integer() else math.nextafter(end, side)
+
+
+def _message(roots: int, open_: int, left: int, ended: str | None) -> str:
+    count = f"{roots:,} root{'s' * (roots != 1)}" if roots else "no root"
+    if not left and not open_:
+        return (
+            f"{count}, which {'are' if roots > 1 else 'is'} proved to be all in the box"
+            if roots
+            else ("no root in the box, which is proved")
+        )
+    parts = [f"{count} that {'are' if roots > 1 else 'is'} proved" if roots else "no root that is proved"]
+    if open_:
+        parts.append(f"of which {open_:,} at an end of a range may lie outside")
+    if left:
+        parts.append(f"and {left:,} box{'es' * (left != 1)} that may contain more")
+    return ", ".join(parts) + (f" ({ended})" if ended else "")

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.models.equations.sign_changes import Crossing
+from gradcli.models.equations.sign_changes import Crossing, middle
 from gradcli.models.equations.systems import System
-from gradcli.models.equations.zeros import middle
 from gradcli.models.perturbed_runs import run_twice
 
 # Rounding errors of at least this share of a value hide how the value changes.

@@ -1,5 +1,5 @@
 """Roots of one equation in one unknown by changes of sign: a guaranteed one in a bracket, and all that samples of a
-range show."""
+range show, with the intervals in which values are 0 or round to 0."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
 from gradcli.errors import EvaluationError, GradcliError, LimitError
-from gradcli.models.equations.resolution import Resolved, resolved
 from gradcli.models.equations.systems import System
-from gradcli.models.equations.zeros import MAX_HALVINGS, SearchScale, ZeroInterval, last_point, middle, zeros_around
 
-# Initial sample points of a range, before `resolution` refines them.
+# Initial sample points of a range, before `_resolved` refines them.
 _SAMPLES = 2_001
 _EPSILON = 2.0**-52
 # Sample points of a bracket with a zero at one end, which look for a value that is not 0.
@@ -33,6 +31,41 @@ _WIDTH_CLASS = 4
 _EVALUATION = 40
 # A turning point is a double root where its value is at most this many rounding errors of the values around it.
 _TOUCHING = 16.0
+# Computes values and slopes `[n]` at points `[n]`.
+_Sampled = Callable[[Any], tuple[Any, Any]]
+
+# Upper bounds of points and of halvings: except around 0, 2**60 parts of an interval are neighbouring floats.
+_MOST_POINTS, _MOST_LEVELS = 2**21, 60
+# The deviation from the cubic that is allowed in the middle, as a share of the change from there to the ends.
+_OFF = 0.02
+# The number of neighbours on both sides that must pass the test as well.
+_BESIDE = 3
+# The rounding error of a mean slope, relative to the values and slopes, that is allowed where it is tested to lie
+# between two slopes.
+_ROUNDING = 1e-12
+# How often in a row an interval must pass the test: `_PASSES`, or `_PASSES_WHERE_STEEP` where a slope times the width is more
+# than `_STEEP` times the values.
+_PASSES, _PASSES_WHERE_STEEP, _STEEP = 2, 8, 100.0
+# Upper bound of the runs of unresolved intervals that are tested for rounding errors, and the number of points tested
+# in each.
+_MOST_RUNS, _LOOKS = 20, 7
+# Upper bound of bisection steps: there are about 2**64 floats, and `middle` halves an interval by their number.
+_MAX_HALVINGS = 200
+# An interval of zeros that is at most this share of the range counts as a point: around a root at which a function is
+# flat, floats are 0.
+_NARROW = 1e-3
+# The distance from the edge of an interval of zeros at which values are tested for growth: at least `_ZERO_BESIDE` times the
+# distance to the next value that is not 0, and at least `_ZERO_ULPS` units in the last place.
+_ZERO_BESIDE, _ZERO_ULPS = 1e-9, 8.0
+# Values below `_ROUNDED` times the scale of the others, or below `_TINY`, may be rounded to 0 further on. They are,
+# where a distance `_FURTHER` times as great makes them grow by less than `_GROWTH`: values grow faster near a root, but
+# not in a tail such as those of `exp(-x)` and `1 - tanh(x)`.
+_ROUNDED, _TINY = 1e-13, 1e-280
+_FURTHER, _GROWTH = 100.0, 10.0
+# The least growth of values from 1 to 10 widths beyond a narrow interval of zeros that shows a root in it.
+_ROOT_GROWTH = 5.0
+
+Curve = Callable[[float], float]
 
 
 class Crossing(NamedTuple):
@@ -120,7 +153,7 @@ def all_crossings(curve: ScalarEquation, low: float, high: float, is_noisy: Call
     xp = arrays.numpy_namespace()
     with arrays.quiet():
         points, values, slopes, found = _with_edges(curve, xp.linspace(low, high, _SAMPLES))
-        seen = resolved(curve.sampled, is_noisy, points, values, slopes)
+        seen = _resolved(curve.sampled, is_noisy, points, values, slopes)
         signs, turns = xp.sign(seen.values), xp.sign(seen.slopes)
         changes = changes_sign(seen.values)
         # Two values of one sign between which the function approaches 0 and turns away again.
@@ -175,7 +208,7 @@ def _with_edges(curve: ScalarEquation, points: Any) -> tuple[Any, Any, Any, list
 
 def _edge(curve: ScalarEquation, inside: float, outside: float) -> float:
     """The last point with a value on the way from `inside`, where there is one, to `outside`, where there is none."""
-    return last_point(lambda x: not math.isnan(curve.value(x)), inside, outside)
+    return _last_point(lambda x: not math.isnan(curve.value(x)), inside, outside)
 
 
 def _is_root_at_edge(curve: ScalarEquation, edge: float, inside: float) -> bool:
@@ -242,7 +275,7 @@ def _crossings_at_turn(
     changes, a double root, or none."""
     (a, fa), (b, fb) = left, right
     inner, outer = a, b
-    for _ in range(MAX_HALVINGS):
+    for _ in range(_MAX_HALVINGS):
         tried = middle(inner, outer)
         if tried in (inner, outer):
             break
@@ -269,7 +302,7 @@ def root_or_jump_between(curve: ScalarEquation, low: float, high: float, at_low:
             return Crossing(end, "root")
     x = low if abs(at_low) < abs(at_high) else high
     value, before = curve.value(x), high - low
-    for _ in range(MAX_HALVINGS):
+    for _ in range(_MAX_HALVINGS):
         slope = curve.slope(x)
         tried = x - value / slope if slope else math.nan
         step = abs(tried - x)
@@ -303,3 +336,190 @@ def _kind(curve: ScalarEquation, nearest: tuple[float, float], largest: float) -
     if abs(value) <= max(_RESIDUAL_SHARE * largest, _ULPS * _EPSILON * abs(x * slope)) and not abs(value) > largest:
         return Crossing(x, "root")
     return Crossing(x, "pole" if not abs(value) <= largest else "jump")
+
+
+class Resolved(NamedTuple):
+    """Sorted points `[n]` with their values and slopes, and a mask `untold` `[n - 1]` of the intervals that are not
+    resolved."""
+
+    points: Any
+    values: Any
+    slopes: Any
+    untold: Any
+
+
+def _resolved(sampled: _Sampled, is_noisy: Callable[[float], bool], points: Any, values: Any, slopes: Any) -> Resolved:
+    """The points with those inserted that resolve all intervals, as far as the limits allow. `is_noisy` says of a point
+    whether rounding errors hide how the function changes there."""
+    np = arrays.numpy_namespace()
+    untold = _are_open(points, values, np)
+    # The number of consecutive tests that each interval, or the ones it is a part of, passed.
+    often = np.zeros(len(untold), "int8")
+    hidden = np.zeros(len(untold), bool)
+    try:
+        with limits.optional_budget():
+            for _ in range(_MOST_LEVELS):
+                places = np.flatnonzero(untold)
+                if not len(places) or len(points) + len(places) > _MOST_POINTS:
+                    break
+                middles = points[places] / 2 + points[places + 1] / 2
+                at, slope = sampled(middles)
+                tells = np.ones(len(untold), bool)
+                tells[places] = _is_predicted(points, values, slopes, places, at, slope, np)
+                among = np.lib.stride_tricks.sliding_window_view(
+                    np.pad(tells, _BESIDE, constant_values=True), 2 * _BESIDE + 1
+                ).all(axis=1)
+                often = np.where(tells, np.minimum(often + 1, _PASSES_WHERE_STEEP), 0).astype("int8")
+                needed = np.where(_are_steep(points, values, slopes, np), _PASSES_WHERE_STEEP, _PASSES)
+                # Refinement shows nothing where rounding errors dominate.
+                clear = ~_are_noisy(~among[places], middles, places, is_noisy, np)
+                untold[places[~clear]], hidden[places[~clear]] = False, True
+                places, middles, at, slope = (each[clear] for each in (places, middles, at, slope))
+                untold &= ~((often >= needed) & among)
+                points = np.insert(points, places + 1, middles)
+                values, slopes = np.insert(values, places + 1, at), np.insert(slopes, places + 1, slope)
+                untold, often, hidden = (np.insert(each, places + 1, each[places]) for each in (untold, often, hidden))
+                untold &= _are_open(points, values, np)
+    except LimitError:
+        pass
+    return Resolved(points, values, slopes, untold | hidden)
+
+
+def _are_open(points: Any, values: Any, np: Any) -> Any:
+    """Mask of the intervals that contain another float and have a value at both ends."""
+    middles = points[:-1] / 2 + points[1:] / 2
+    has_values = ~np.isnan(values)
+    return (points[:-1] < middles) & (middles < points[1:]) & has_values[:-1] & has_values[1:]
+
+
+def _are_steep(points: Any, values: Any, slopes: Any, np: Any) -> Any:
+    """Mask of the intervals with a slope at an end that is far greater than the values, or infinite."""
+    sizes, steep = np.maximum(abs(values[:-1]), abs(values[1:])), np.maximum(abs(slopes[:-1]), abs(slopes[1:]))
+    with np.errstate(all="ignore"):
+        return ~(steep * np.diff(points) <= _STEEP * sizes)
+
+
+def _is_predicted(points: Any, values: Any, slopes: Any, places: Any, at: Any, slope: Any, np: Any) -> Any:
+    """Mask of the intervals, given by the indices `places` of their left ends and the value `at` and the `slope` of
+    their middles, that pass the test."""
+    left, right, width = values[places], values[places + 1], points[places + 1] - points[places]
+    from_left, from_right = slopes[places], slopes[places + 1]
+    size = np.maximum(np.maximum(abs(left), abs(right)), abs(at))
+    with np.errstate(all="ignore"):
+        # A pole may hide behind a constant that is far larger than the function beside it, as in 1/x + 1e8.
+        change = np.maximum(np.maximum(abs(left - at), abs(right - at)), width * abs(slope))
+        off = _OFF * change + np.where(np.isfinite(size), _ROUNDING * size, 0.0)
+        cubic = (left + right) / 2 + width / 8 * (from_left - from_right)
+        its_slope = 1.5 * (right - left) / width - (from_left + from_right) / 4
+        is_cubic = (abs(at - cubic) <= off) & (abs(slope - its_slope) * width <= off) & np.isfinite(size)
+        halves = (
+            _is_between((at - left) / width * 2, from_left, slope, size / width, np)
+            & _is_between((right - at) / width * 2, slope, from_right, size / width, np)
+        )  # fmt: skip
+        from_both = (
+            (np.sign(left) * from_left > 0) | np.isinf(left),
+            (np.sign(right) * from_right < 0) | np.isinf(right),
+        )
+        ends = [np.where(np.isinf(end), 0.0, abs(end)) for end in (left, right)]
+        is_pole = from_both[0] & from_both[1] & (abs(at) > np.maximum(*ends)) & np.isfinite(at)
+    return np.isnan(at) | is_cubic | halves | is_pole
+
+
+def _is_between(mean: Any, one: Any, other: Any, size: Any, np: Any) -> Any:
+    low, high = np.minimum(one, other), np.maximum(one, other)
+    slack = np.where(np.isfinite(size), _ROUNDING * (size + abs(mean)), 0.0)
+    return (low - slack <= mean) & (mean <= high + slack)
+
+
+def _are_noisy(silent: Any, middles: Any, places: Any, is_noisy: Callable[[float], bool], np: Any) -> Any:
+    """Mask of the intervals in long runs of `silent` ones, which fail the test because of rounding errors."""
+    is_next = np.diff(places) == 1
+    starts = np.flatnonzero(silent & ~np.concatenate([[False], silent[:-1] & is_next]))
+    ends = np.flatnonzero(silent & ~np.concatenate([silent[1:] & is_next, [False]]))
+    noisy = np.zeros(len(places), bool)
+    if len(starts) > _MOST_RUNS:
+        return noisy
+    for start, end in zip(starts.tolist(), ends.tolist()):
+        if end - start > 2 * _BESIDE:
+            looks = np.linspace(start, end, _LOOKS).round().astype(int)
+            # More than half of the points must be noisy: a single one may, by chance, have the same rounding errors in
+            # both runs.
+            noisy[start : end + 1] = sum(is_noisy(float(middles[n])) for n in looks) > _LOOKS / 2
+    return noisy
+
+
+class ZeroInterval(NamedTuple):
+    """The interval in which values are 0, and whether they are `rounded` to 0, so that the function need not be 0
+    there."""
+
+    low: float
+    high: float
+    rounded: bool
+
+    @property
+    def is_point(self) -> bool:
+        return self.low == self.high and not self.rounded
+
+
+class SearchScale(NamedTuple):
+    """The width of the range in which zeros are looked for, and the scale of the values there."""
+
+    width: float
+    scale: float
+
+
+def zeros_around(
+    value: Curve, first: float, last: float, low: float | None, high: float | None, among: SearchScale
+) -> ZeroInterval:
+    """The zeros that contain the interval from `first` to `last`, which may be one point. `low` and `high` are points
+    on both sides at which values are not 0; where one is None, the interval ends on that side at `first` or `last`."""
+    left, right = (
+        None if other is None else _last_point(lambda x: value(x) == 0.0, zero, other)
+        for zero, other in ((first, low), (last, high))
+    )
+    begin, end = (first if left is None else left), (last if right is None else right)
+    is_narrow = end - begin <= _NARROW * among.width
+    if is_narrow and left is not None and right is not None:
+        return ZeroInterval(first, first, False)
+    edges = [(e, o) for e, o in ((left, low), (right, high)) if e is not None and o is not None]
+    rounded = any(_is_rounded(value, edge, other, among.scale) for edge, other in edges)
+    if is_narrow and (not rounded or any(_grows(value, edge, other, end - begin) for edge, other in edges)):
+        return ZeroInterval(first, first, False)
+    return ZeroInterval(begin, end, rounded)
+
+
+def _last_point(holds: Callable[[float], bool], inside: float, outside: float) -> float:
+    """The last point between `inside`, where a predicate holds, and `outside`, where it does not, at which it holds, by
+    bisection."""
+    for _ in range(_MAX_HALVINGS):
+        tried = middle(min(inside, outside), max(inside, outside))
+        if tried in (inside, outside):
+            break
+        if holds(tried):
+            inside = tried
+        else:
+            outside = tried
+    return inside
+
+
+def _is_rounded(value: Curve, edge: float, other: float, scale: float) -> bool:
+    """Whether values beyond an edge grow from 0 so slowly that they were rounded to 0 before it."""
+    step = math.copysign(max(_ZERO_BESIDE * abs(other - edge), _ZERO_ULPS * math.ulp(edge)), other - edge)
+    beside = abs(value(edge + step))
+    return beside < max(_TINY, _ROUNDED * scale) and abs(value(edge + _FURTHER * step)) < _GROWTH * beside
+
+
+def _grows(value: Curve, edge: float, other: float, width: float) -> bool:
+    """Whether values beyond the edge of a narrow interval of zeros grow as they do from a root."""
+    step = math.copysign(max(width, _ZERO_ULPS * math.ulp(edge)), other - edge)
+    beside = abs(value(edge + step))
+    return beside >= _TINY and abs(value(edge + 10.0 * step)) >= _ROOT_GROWTH * beside
+
+
+def middle(low: float, high: float) -> float:
+    """A number between two others with about as many floats on either side: geometric where their sizes differ."""
+    if low < 0.0 < high:
+        return 0.0
+    if abs(low) > 2.0 * abs(high) > 0.0 or abs(high) > 2.0 * abs(low) > 0.0:
+        return math.copysign(math.sqrt(abs(low)) * math.sqrt(abs(high)), low)
+    return low + (high - low) / 2.0

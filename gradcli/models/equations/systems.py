@@ -1,9 +1,11 @@
-"""A system of equations as a function of the vector of its unknowns: residuals and exact Jacobian."""
+"""A system of equations as a function of the flat vector of its unknowns, real or complex: residuals and exact
+Jacobian, and all roots of polynomials."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.compiled.programs import CompiledProgram
@@ -17,6 +19,11 @@ from gradcli.primitives.bind import concrete
 
 # Smaller derivatives may be due to underflow.
 _LOST = 1e-290
+# The largest degree of a polynomial whose roots are found, and the steps of Newton's method that polish them.
+_HIGHEST_DEGREE, _STEPS = 100, 8
+# A root of multiplicity m is found to about the m-th root of the machine epsilon; groups within these distances are
+# examined, and derivatives of up to this number of rounding errors a term count as 0.
+_RADII, _ROUNDINGS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7), 8.0
 
 
 class System:
@@ -143,3 +150,177 @@ class System:
 
 def _are(count: int, what: str) -> str:
     return f"is 1 {what}" if count == 1 else f"are {count} {what}s"
+
+
+class ComplexSystem(System):
+    """Holomorphic equations for complex unknowns. Points, residuals and the Jacobian are those of the real and imaginary
+    parts; the Jacobian follows from the complex one by the Cauchy-Riemann equations."""
+
+    packing: ComplexPacking  # type: ignore[assignment]
+
+    def __init__(self, equations: Equations, unknowns: Mapping[str, Any], constants: Mapping[str, Any]) -> None:
+        super().__init__(equations, {}, constants)
+        self.packing = ComplexPacking.of(unknowns)
+
+    def flat_residual(self, value: Any) -> Any:
+        return _real_parts(value, arrays.is_complex(value))
+
+    def jacobian(self, point: Any) -> Any:
+        """The derivatives `[n, n]` of the parts of the residuals by those of the unknowns; nan where there are none."""
+        xp = arrays.numpy_namespace()
+        size = self.packing.size
+        matrix = xp.full((size, size), xp.nan)
+        try:
+            found = self.program.jacobian(self.values(point), [*self.packing.shapes])
+        except LimitError:
+            raise
+        except EvaluationError:
+            return matrix
+        for name, place in self.packing.places().items():
+            of_name = 0.0 if found[name] is None else xp.asarray(found[name], "complex128")
+            columns = xp.reshape(xp.broadcast_to(of_name, (size // 2, *self.packing.shapes[name])), (size // 2, -1))
+            first, step = place.start, 2 if name in self.packing.of_complex else 1
+            for part, factor in enumerate((1.0, 1j)[:step]):
+                along = factor * columns
+                matrix[0::2, first + part : place.stop : step] = along.real
+                matrix[1::2, first + part : place.stop : step] = along.imag
+        return matrix
+
+
+def polynomial_roots(system: ComplexSystem) -> Any:
+    """All complex roots `[degree]` of an equation that is a polynomial in its one unknown, with those of multiplicity m
+    m times: the eigenvalues of the companion matrix, polished by Newton's method. Raises UsageError for other
+    equations."""
+    xp = arrays.numpy_namespace()
+    coefficients = _coefficients(system)
+    while coefficients and coefficients[-1] == 0:
+        coefficients.pop()
+    if len(coefficients) < 2:
+        raise UsageError("the equation does not depend on its unknown")
+    polynomial = xp.asarray(coefficients[::-1])
+    with arrays.quiet():
+        found = xp.roots(polynomial)
+        # Newton's method is for single roots; before it, the mean of the group of a multiple root is accurate.
+        roots = _with_multiple_roots(polynomial, found)
+        return _sorted(xp.where(roots == found, _polished(polynomial, found), roots))
+
+
+def _polished(polynomial: Any, roots: Any) -> Any:
+    xp = arrays.numpy_namespace()
+    for _ in range(_STEPS):
+        value = xp.polyval(polynomial, roots)
+        closer = roots - value / xp.polyval(xp.polyder(polynomial), roots)
+        roots = xp.where(xp.abs(xp.polyval(polynomial, closer)) < xp.abs(value), closer, roots)
+    return roots
+
+
+def _sorted(roots: Any) -> Any:
+    """The roots by real parts, and those of equal real parts, up to rounding, by imaginary parts."""
+    xp = arrays.numpy_namespace()
+    return roots[xp.lexsort((roots.imag, roots.real.round(12)))]
+
+
+def _with_multiple_roots(polynomial: Any, roots: Any) -> Any:
+    """The roots, with each group that is one multiple root within rounding replaced by its mean, which has far more
+    digits than its members."""
+    xp = arrays.numpy_namespace()
+    found, single = roots.copy(), xp.ones(len(roots), bool)
+    for radius in _RADII:
+        for place in range(len(roots)):
+            near = single & (xp.abs(roots - roots[place]) <= radius * max(1.0, abs(roots[place])))
+            if single[place] and near.sum() > 1 and _is_multiple(polynomial, roots[near].mean(), int(near.sum())):
+                found[near], single = roots[near].mean(), single & ~near
+    return found
+
+
+def _is_multiple(polynomial: Any, root: Any, multiplicity: int) -> bool:
+    """Whether the polynomial and its first derivatives are 0 at a number, as far as their rounding errors let tell."""
+    xp = arrays.numpy_namespace()
+    for _ in range(multiplicity):
+        size = xp.polyval(xp.abs(polynomial), abs(root))
+        if abs(xp.polyval(polynomial, root)) > _ROUNDINGS * len(polynomial) * arrays.epsilon("float64") * size:
+            return False
+        polynomial = xp.polyder(polynomial)
+    return True
+
+
+def _coefficients(system: ComplexSystem) -> list[complex]:
+    """The coefficients of the polynomial, that of order 0 first: those of its Taylor series at 0."""
+    if [*system.packing.shapes.values()] != [()]:
+        raise UsageError("all complex roots are those of one equation for one number", hint="leave out --all")
+    (name,) = system.packing.shapes
+    order = _HIGHEST_DEGREE + 1
+    series = system.function({name: Jet([0j, 1.0 + 0j], order)})
+    if not isinstance(series, Jet):
+        return [complex(concrete(series).reshape(-1)[0])]
+    found = [series.coefficient(k) for k in range(order + 1)]
+    numbers = [0j if c is None else complex(arrays.numpy_namespace().reshape(concrete(c), -1)[0]) for c in found]
+    if numbers[-1] != 0 or not all(map(arrays.numpy_namespace().isfinite, numbers)):
+        raise UsageError(
+            f"all complex roots are those of polynomials, up to the degree {_HIGHEST_DEGREE}, and this is none",
+            hint="give a start without --all for one root",
+        )
+    return numbers
+
+
+class ComplexPacking(NamedTuple):
+    """As `Packing`, for values of which those of the names in `of_complex` are complex: the vector has the real and the
+    imaginary part of each of their elements, one after the other."""
+
+    shapes: Mapping[str, tuple[int, ...]]
+    of_complex: frozenset[str]
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> ComplexPacking:
+        """The packing of numbers and arrays by name."""
+        shapes = {name: arrays.shape(value) for name, value in values.items()}
+        return cls(shapes, frozenset(name for name, value in values.items() if arrays.is_complex(value)))
+
+    @property
+    def size(self) -> int:
+        """The length of the vector."""
+        return sum(map(self._length, self.shapes))
+
+    def _length(self, name: str) -> int:
+        return math.prod(self.shapes[name]) * (2 if name in self.of_complex else 1)
+
+    def places(self) -> dict[str, slice]:
+        """The slice of the vector that holds the elements of each name."""
+        found, first = {}, 0
+        for name in self.shapes:
+            found[name] = slice(first, first + self._length(name))
+            first = found[name].stop
+        return found
+
+    def flat(self, values: Mapping[str, Any]) -> Any:
+        """The float64 vector `[size]` of values by name."""
+        xp = arrays.numpy_namespace()
+        parts = [_real_parts(values[name], name in self.of_complex) for name in self.shapes]
+        return xp.concatenate(parts) if parts else xp.zeros(0)
+
+    def named(self, vector: Any) -> dict[str, Any]:
+        """The values by name: scalars as Python numbers, and the others as arrays."""
+        xp = arrays.numpy_namespace()
+        found = {}
+        for name, place in self.places().items():
+            part = xp.ascontiguousarray(vector[place])
+            part = part.view("complex128") if name in self.of_complex else part
+            found[name] = part.reshape(self.shapes[name]).copy() if self.shapes[name] else part[0].item()
+        return found
+
+    def labels(self) -> list[str]:
+        """A label for each element of the vector."""
+        xp = arrays.numpy_namespace()
+        found = []
+        for name, shape in self.shapes.items():
+            elements = [f"{name}{list(key)}" if shape else name for key in xp.ndindex(*shape)]
+            parts = ("real({})", "imag({})") if name in self.of_complex else ("{}",)
+            found += [part.format(element) for element in elements for part in parts]
+        return found
+
+
+def _real_parts(value: Any, is_complex: bool = True) -> Any:
+    """The elements as a float64 vector; of complex ones the real and the imaginary part of each."""
+    xp = arrays.numpy_namespace()
+    vector = xp.ascontiguousarray(xp.asarray(value, "complex128" if is_complex else "float64")).reshape(-1)
+    return vector.view("float64")

@@ -40,7 +40,7 @@ from gradcli.models.fitting.inference import Statistics
 from gradcli.models.fitting.likelihoods import MULTINOMIAL
 from gradcli.models.fitting.model_texts import ModelText, read_model, rewritten
 from gradcli.models.fitting.problems import Problem, in_row
-from gradcli.models.nonfinite_errors import nonfinite_error
+from gradcli.models.value_checks import nonfinite_error
 from gradcli.rows.new_tables import unused_name
 from gradcli.rows.row_programs import RowProgram
 from gradcli.rows.row_results import RowResults

@@ -27,8 +27,8 @@ from gradcli.models.fitting.linear_parameters import linear_parameters, projecte
 from gradcli.models.fitting.linearisations import Linearised, linearised, weights
 from gradcli.models.fitting.problems import Problem
 from gradcli.models.fitting.start_values import start_values
-from gradcli.models.real_values import real_value
 from gradcli.models.results import ProgressCallback
+from gradcli.models.value_checks import real_value
 
 # Size of the sample of rows (see `Problem.sampled`) that a search begins with: from one point, and from each of
 # several.

@@ -15,10 +15,9 @@ from gradcli.models.fitting.inference import Assumptions
 from gradcli.models.fitting.model_texts import ModelText
 from gradcli.models.fitting.problems import Problem, in_row
 from gradcli.models.fitting.units import Scaling, in_units, units_of
-from gradcli.models.nonfinite_errors import nonfinite_error
 from gradcli.models.packing import Bounds, Packing
-from gradcli.models.real_values import real_value
-from gradcli.rows.column_names import check_dots, hint_of_column, nearest_column
+from gradcli.models.value_checks import nonfinite_error, real_value
+from gradcli.rows.plan import check_dots, hint_of_column, nearest_column
 from gradcli.rows.row_programs import RowProgram
 
 

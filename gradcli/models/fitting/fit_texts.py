@@ -6,15 +6,20 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from gradcli.errors import GradcliError, UsageError
+from gradcli.errors import BindingError, GradcliError, UsageError, did_you_mean
+from gradcli.language.names import scope
 from gradcli.language.parsing import parse_charged
+from gradcli.language.syntax import tree
 from gradcli.models.fitting.densities import Density, density_of
 from gradcli.models.fitting.factors import indexed_parameters, without_indices
 from gradcli.models.fitting.inference import Assumptions
 from gradcli.models.fitting.likelihoods import LOG_DENSITY
-from gradcli.models.fitting.model_texts import TILDE, ModelText, read_model
-from gradcli.models.fitting.offsets import with_offset
+from gradcli.models.fitting.model_texts import TILDE, ModelText, read_model, rewritten
 from gradcli.models.fitting.random_terms import RandomTexts, random_texts
+from gradcli.rows.new_tables import unused_name
+
+_FACTOR = "{value}*exp({term})"
+_ODDS = "{name}/({name} + (1 - {name})*exp(-({term})))"
 
 
 class FitTexts(NamedTuple):
@@ -73,7 +78,7 @@ def _texts_of(
     if known.family == LOG_DENSITY:
         return FitTexts(text, None, indexed)
     if offset is not None:
-        text = with_offset(text, offset, known.family, columns)
+        text = _with_offset(text, offset, known.family, columns)
     density = None
     if known.is_density:
         text, density = density_of(text, known.family, columns)
@@ -89,3 +94,41 @@ def _read(source: str, response: str | None, known: Assumptions, columns: Collec
             hint="--family names the distribution of a model y ~ …",
         )
     return ModelText(source, parse_charged(source), parse_charged("0"))
+
+
+# Formulas of the model's value by family, from the `{value}` without offset, which `{name}` stands for where a statement
+# before assigns it, and the offset `{term}`.
+_TEXTS = {
+    "gaussian": "{value} + ({term})",
+    "poisson": _FACTOR,
+    "gamma": _FACTOR,
+    "negbinomial": _FACTOR,
+    "zipoisson": _FACTOR,
+    "weibull": _FACTOR,
+    "lognormal": _FACTOR,
+    "binomial": _ODDS,
+    "beta": _ODDS,
+    "student": "{value} + ({term})",
+}
+
+
+def _with_offset(text: ModelText, offset: str, family: str, columns: Collection[str]) -> ModelText:
+    """The model with an offset, an expression of `columns`.
+
+    Raises BindingError for another name in it, and ProgramSyntaxError and UsageError for what is not one expression.
+    """
+    program = parse_charged(offset)
+    if len(program.body) != 1 or not isinstance(program.body[0], tree.Evaluate):
+        raise UsageError("an offset is one expression", hint="--offset 'log(t)'")
+    for name, found in scope.free_names(program).items():
+        if name not in columns and name not in scope.CONSTANTS:
+            raise BindingError(
+                f"'{name}' in the offset is no column of the data",
+                hint=did_you_mean(name, columns, f"they have {', '.join(columns) or 'none'}"),
+                span=found.span,
+                source=offset,
+            )
+    name = unused_name("value_before_offset", columns)
+    before = [name + " = {value}"] if _TEXTS[family] == _ODDS else []
+    formula = _TEXTS[family].replace("{name}", name).replace("{term}", offset)
+    return text._replace(model=rewritten(text.model, [*before, formula]))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from gradcli.errors import EvaluationError
-from gradcli.models.optima.trust_region_steps import step
+from gradcli.models.optima.newton import step
 from gradcli.models.results import Iteration, ProgressCallback
 
 # The most steps of a search; the length of the first, in units of the scales of the parameters.

@@ -17,7 +17,7 @@ from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models.fitting.inference import Assumptions
 from gradcli.models.fitting.likelihoods import Cost
 from gradcli.models.fitting.packed_hessians import unpacked
-from gradcli.models.nonfinite_errors import nonfinite_error
+from gradcli.models.value_checks import nonfinite_error
 from gradcli.rows.row_programs import RowProgram
 from gradcli.rows.row_results import RowResults
 

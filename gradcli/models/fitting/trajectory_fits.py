@@ -1,16 +1,40 @@
-"""Builds the problem of a fit of differential equations from a request."""
+"""Fits of differential equations: the model with its lines `column ~ expression of the states`, its problem, whose
+model is the solution at the times of the rows, and its results."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from gradcli.errors import BindingError, UsageError, did_you_mean
+from gradcli.errors import (
+    BindingError,
+    DifferentiationError,
+    EvaluationError,
+    GradcliError,
+    NotRecordableError,
+    ProgramSyntaxError,
+    Span,
+    UsageError,
+    did_you_mean,
+)
+from gradcli.evaluation.derivative_traces import Trace
+from gradcli.evaluation.row_evaluation import keys
+from gradcli.functionals.functional_calls import RTOL
+from gradcli.language.differential_equations import (
+    DifferentialEquations,
+    located,
+    read_differential_equations,
+)
 from gradcli.language.names import scope
+from gradcli.language.parsing import parse_charged
+from gradcli.language.syntax import tree
 from gradcli.language.syntax.derivative_marks import readable
+from gradcli.language.syntax.tree import Module
 from gradcli.models.data import Data, DataTable
+from gradcli.models.fitting.densities import HALF_LOG_TWO_PI
 from gradcli.models.fitting.fit_problems import (
     PosedFit,
     check_count,
@@ -23,20 +47,25 @@ from gradcli.models.fitting.fit_problems import (
 from gradcli.models.fitting.fit_requests import FitRequest, refuse
 from gradcli.models.fitting.inference import Assumptions
 from gradcli.models.fitting.likelihoods import LOG_DENSITY
-from gradcli.models.fitting.trajectory_models import (
-    ResponseText,
-    TrajectoryText,
-    log_density,
-    names_along,
-    read_trajectory_model,
-)
-from gradcli.models.fitting.trajectory_problems import BEGIN, GROUP, RESPONSE, TrajectoryModel, TrajectoryProblem
-from gradcli.models.ode.row_functions import RowFunctions
-from gradcli.models.ode.trajectories import Dose
+from gradcli.models.fitting.model_texts import TILDE
+from gradcli.models.fitting.packed_hessians import pairs
+from gradcli.models.fitting.problems import Problem, in_row
+from gradcli.models.ode.row_functions import Expansion, RowFunctions, constants, joined
+from gradcli.models.ode.trajectories import Dose, Trajectories
 from gradcli.rows.new_tables import unused_name
+from gradcli.rows.row_results import RowFailure, RowResults
 
 # Steps of Newton's method from a response to the state at the start, and the relative change at which they end.
 _STEPS, _CLOSE = 60, 1e-10
+# The columns of a problem beside those of the data: which response a row is of, the number of its group, and the first
+# time of its trajectory, which may be that of a row without a measurement.
+_RESPONSE, _GROUP, _BEGIN = "response number", "group number", "first time"
+
+# The relative tolerance of second derivatives, which direct the last steps of a search and tell the curvature.
+_RTOL_OF_SECOND = 1e-7
+# The relative step of differences of Jacobians.
+_STEP = 1e-5
+_STATEMENT = re.compile(r"[^;\n]+")
 
 
 class _Names(NamedTuple):
@@ -74,7 +103,7 @@ def posed_trajectories(request: FitRequest) -> PosedTrajectories:
 
     Raises BindingError for names and data that do not fit together, and UsageError for options that equations lack.
     """
-    text = read_trajectory_model(request.model)
+    text = _read_trajectory_model(request.model)
     _check_options(request)
     sigmas = sigmas_of(request.sigma, [response.name for response in text.responses])
     names = _classified(text, request, sigmas)
@@ -90,13 +119,13 @@ def posed_trajectories(request: FitRequest) -> PosedTrajectories:
     groups: Mapping[str | None, Any] = {None: np.arange(len(data.rows))}
     groups = groups if request.by is None else data.grouped(request.by)
     columns, programs = _columns(text, names, data, groups), [text.program(each) for each in text.responses]
-    used = columns[text.equations.time] == columns[BEGIN]
+    used = columns[text.equations.time] == columns[_BEGIN]
     used[rows] = True
     columns = {name: column[rows] for name, column in columns.items()}
-    columns[RESPONSE] = np.repeat(np.arange(len(measured)), [len(each.rows) for each in measured]).astype(float)
+    columns[_RESPONSE] = np.repeat(np.arange(len(measured)), [len(each.rows) for each in measured]).astype(float)
     if known.is_density:
         name = unused_name("measured", {*names.of_rows, *names.covariates, *names.parameters, *text.names})
-        programs = [log_density(text, each, str(sigma), name) for each, sigma in zip(text.responses, sigmas)]
+        programs = [_log_density(text, each, str(sigma), name) for each, sigma in zip(text.responses, sigmas)]
         columns[name] = values
         names = names._replace(of_rows=(*names.of_rows, name))
     doses = _doses(request, text, list(groups))
@@ -173,7 +202,7 @@ def _columns(text: TrajectoryText, names: _Names, data: Data, groups: Mapping[st
     first = np.full(lane.max(initial=-1) + 1, np.inf)
     np.minimum.at(first, lane.ravel(), time)
     columns = {name: data.columns[name] for name in (text.equations.time, *names.covariates, *names.of_rows)}
-    return {**columns, GROUP: group, BEGIN: first[lane.ravel()]}
+    return {**columns, _GROUP: group, _BEGIN: first[lane.ravel()]}
 
 
 def _assumptions(request: FitRequest, sigmas: Sequence[str | float]) -> Assumptions:
@@ -205,7 +234,7 @@ def _classified(text: TrajectoryText, request: FitRequest, sigmas: Sequence[str 
             hint=f"say which it is: {equations.time}='column:TITLE'; {_listed(table)}",
         )
     of_equations = [*equations.parameters]
-    of_values = [name for each in text.responses for name in names_along(text, each.value)]
+    of_values = [name for each in text.responses for name in _names_along(text, each.value)]
     reads = [*of_equations, *of_values]
     for sigma in sigmas:
         if isinstance(sigma, str) and sigma not in table.columns:
@@ -238,7 +267,7 @@ def _classified(text: TrajectoryText, request: FitRequest, sigmas: Sequence[str 
 
 
 def _names_of_sigma(text: TrajectoryText, sigma: str) -> list[str]:
-    return names_along(text, text.equations.expression(sigma))
+    return _names_along(text, text.equations.expression(sigma))
 
 
 def _check_sigma_names(names: Sequence[str], sigma: str, known: Sequence[str], request: FitRequest) -> None:
@@ -262,7 +291,7 @@ def _first_value(text: TrajectoryText, problem: TrajectoryProblem, measured: Any
         module = response.alone(text.source)
         if {*scope.free_names(module)} - {*scope.CONSTANTS} != {state}:
             continue
-        rows = np.flatnonzero(problem.columns[RESPONSE] == k)
+        rows = np.flatnonzero(problem.columns[_RESPONSE] == k)
         if not len(rows):
             continue
         wanted = float(measured[rows[time[rows].argmin()]])
@@ -310,3 +339,260 @@ def _doses(request: FitRequest, text: TrajectoryText, groups: Sequence[str | Non
         if group in groups:
             doses[groups.index(group)].append(Dose(float(time), str(state), float(amount)))
     return doses
+
+
+class TrajectoryModel(NamedTuple):
+    """A model of differential equations.
+
+    `values` are the programs of the value of a row of each response. `starts` names the parameter of each state that has
+    no value at the start; `covariates` are the columns that the equations read, `of_rows` those that only the values
+    read; and `doses` are those of each group.
+    """
+
+    text: TrajectoryText
+    values: Sequence[Module]
+    starts: Mapping[str, str]
+    covariates: Sequence[str]
+    of_rows: Sequence[str]
+    doses: Mapping[int, Sequence[Dose]]
+
+
+class _Lane(NamedTuple):
+    """Rows that lie on one trajectory, which begins at a time: their indices, and the numbers that they share."""
+
+    rows: Any
+    group: int
+    begin: float
+    numbers: Mapping[str, float]
+
+
+class TrajectoryRows:
+    """Computes the rows of a model, with derivatives by `wrt` up to an order, as a `RowProgram` does."""
+
+    def __init__(self, model: TrajectoryModel, wrt: Sequence[str], order: int) -> None:
+        self.model = model
+        self.wrt = tuple(wrt)
+        self.order = order
+        self.keys = keys(self.wrt, order)
+        self._solvers: dict[Any, tuple[Trajectories, list[RowFunctions]]] = {}
+
+    def run(self, columns: Mapping[str, Any], shared: Mapping[str, float], *, rows: int) -> RowResults:
+        """The values of rows, and their derivatives; nan where a trajectory fails."""
+        value = np.full(rows, np.nan)
+        derivatives = {key: np.full(rows, np.nan) for key in self.keys}
+        failures = []
+        for lane in self._lanes(columns, shared, rows):
+            try:
+                self._put(lane, columns, value, derivatives)
+            except EvaluationError as error:
+                failures.append(RowFailure(int(lane.rows[0]), error))
+        return RowResults(value, derivatives, failures)
+
+    def _lanes(self, columns: Mapping[str, Any], shared: Mapping[str, float], rows: int) -> Iterator[_Lane]:
+        of_lanes = (*self.model.covariates, _GROUP, _BEGIN)
+        names = [name for name in columns if name in of_lanes or name in self.wrt]
+        table = np.stack([columns[name] for name in names], axis=1)
+        found, which = np.unique(table, axis=0, return_inverse=True)
+        for k, numbers in enumerate(found):
+            own = dict(zip(names, numbers.tolist()))
+            group, begin = int(own.pop(_GROUP)), own.pop(_BEGIN)
+            yield _Lane(np.flatnonzero(which.ravel() == k), group, begin, {**shared, **own})
+
+    def _put(self, lane: _Lane, columns: Mapping[str, Any], value: Any, derivatives: Mapping[str, Any]) -> None:
+        """Compute the rows of one trajectory."""
+        equations = self.model.text.equations
+        solver, functions = self._solver(lane.numbers)
+        state_of = {parameter: state for state, parameter in self.model.starts.items()}
+        values = {state_of.get(name, name): number for name, number in lane.numbers.items()}
+        doses = self.model.doses.get(lane.group, ())
+        times, place = np.unique(columns[equations.time][lane.rows], return_inverse=True)
+        begin = min([lane.begin, *(dose.time for dose in doses)])
+        moments = times if begin == times[0] else np.concatenate([[begin], times])
+        with located(self.model.text.source):
+            states = solver.at(values, moments, self.order, doses).taken(slice(len(moments) - len(times), None))
+            points = solver.along(times, states, values).taken(place.ravel())
+            for k, function in enumerate(functions):
+                own = columns[_RESPONSE][lane.rows] == k
+                if own.any():
+                    rows = lane.rows[own]
+                    found = solver.composed(function, self._with_columns(points.taken(own), columns, rows))
+                    self._write(found, rows, value, derivatives)
+
+    def _with_columns(self, points: Expansion, columns: Mapping[str, Any], rows: Any) -> Expansion:
+        """The values of names along a solution, followed by those of the columns that only the values of rows read."""
+        own = np.array([columns[name][rows] for name in self.model.of_rows]).reshape(-1, len(rows)).T
+        return joined([points, constants(own, len(self.wrt), self.order)])
+
+    def _write(self, found: Expansion, rows: Any, value: Any, derivatives: Mapping[str, Any]) -> None:
+        value[rows] = found.value[:, 0]
+        for key in self.keys:
+            i, *rest = map(self.wrt.index, key.split(","))
+            derivatives[key][rows] = found.second[:, 0, i, rest[0]] if rest else found.first[:, 0, i]
+
+    def _solver(self, numbers: Mapping[str, float]) -> tuple[Trajectories, list[RowFunctions]]:
+        """The trajectories by the parameters and the columns, and the values of rows along them."""
+        equations = self.model.text.equations
+        state_of = {parameter: state for state, parameter in self.model.starts.items()}
+        wrt = [state_of.get(name, name) for name in self.wrt]
+        # Those of one column may be estimated too, as a bound name.
+        columns = [name for name in self.model.covariates if name not in wrt]
+        held = {state_of.get(name, name): number for name, number in numbers.items()}
+        shared = {n: v for n, v in held.items() if n not in (*wrt, *columns, *equations.states)}
+        key = tuple(sorted(shared.items()))
+        if key not in self._solvers:
+            rtol = RTOL if self.order < 2 else _RTOL_OF_SECOND
+            solver = Trajectories(equations, wrt, shared, rtol=rtol, columns=columns)
+            functions = [solver.functions([value], self.model.of_rows) for value in self.model.values]
+            self._solvers[key] = solver, functions
+        return self._solvers[key]
+
+
+class TrajectoryProblem(Problem):
+    """A problem whose columns are the time, those that the model reads, `RESPONSE`, `GROUP` and `BEGIN`; see `Problem`."""
+
+    # A trajectory costs much more than a row of a formula.
+    is_stackable = False
+    most_candidate_elements = 2**13
+
+    def __init__(self, trajectories: TrajectoryModel, *given: Any, **options: Any) -> None:
+        self.trajectories = trajectories
+        super().__init__(trajectories.text.equations.slopes, *given, **options)
+
+    def program(self, wrt: Sequence[str], order: int) -> Any:
+        return TrajectoryRows(self.trajectories, wrt, order)
+
+    def row_trace(self, inputs: Mapping[str, Any], wrt: Sequence[str], order: int) -> Trace:
+        raise NotRecordableError("a trajectory is no program of a row")
+
+    def shape(self, point: Any) -> tuple[int, ...]:
+        return ()
+
+    def sampled(self, most: int) -> Problem:
+        # Fewer rows of a trajectory cost as much as all of them.
+        return self
+
+    def second(self, point: Any) -> tuple[Any, Any, Any]:
+        # The values and first derivatives have the digits of other evaluations.
+        value, first = self.rows(point)
+        try:
+            return value, first, super().second(point)[2]
+        except DifferentiationError:
+            # They are not known where two switches meet. Those of exact Jacobians are good enough for the last steps of a
+            # search, which end where exact first derivatives say so, and for the curvature.
+            return value, first, self._second_by_differences(point)
+
+    def _second_by_differences(self, point: Any) -> Any:
+        p = len(point)
+        found = np.empty((self.count, p, p))
+        for k, step in enumerate(_STEP * np.maximum(np.abs(point), _STEP)):
+            low, high = (self.rows(point + sign * step * np.eye(p)[k])[1] for sign in (-1, 1))
+            found[:, :, k] = (high - low) / (2 * step)
+        i, j = pairs(p)
+        return (found[:, i, j] + found[:, j, i]) / 2
+
+    def failure(self, point: Any, when: str = "at the start, ") -> GradcliError | None:
+        found = self.results(point)
+        if found.failures:
+            failed = found.failures[0]
+            return in_row(when, self.places[failed.index], failed.error)
+        if np.isfinite(found.value).all() and all(np.isfinite(d).all() for d in found.derivatives.values()):
+            return None
+        row = int((~np.isfinite(found.value)).argmax())
+        error = EvaluationError("the model is not finite", hint="give other start values, or bounds")
+        return in_row(when, self.places[row], error)
+
+
+class ResponseText(NamedTuple):
+    """A response: the program of its columns, and the expression of the states that it is compared with."""
+
+    response: tree.Module
+    value: tree.Expression
+
+    @property
+    def name(self) -> str:
+        return self.response.source
+
+    def alone(self, source: str) -> tree.Module:
+        """The program of the value without the equations; `source` is the text of the model."""
+        return tree.Module(self.value.span, source, (tree.Evaluate(self.value.span, self.value),))
+
+
+class TrajectoryText(NamedTuple):
+    """A model of differential equations with its responses."""
+
+    source: str
+    equations: DifferentialEquations
+    responses: Sequence[ResponseText]
+
+    def program(self, response: ResponseText) -> tree.Module:
+        """The program of the value of a response along a solution."""
+        return self.equations.program(response.value)
+
+    @property
+    def names(self) -> set[str]:
+        """The names that the equations give a value, and those of the states and the time."""
+        return {*self.equations.states, self.equations.time, *scope.assigned_names(self.equations.slopes)}
+
+
+def _read_trajectory_model(source: str) -> TrajectoryText:
+    """Read the text of a model.
+
+    Raises ProgramSyntaxError for invalid equations, and UsageError where there is no response.
+    """
+    lines: list[tuple[int, int, str]] = []
+    text = source
+    for statement in _STATEMENT.finditer(source):
+        tilde = TILDE.search(source, *statement.span())
+        if tilde is None:
+            continue
+        # Blanks in its place keep the places of the equations.
+        text = text[: statement.start()] + " " * len(statement[0]) + text[statement.end() :]
+        lines.append((statement.start(), tilde.end(), source[statement.start() : tilde.end() - 1].strip()))
+        if not source[tilde.end() : statement.end()].strip():
+            span = Span(tilde.end() - 1, tilde.end())
+            raise ProgramSyntaxError("there is no model behind '~'", source=source, span=span)
+    equations = read_differential_equations(text)
+    if not lines:
+        state = equations.states[0]
+        raise UsageError(
+            "the equations do not say what the data are of",
+            hint=f"add a line for each column that is measured: column ~ {state}",
+        )
+    responses = []
+    for start, behind, response in lines:
+        end = next(m.end() for m in _STATEMENT.finditer(source, start))
+        with located(source):
+            value = equations.expression(" " * behind + source[behind:end])
+        responses.append(ResponseText(parse_charged(response), value))
+    return TrajectoryText(source, equations, responses)
+
+
+def _names_along(model: TrajectoryText, value: tree.Expression) -> list[str]:
+    """The names that an expression of a solution reads, but not the states, the time and what the equations define."""
+    alone = tree.Module(value.span, model.source, (tree.Evaluate(value.span, value),))
+    return [name for name in scope.free_names(alone) if name not in model.names]
+
+
+def _log_density(model: TrajectoryText, response: ResponseText, deviation: str, measured: str) -> tree.Module:
+    """The program of the log density of a response, whose distribution is normal with a standard deviation that is an
+    expression of a solution; `measured` is the name of the column of what was measured."""
+    found = model.equations.with_expression(deviation)
+    *before, last = found.body
+    assert isinstance(last, tree.Evaluate)
+    density = _normal_log_density(response.value, last.value, measured)
+    return tree.Module(found.span, f"{model.source}\n{deviation}", (*before, tree.Evaluate(density.span, density)))
+
+
+def _normal_log_density(value: tree.Expression, deviation: tree.Expression, measured: str) -> tree.Expression:
+    span = deviation.span
+
+    def of(operator: Literal["-", "*", "/", "**"], left: tree.Expression, right: tree.Expression) -> tree.Expression:
+        return tree.Binary(span, operator, span, left, right)
+
+    def number(x: float) -> tree.Expression:
+        return tree.Number(span, x, repr(x))
+
+    off = of("/", of("-", tree.Name(span, measured, ""), value), deviation)
+    square = of("*", number(0.5), of("**", off, number(2.0)))
+    size = tree.Call(span, "log", span, None, (deviation,), (), "")
+    return of("-", of("-", number(-HALF_LOG_TWO_PI), size), square)

@@ -1,29 +1,36 @@
-"""A request for the solution of an initial value problem, and the table that answers it."""
+"""A request for the solution of an initial value problem, its times, and the table and the chart that answer it."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradcli import arrays
+from gradcli import arrays, limits
+from gradcli.arrays.mathematical_constants import is_exact
+from gradcli.calculus.complex_derivatives import names_of_parts
 from gradcli.errors import BackendError, BindingError, EvaluationError, GradcliError, UsageError, did_you_mean
+from gradcli.evaluation.constant_expressions import constant
+from gradcli.evaluation.nested_lists import unreadable
 from gradcli.language.differential_equations import DifferentialEquations, located, unknown_parameter
 from gradcli.language.names import scope
 from gradcli.language.syntax import tree
-from gradcli.language.syntax.derivative_marks import readable
-from gradcli.models.complex_inputs import showing
+from gradcli.language.syntax.derivative_marks import PRIME, readable
+from gradcli.models.complex_inputs import AppendedSource, made_of_parts, showing, taken_apart, with_parts
 from gradcli.models.ode import stops
-from gradcli.models.ode.complex_states import complex_states, in_parts, of_real_numbers, values_of_parts
-from gradcli.models.ode.expansions import Array, Expansion
-from gradcli.models.ode.row_functions import RowFunctions
+from gradcli.models.ode.row_functions import Array, Expansion, RowFunctions
 from gradcli.models.ode.trajectories import Trajectories, check_starts
+from gradcli.models.plotting.charts import Chart, Polyline
 
 METHODS = ("auto", "taylor", "radau")
 _HIGHEST_ORDER = 2
+_MARK = ".."
+# The cost of a time, in array elements.
+_ELEMENTS = 400
 
 
 class InitialValueRequest(NamedTuple):
@@ -69,23 +76,23 @@ def solve(asked: InitialValueRequest) -> Solution:
     Raises BindingError for names without a value, UsageError for options that there are not, EvaluationError where the
     solution does not exist up to the last time or does not meet the condition to stop at.
     """
-    of_parts = in_real_numbers(asked)
+    of_parts = _in_real_numbers(asked)
     with showing(asked.equations.source, of_parts.equations.source):
         _check(of_parts)
         return _solution(of_parts)
 
 
-def in_real_numbers(asked: InitialValueRequest) -> InitialValueRequest:
+def _in_real_numbers(asked: InitialValueRequest) -> InitialValueRequest:
     """A request for the real and imaginary parts of complex states, with derivatives by those of complex parameters."""
-    states = complex_states(asked.equations, asked.values)
+    states = _complex_states(asked.equations, asked.values)
     others = [n for n in asked.wrt if n not in asked.equations.states and _is_complex_number(asked.values[n])]
     if not states and not others:
         return asked
     named = (*states, *others)
     return asked._replace(
-        equations=of_real_numbers(asked.equations, states, others),
-        values=values_of_parts(asked.values, named),
-        wrt=tuple(in_parts(asked.wrt, named)),
+        equations=_of_real_numbers(asked.equations, states, others),
+        values=_values_of_parts(asked.values, named),
+        wrt=tuple(_in_parts(asked.wrt, named)),
     )
 
 
@@ -102,12 +109,12 @@ def prove(request: Callable[[], InitialValueRequest], digits: int, most: int) ->
     from gradcli.arrays.flint.balls import Balls
     from gradcli.models.ode import proved_columns
 
-    asked = in_real_numbers(request())
+    asked = _in_real_numbers(request())
     if asked.stop is not None:
         raise BackendError("there are no proved digits of a time to stop at", hint="leave out --digits or --stop")
     with showing(request().equations.source, asked.equations.source):
         _check(asked._replace(times=np.array([float(Balls(t)) for t in asked.times])))
-        found = proved_columns.table(lambda: _solution(in_real_numbers(request())).columns, digits, most)
+        found = proved_columns.table(lambda: _solution(_in_real_numbers(request())).columns, digits, most)
     return Solution(found.columns, complete=found.complete)
 
 
@@ -267,3 +274,104 @@ def _further(asked: InitialValueRequest) -> set[str]:
             continue
         found |= {node.id for node in tree.walk(value) if isinstance(node, tree.Name)}
     return found
+
+
+def chart(asked: InitialValueRequest, found: Solution, phase: str | None) -> Chart:
+    """The chart of a solution; `phase` are the names of the axes of a phase plane. Raises UsageError for other names."""
+    equations = _in_real_numbers(asked).equations
+    names = [*map(readable, equations.states), *asked.show]
+    if phase is None:
+        time = found.columns[equations.time]
+        return Chart([Polyline(name, time, found.columns[name]) for name in names], equations.time, ", ".join(names))
+    axes = [name.strip() for name in phase.split(",")]
+    if len(axes) != 2 or not set(axes) <= set(names):
+        raise UsageError(f"--phase {phase} does not name two columns", hint=f"two of {', '.join(names)}")
+    x, y = axes
+    return Chart([Polyline(f"{y} over {x}", found.columns[x], found.columns[y])], x, y)
+
+
+def _complex_states(equations: DifferentialEquations, values: Mapping[str, Any]) -> list[str]:
+    """The states that are complex: those of which one, or one of its derivatives, starts with a complex number."""
+    bases = {s.rstrip(PRIME) for s in equations.states if s in values and arrays.is_complex(values[s])}
+    return [state for state in equations.states if state.rstrip(PRIME) in bases]
+
+
+def _of_real_numbers(
+    equations: DifferentialEquations, states: Collection[str], parameters: Collection[str] = ()
+) -> DifferentialEquations:
+    """The equations of the parts of the complex `states`, which read the parts of the complex `parameters`."""
+    source = AppendedSource(equations.source)
+    made = [made_of_parts(name, source) for name in (*states, *parameters)]
+    # The derivatives that are no states themselves.
+    rates = [rate for state, rate in zip(equations.states, equations.rates) if state in states and rate not in states]
+    apart = [statement for rate in rates for statement in taken_apart(rate, source)]
+    jumps = [
+        dataclasses.replace(jump, statements=(*jump.statements, *(s for x in states for s in taken_apart(x, source))))
+        for jump in equations.jumps
+    ]
+    return dataclasses.replace(
+        equations,
+        source=source.source,
+        states=tuple(_in_parts(equations.states, states)),
+        rates=tuple(_in_parts(equations.rates, {*states, *rates})),
+        statements=(*made, *equations.statements, *apart),
+        jumps=tuple(jumps),
+        differentiated=equations.bases,
+    )
+
+
+def _values_of_parts(values: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """The values by name, with those of the parts of complex states and parameters."""
+    of_names = {name: arrays.asarray(value, "complex128") for name, value in values.items() if name in names}
+    return with_parts({**values, **of_names}, names)
+
+
+def _in_parts(names: Iterable[str], states: Collection[str]) -> Iterator[str]:
+    """The names, with those of their parts in place of complex ones."""
+    for name in names:
+        yield from names_of_parts(name) if name in states else (name,)
+
+
+class TimeRange(NamedTuple):
+    """The times from `first` to `last`, which may be the smaller one."""
+
+    first: Any
+    last: Any
+
+
+def times_value(text: str, dtype: str, whole: str, offset: int = 0) -> Any:
+    """The range or the times of a text that starts at `offset` of `whole`. Raises BindingError, with its place."""
+    if _MARK not in text:
+        return constant(text, dtype, whole, offset)
+    low, _, high = text.partition(_MARK)
+    if not low.strip() or not high.strip() or high.startswith("."):
+        raise unreadable("this is no range of times", text, offset, whole, "write t=0..20")
+    ends = [constant(low, dtype, whole, offset), constant(high, dtype, whole, offset + len(low) + len(_MARK))]
+    if any(arrays.shape(end) for end in ends) or not all(math.isfinite(float(end)) for end in ends):
+        raise unreadable("an end of a range is a finite number", text, offset, whole, "write t=0..20")
+    return TimeRange(*ends) if is_exact() else TimeRange(float(ends[0]), float(ends[1]))
+
+
+def moments(given: Any, points: int, name: str) -> Array:
+    """The times: `points` of them from one end of a range to the other, or those of a vector."""
+    if isinstance(given, TimeRange):
+        # A time is several numbers in the table and in the solution.
+        limits.charge(_ELEMENTS * points)
+        if is_exact():
+            step = (given.last - given.first) / float(points - 1)
+            return _proved([given.first + step * float(k) for k in range(points - 1)] + [given.last])
+        return np.linspace(given.first, given.last, points)
+    if len(arrays.shape(given)) != 1:
+        raise BindingError(
+            f"the times '{name}' are a range or a list", hint=f"{name}=0..20, or {name}=[0,1,5] with the start first"
+        )
+    if is_exact():
+        return _proved([given[k] for k in range(arrays.shape(given)[0])])
+    return np.asarray(arrays.to_numpy(given), float)
+
+
+def _proved(times: Sequence[Any]) -> Array:
+    """Times as numbers of FLINT."""
+    from gradcli.models.ode.proved_columns import numbers
+
+    return numbers(times)

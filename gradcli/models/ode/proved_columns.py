@@ -14,8 +14,7 @@ from gradcli.arrays.flint.flint_numbers import compared
 from gradcli.errors import EvaluationError
 from gradcli.evaluation.session import EvaluationRequest
 from gradcli.language.syntax.tree import Module
-from gradcli.models.ode.expansions import Array, Expansion
-from gradcli.models.ode.row_functions import RowFunctions
+from gradcli.models.ode.row_functions import Array, Expansion, RowFunctions
 from gradcli.proofs import digits as proving
 
 

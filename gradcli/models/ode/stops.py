@@ -10,8 +10,7 @@ import numpy as np
 
 from gradcli.errors import DifferentiationError, EvaluationError, GradcliError
 from gradcli.language.differential_equations import DifferentialEquations, read_differential_equations
-from gradcli.models.ode.expansions import Array, Expansion
-from gradcli.models.ode.row_functions import RowFunctions
+from gradcli.models.ode.row_functions import Array, Expansion, RowFunctions
 from gradcli.models.ode.trajectories import Trajectories, with_variables
 
 # The number of places at which a condition is examined, at least, and the bisections that follow.

@@ -10,10 +10,10 @@ from gradcli.errors import LimitError, UsageError
 from gradcli.models.optima import scipy_methods
 from gradcli.models.optima.constrained import constrained, polished
 from gradcli.models.optima.end_messages import STUCK
-from gradcli.models.optima.gradient_sampling import shortest_convex_combination
 from gradcli.models.optima.newton import NoHessianError, SearchEnd, newton
 from gradcli.models.optima.objectives import MOST_DENSE, Objective
 from gradcli.models.optima.optimization_problems import Problem
+from gradcli.models.optima.verdicts import shortest_convex_combination
 from gradcli.models.results import Iteration, ProgressCallback
 
 

@@ -1,28 +1,29 @@
-"""`minimize`: the minimum of a program by the method that suits it."""
+"""`minimize`: the minimum of a program by the method that suits it, from one start or, for a global minimum, from many."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
 from gradcli.compiled.compiling import compile
 from gradcli.compiled.programs import CompiledProgram
-from gradcli.errors import BindingError, UsageError, as_bool, did_you_mean, expect, expect_callable
+from gradcli.errors import BindingError, LimitError, UsageError, as_bool, did_you_mean, expect, expect_callable
 from gradcli.evaluation import python_values
-from gradcli.io.text_tables import Table
+from gradcli.io.text_tables import Table, members, number_text
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
-from gradcli.models import checked_arguments, complex_unknowns, dense_matrices
+from gradcli.models import checked_arguments, complex_unknowns, dense_matrices, results
 from gradcli.models.data import DataTable, table_of
-from gradcli.models.optima import histories, optimality, proved_minima, scipy_methods
+from gradcli.models.optima import optimality, proved_minima, scipy_methods
 from gradcli.models.optima.constraints import Constraints
-from gradcli.models.optima.global_search import GlobalEnd, search_globally
 from gradcli.models.optima.local_search import search
 from gradcli.models.optima.newton import SearchEnd
 from gradcli.models.optima.objectives import MOST_DENSE, Objective, is_sparse
-from gradcli.models.optima.optimality import Active
-from gradcli.models.optima.optimization_problems import MinimizeRequest, Problem, pose
+from gradcli.models.optima.optimality import RESIDUAL_TOLERANCE, Active, infeasible
+from gradcli.models.optima.optimization_problems import MinimizeRequest, Problem, check_start, pose
 from gradcli.models.optima.proved_minima import MinimumProof, ProvedEnd
 from gradcli.models.optima.training import STOCHASTIC, Training, of_training, train
 from gradcli.models.optima.verdicts import Verdict, verdict_of
@@ -34,6 +35,32 @@ METHODS = ("auto", "newton", *scipy_methods.METHODS, *STOCHASTIC)
 _MOST = 1_000
 # Upper bound of the starts of a global search: more would exceed the limit of steps.
 _MOST_STARTS = 10_000
+# The maximum number of active constraints in a table.
+_MOST_ROWS = 20
+# The default number of starts: `_STARTS` and `_FOR_EACH` per variable, at most `_MOST_SEARCHES`.
+_STARTS, _FOR_EACH, _MOST_SEARCHES = 20, 10, 200
+# Upper bound of the iterations of each local search.
+_SHORT = 200
+# Relative distance of points and values beyond which minima count as different.
+_APART = 1e-5
+# Without bounds, starts are drawn within this multiple of the size of the given start.
+_AROUND = 10.0
+# The largest offset, as a share of the range, from a point without a gradient to the start of a search.
+_ASIDE = 1e-4
+# Where more than this share of the searches ended at minima that no other search found, many minima are likely to be
+# unseen (I. J. Good, "The population frequencies of species", Biometrika 40 (1953) 237).
+_UNSEEN = 0.1
+# Upper bound of the variables: in more dimensions, sampled points are too sparse to be useful.
+_MOST_VARIABLES = 50
+# The number of sampled points, and of nearest neighbours that must all be higher around a candidate.
+_SAMPLES, _NEAREST = 4_000, 8
+# The mutation strategies of SciPy's differential evolution: the first explores more widely, the second is faster in
+# many dimensions.
+_STRATEGIES = ("currenttobest1bin", "best1bin")
+# Points of a population per variable, and upper bounds of the generations and of the evaluated points of one evolution.
+_SAMPLES_FOR_EACH, _GENERATIONS, _MOST_POINTS = 15, 1_000, 150_000
+# The value of points that violate constraints, above all other values.
+_FORBIDDEN = 1e200
 
 
 @dataclass(frozen=True)
@@ -66,9 +93,7 @@ class Minimum(Reported):
     message: str
 
     def report(self) -> Sequence[Table]:
-        from gradcli.models.optima import minimum_tables
-
-        return minimum_tables.tables(self)
+        return _tables(self)
 
 
 def minimize(
@@ -126,8 +151,8 @@ def minimize(
     """
     if watch is not None:
         expect_callable(watch, "what watches the iterations is a function")
-    histories.check_paths(trace, plot)
-    history = histories.History(kept=trace is not None)
+    results.check_paths(trace, plot)
+    history = results.History(kept=trace is not None)
 
     def watched(iteration: Iteration) -> None:
         if trace is not None or plot is not None:
@@ -192,7 +217,7 @@ def minimize(
             problem, proved = proved_minima.prove(problem, whole, method, watched)
             found = proved.found
         elif is_global:
-            everywhere = search_globally(problem, method, steps or _MOST, starts, seed, watched)
+            everywhere = _search_globally(problem, method, steps or _MOST, starts, seed, watched)
             found = everywhere.lowest
         else:
             found = search(problem, problem.start, method, steps or _MOST, watched)
@@ -399,3 +424,269 @@ def _moved(hessian: Any, constraints: Constraints, x: Any, there: Active, mixed:
         return None
     moved[free] = (dense_matrices.solve(scaled, right / sizes[:, None]) / sizes[:, None])[: int(free.sum())]
     return moved
+
+
+def _tables(found: Any) -> list[Table]:
+    found_tables = [
+        members({"value": found.value, **_number_rows(found.point)}),
+        *(_of_proof(found.proof) if found.proof is not None else ()),
+        members(
+            {
+                "gradient norm": found.gradient_norm,
+                "eigenvalues": _range(found.eigenvalues),
+                "kind": found.kind,
+                "minima": found.minima,
+                "rows left out": found.left_out,
+                "iterations": found.iterations,
+                "evaluations": found.evaluations,
+                "ended": found.message,
+            }
+        ),
+    ]
+    if found.multipliers:
+        rows = [(text, number_text(m)) for text, m in islice(found.multipliers.items(), _MOST_ROWS)]
+        if len(found.multipliers) > len(rows):
+            rows.append(("…", f"{len(found.multipliers) - len(rows):,} more"))
+        found_tables.append(Table(("active", "multiplier"), rows))
+    for name, moved in (found.sensitivity or {}).items():
+        derivatives = {"value": moved.value} if moved.value is not None else {}
+        derivatives |= {n: d for n, d in moved.point.items() if d is not None}
+        rows = [(n, number_text(d)) for n, d in derivatives.items()]
+        if moved.reason is not None:
+            rows.append(("point" if rows else "all", f"none: {moved.reason}"))
+        found_tables.append(Table(("of", f"derivative by {name}"), rows))
+    return found_tables
+
+
+def _of_proof(proof: Any) -> list[Table]:
+    """The proved bounds, and a row for each box that may contain global minimisers."""
+    ends = [
+        number_text(end) if end is not None else infinite
+        for end, infinite in ((proof.low, "-inf"), (proof.high, "inf"))
+    ]
+    is_empty = proof.low is None and proof.high is None and not proof.minimisers
+    bounds = members({"proved": None if is_empty else f"{ends[0]} to {ends[1]}", "boxes": proof.boxes})
+    rows = []
+    for minimiser in islice(proof.minimisers, _MOST_ROWS):
+        parts = [f"{number_text(low)} to {number_text(high)}" for low, high in minimiser.box.values()]
+        rows.append((*parts, "at most one" if minimiser.unique else "perhaps more"))
+    left = len(proof.minimisers) - len(rows) + proof.left
+    if not rows:
+        return [bounds]
+    names = [*proof.minimisers[0].box]
+    if left:
+        rows.append(("…", *[""] * (len(names) - 1), f"{left:,} more boxes"))
+    return [bounds, Table((*names, "minimisers"), rows)]
+
+
+def _number_rows(point: Mapping[str, Any]) -> dict[str, Any]:
+    """The point by names; a variable called `value` is renamed, because the table has a row of that name."""
+    return {("value " if name == "value" else name): value for name, value in point.items()}
+
+
+def _range(eigenvalues: Mapping[str, float | None] | None) -> str | None:
+    if eigenvalues is None:
+        return None
+    ends = ["unknown" if end is None else f"{end:.6g}" for end in eigenvalues.values()]
+    return ends[0] if ends[0] == ends[1] else " to ".join(ends)
+
+
+class GlobalEnd(NamedTuple):
+    """The lowest point that was found, the numbers of different `minima`, of `searches`, and of minima that only one
+    search found (`alone`), and whether a limit of the run ended the global search early (`is_cut`)."""
+
+    lowest: SearchEnd
+    minima: int
+    searches: int
+    alone: int
+    is_cut: bool
+
+    def told(self, is_maximum: bool) -> str:
+        """A message on how likely a lower minimum is."""
+        lowest, lower = ("highest", "higher") if is_maximum else ("lowest", "lower")
+        which = "the only one" if self.minima == 1 else f"the {lowest} of {self.minima:,}"
+        found = f"{which} that {self.searches:,} searches found"
+        if self.is_cut:
+            return f"{found} before a limit was met: there may be a {lower} one"
+        if self.alone > max(1.0, _UNSEEN * self.searches):
+            return f"{found}, {self.alone:,} of them once: there are more, and there may be a {lower} one"
+        return f"{found}, which does not prove that there is no {lower} one"
+
+
+def _search_globally(
+    posed: Problem, method: str, most: int, starts: int | None, seed: int, watch: ProgressCallback
+) -> GlobalEnd:
+    """The lowest minimum that local searches find from `starts` starts and from the results of differential evolution.
+    The starts are the given one, sampled points that are lower than their neighbours, and a Latin hypercube between the
+    bounds or, without bounds, around the given start."""
+    np = arrays.numpy_namespace()
+    ends: list[SearchEnd] = []
+    found: list[SearchEnd] = []
+    is_cut = False
+
+    def search_from(start: Any, longest: int) -> None:
+        if math.isfinite(posed.objective.value_and_gradient(start)[0]):
+            ended = search(posed, start, method, longest, watch)
+            if verdict_of(posed, ended).converged:
+                found.append(ended)
+            ends.append(ended)
+
+    search_from(posed.start, most)
+    population, others = _starts(posed, starts, seed)
+    for further in (lambda: others, lambda: _evolved(posed, population, seed, watch)):
+        try:
+            # At a limit, the minima found so far are reported: limits.attempt leaves a part of the budget for their
+            # verdicts.
+            with limits.optional_budget():
+                for start in further():
+                    search_from(start, min(most, _SHORT))
+        except LimitError:
+            is_cut = True
+    if not ends:
+        check_start(posed.objective, posed.start)
+    failed = [end for end in ends if not any(end is each for each in found)]
+    spent = sum(end.iterations for end in ends)
+    different: list[list[SearchEnd]] = []
+    for each in sorted(found, key=lambda each: each.value):
+        known = next((ends for ends in different if _is_same(each, ends[0], np)), None)
+        if known is None:
+            different.append([each])
+        else:
+            known.append(each)
+    lowest = different[0][0] if different else failed[0]
+    # A search that ended below all minima without converging is continued; it may show that there is no lowest minimum.
+    deeper = [end for end in failed if _is_below(posed, end, lowest)]
+    if deeper:
+        deepest = min(deeper, key=lambda end: end.value)
+        ended = search(posed, deepest.point, method, most, watch) if math.isfinite(deepest.value) else deepest
+        spent += ended.iterations
+        lowest = ended if _is_below(posed, ended, lowest) else deepest
+        if verdict_of(posed, lowest).converged:
+            different.append([lowest])
+    alone = sum(len(ends) == 1 for ends in different)
+    return GlobalEnd(lowest._replace(iterations=spent), len(different), len(ends), alone, is_cut)
+
+
+def _is_below(posed: Problem, end: SearchEnd, lowest: SearchEnd) -> bool:
+    if not end.value < lowest.value - _APART * (1.0 + abs(lowest.value)):
+        return False
+    return not len(posed.constraints) or not infeasible(posed.constraints, end.point).any()
+
+
+def _is_same(one: SearchEnd, other: SearchEnd, np: Any) -> bool:
+    near = abs(one.point - other.point) <= _APART * (1.0 + abs(one.point))
+    return bool(near.all()) and abs(one.value - other.value) <= _APART * (1.0 + abs(one.value))
+
+
+def _starts(posed: Problem, count: int | None, seed: int) -> tuple[Population | None, Any]:
+    """The population between the bounds, None for too many variables, and the starts `[k, n]` in addition to the given
+    one."""
+    np = arrays.numpy_namespace()
+    size = len(posed.start)
+    left = (min(_MOST_SEARCHES, _STARTS + _FOR_EACH * size) if count is None else count) - 1
+    reach = _AROUND * np.maximum(1.0, abs(posed.start))
+    low = np.where(np.isfinite(posed.low), posed.low, np.minimum(posed.start, posed.high) - reach)
+    high = np.where(np.isfinite(posed.high), posed.high, np.maximum(posed.start, low) + reach)
+    generator = np.random.default_rng(seed)
+    population = Population(posed, low, high) if size <= _MOST_VARIABLES else None
+    low_points = np.zeros((0, size)) if population is None else population.low_points(left // 2, generator)
+    left -= len(low_points)
+    # A Latin hypercube: each variable has one point in each of `left` equal parts of its range.
+    parts = np.stack([generator.permutation(left) for _ in range(size)], axis=1)
+    cube = low + (parts + generator.random((left, size))) / max(left, 1) * (high - low)
+    return population, np.concatenate([low_points, cube])
+
+
+def _evolved(posed: Problem, population: Population | None, seed: int, watch: ProgressCallback) -> Iterator[Any]:
+    """The results of differential evolution, slightly moved where a kink leaves them without a gradient."""
+    np = arrays.numpy_namespace()
+    if population is None:
+        return
+    generator = np.random.default_rng(seed)
+    for point in population.evolved(seed, watch):
+        is_smooth = np.isfinite(posed.objective.value_and_gradient(point)[1]).all()
+        aside = _ASIDE * (generator.random(len(point)) - 0.5) * (population.high - population.low)
+        yield point if is_smooth else np.clip(point + aside, population.low, population.high)
+
+
+class Population:
+    """Evaluates an objective at many points between `low` and `high`, and keeps the lowest one."""
+
+    def __init__(self, posed: Problem, low: Any, high: Any) -> None:
+        self._posed, self.low, self.high = posed, low, high
+        self.lowest: Any = None
+        self._least = math.inf
+
+    def values(self, points: Any) -> Any:
+        """The values `[k]` at points `[k, n]`, infinite where there are none. Where constraints are violated, a value
+        is very large and depends on the violation only."""
+        np = arrays.numpy_namespace()
+        found = self._posed.objective.values_at(points)
+        if len(self._posed.constraints):
+            residuals = self._posed.constraints.residuals_at(points)
+            violated = np.nan_to_num(self._posed.constraints.violation(residuals), nan=np.inf).sum(axis=1)
+            found = np.where(violated > RESIDUAL_TOLERANCE, _FORBIDDEN * (1.0 + np.log1p(violated)), found)
+        place = int(found.argmin())
+        if found[place] < self._least:
+            self.lowest, self._least = points[place].copy(), float(found[place])
+        return found
+
+    def low_points(self, count: int, generator: Any) -> Any:
+        """At most `count` of the lowest sampled points that are lower than all their nearest neighbours, `[k, n]`."""
+        from scipy.spatial import KDTree
+
+        np = arrays.numpy_namespace()
+        shares = generator.random((_SAMPLES, len(self.low)))
+        points = self.low + shares * (self.high - self.low)
+        try:
+            with limits.optional_budget():
+                values = self.values(points)
+        except LimitError:
+            return points[:0]
+        near = KDTree(shares).query(shares, _NEAREST + 1)[1][:, 1:]
+        is_low = np.isfinite(values) & (values[:, None] <= values[near]).all(axis=1)
+        order = np.argsort(values[is_low], kind="stable")
+        return points[is_low][order[:count]]
+
+    def evolved(self, seed: int, watch: ProgressCallback) -> list[Any]:
+        """The lowest point that differential evolution finds, for each strategy."""
+        found = []
+        for strategy in _STRATEGIES:
+            self.lowest, self._least = None, math.inf
+            try:
+                with limits.optional_budget():
+                    self._evolve(strategy, seed, watch)
+            except LimitError:
+                # The best point so far is a start as well.
+                pass
+            if self.lowest is not None:
+                found.append(self.lowest)
+        return found
+
+    def _evolve(self, strategy: str, seed: int, watch: ProgressCallback) -> None:
+        from scipy.optimize import differential_evolution
+
+        np = arrays.numpy_namespace()
+        sign = self._posed.objective.sign
+        generations = 0
+
+        def told(_point: Any, _convergence: float = 0.0) -> bool:
+            nonlocal generations
+            generations += 1
+            watch(Iteration(generations, sign * self._least, None, self.lowest))
+            # Returning True ends the evolution, where no point has a finite value.
+            return self.lowest is None
+
+        with np.errstate(all="ignore"):
+            differential_evolution(
+                lambda columns: self.values(np.ascontiguousarray(columns.T)),
+                np.stack([self.low, self.high], axis=1),
+                strategy=strategy,
+                popsize=_SAMPLES_FOR_EACH,
+                maxiter=min(_GENERATIONS, _MOST_POINTS // (_SAMPLES_FOR_EACH * len(self.low))),
+                rng=np.random.default_rng(seed),
+                callback=told,
+                polish=False,
+                vectorized=True,
+                updating="deferred",
+            )

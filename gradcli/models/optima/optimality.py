@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 from gradcli import arrays
 from gradcli.models import dense_matrices
 from gradcli.models.optima.constraints import Constraints
-from gradcli.models.optima.newton import SearchEnd, held_by_bounds
+from gradcli.models.optima.newton import SearchEnd, held_by_bounds, is_definite
 from gradcli.models.optima.objectives import Objective, is_sparse
-from gradcli.models.optima.trust_region_steps import is_definite
 
 # Relative tolerances within which a gradient, and the residual of a constraint, count as 0.
 GRADIENT_TOLERANCE, RESIDUAL_TOLERANCE = 1e-6, 1e-8
@@ -55,8 +54,8 @@ class Active(NamedTuple):
 
 
 def active(gradient: Any, constraints: Constraints, x: Any, low: Any, high: Any) -> Active:
-    """What is active at a point with this gradient of the objective. The multipliers, nonnegative for inequalities,
-    minimise the norm of the slope."""
+    """The constraints that are active at a point with this gradient of the objective. The multipliers, nonnegative for
+    inequalities, minimise the norm of the slope."""
     np = arrays.numpy_namespace()
     if not len(constraints):
         fixed = held_by_bounds(x, gradient, low, high)

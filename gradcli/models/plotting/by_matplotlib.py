@@ -18,6 +18,7 @@ from gradcli.errors import BackendError, UsageError, did_you_mean
 from gradcli.io import output
 from gradcli.models.plotting.charts import (
     Arrows,
+    Axis,
     Band,
     Chart,
     Field,
@@ -29,7 +30,6 @@ from gradcli.models.plotting.charts import (
     rgb,
     shown,
 )
-from gradcli.models.plotting.tick_marks import Axis
 from gradcli.timing import phase
 
 # The formats of pictures, which are the extensions of their files.

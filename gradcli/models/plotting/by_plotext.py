@@ -13,6 +13,7 @@ from gradcli import arrays, install_command
 from gradcli.errors import BackendError
 from gradcli.models.plotting.charts import (
     Arrows,
+    Axis,
     Band,
     Chart,
     Field,
@@ -24,7 +25,6 @@ from gradcli.models.plotting.charts import (
     rgb,
     shown,
 )
-from gradcli.models.plotting.tick_marks import Axis
 from gradcli.timing import phase
 
 # The least and the greatest width in characters; the least height, the height as a share of the width, and the greatest

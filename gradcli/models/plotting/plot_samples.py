@@ -1,4 +1,5 @@
-"""The samples of a program for a plot: points of curves over one range, or values on a grid over two."""
+"""The samples of a program for a plot: points of real or complex curves over one range, or values on a grid over
+two."""
 
 from __future__ import annotations
 
@@ -12,15 +13,6 @@ from gradcli import arrays
 from gradcli.errors import DifferentiationError, EvaluationError, LimitError, ShapeError, UsageError
 from gradcli.language.names import scope
 from gradcli.language.syntax import parse, tree
-from gradcli.models.plotting.complex_curves import (
-    UNIT_ROUNDING,
-    PlottedComplexCurve,
-    check_phase,
-    modulus_of,
-    part_of,
-    unit_of,
-    with_margin,
-)
 from gradcli.models.plotting.ranges import PlotRange, SeveralValues
 from gradcli.models.plotting.refinement import MOST_EVALUATIONS, Evaluate, SampledCurve, refined
 from gradcli.rows.row_programs import RowProgram
@@ -38,6 +30,14 @@ _COLOR_QUANTILES = (0.02, 0.98)
 _LONGEST_LABEL = 60
 # Significant digits of a value in a label: the first number of these that tells all values apart.
 _DIGITS = (6, 9, 12, 17)
+# The largest difference in radians between the change of the phase from one point to the next and the predictions of
+# its derivatives. Where it is larger, the phase may have made whole turns between the points.
+_LARGEST_ERROR = 1.0
+# Deviations of the parts of a number of modulus 1 that count as rounding errors. One part may be far smaller than the
+# other, whose rounding errors it has.
+_UNIT_ROUNDING = 1e-12
+# The margin around a curve in the complex plane, as a share of its extent.
+_MARGIN = 0.05
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def sampled_in_plane(
         pairs = [pair for _, of_parts in found if (pair := of_parts[place]) is not None]
         if not pairs:
             raise _nothing(name, over, "")
-        ends[axis] = with_margin((min(low for low, _ in pairs), max(high for _, high in pairs)))
+        ends[axis] = _with_margin((min(low for low, _ in pairs), max(high for _, high in pairs)))
     return [curve for curve, _ in found], ends
 
 
@@ -149,7 +149,7 @@ class Sampler:
     ) -> None:
         self.program = program
         self.limits = limits
-        # What the curves are called, where there are those of other formulas beside them.
+        # The names of the curves, where curves of other formulas are drawn beside them.
         self.label = label
         reads = scope.free_names(program)
         values = {n: v for n, v in values.items() if n in reads}
@@ -182,7 +182,7 @@ class Sampler:
         low, high = _scaled(over, log)
         most = min(MOST_EVALUATIONS, _MOST_POINTS // count)
         for choice, k, evaluate in self._functions(name, order):
-            curve = refined(_on_axes(modulus_of(evaluate), over, log), low, high, most)
+            curve = refined(_on_axes(_modulus_of(evaluate), over, log), low, high, most)
             about: _About = self._label(name, k, choice), k, choice or None
             if self.is_complex:
                 made.append(self._bode(about, evaluate, curve, over, log, most))
@@ -204,14 +204,14 @@ class Sampler:
     ) -> PlottedComplexCurve:
         """The curve of a complex function, at enough points for its modulus and its phase."""
         log_x = log.replace("y", "")
-        unit = unit_of(evaluate)
+        unit = _unit_of(evaluate)
         parts = [
-            refined(_on_axes(part_of(unit, part), over, log_x), *_scaled(over, log), most, UNIT_ROUNDING)
+            refined(_on_axes(_part_of(unit, part), over, log_x), *_scaled(over, log), most, _UNIT_ROUNDING)
             for part in ("real", "imag")
         ]
         x, values = _merged([modulus, *parts], evaluate, over, log_x)
         if x.size:
-            check_phase(x, values, _on_axes(unit, over, log_x)(x))
+            _check_phase(x, values, _on_axes(unit, over, log_x)(x))
         return PlottedComplexCurve(*about, _unscaled(x, x, over, log_x)[0], values.real, values.imag)
 
     def in_plane(
@@ -222,11 +222,11 @@ class Sampler:
         low, high = _scaled(over, log)
         most = min(MOST_EVALUATIONS, _MOST_POINTS // count)
         for choice, k, evaluate in self._functions(name, order):
-            size = refined(_on_axes(modulus_of(evaluate), over, log), low, high, _FEW).y
+            size = refined(_on_axes(_modulus_of(evaluate), over, log), low, high, _FEW).y
             size = size[arrays.numpy_namespace().isfinite(size)]
-            rounding = UNIT_ROUNDING * float(sorted(size)[len(size) // 2]) if len(size) else 0.0
+            rounding = _UNIT_ROUNDING * float(sorted(size)[len(size) // 2]) if len(size) else 0.0
             parts = [
-                refined(_on_axes(part_of(evaluate, part), over, log), low, high, most, rounding)
+                refined(_on_axes(_part_of(evaluate, part), over, log), low, high, most, rounding)
                 for part in ("real", "imag")
             ]
             if not self.is_complex:
@@ -428,3 +428,96 @@ def program_label(program: str, most: int = _LONGEST_LABEL) -> str:
 
 def _shortened(line: str, most: int = _LONGEST_LABEL) -> str:
     return line if len(line) <= most else line[: most - 1] + "…"
+
+
+@dataclass(frozen=True)
+class PlottedComplexCurve:
+    """The points `[n]` of a curve of complex values, nan in its gaps; the rest is as in `PlottedCurve`."""
+
+    label: str
+    order: int
+    values: Mapping[str, Any] | None
+    x: Any
+    value_re: Any
+    value_im: Any
+
+    @property
+    def value(self) -> Any:
+        return arrays.numpy_namespace().asarray(self.value_re) + 1j * arrays.numpy_namespace().asarray(self.value_im)
+
+
+def _part_of(evaluate: Evaluate, name: str) -> Evaluate:
+    """The part `real` or `imag` of a complex function, and its derivatives."""
+    np = arrays.numpy_namespace()
+
+    def part(x: Any) -> tuple[Any, Any, Any]:
+        f, f1, f2 = (getattr(np.asarray(each, "complex128"), name) for each in evaluate(x))
+        return f, f1, f2
+
+    return part
+
+
+def _modulus_of(evaluate: Evaluate) -> Evaluate:
+    """The modulus of a function, and its derivatives. That of a real function is itself."""
+    np = arrays.numpy_namespace()
+
+    def modulus(x: Any) -> tuple[Any, Any, Any]:
+        f, f1, f2 = evaluate(x)
+        if not arrays.is_complex(f):
+            return f, f1, f2
+        with arrays.quiet():
+            size = np.abs(f)
+            direction = np.conj(f) / size
+            bend = (direction * f1).imag ** 2 / size + (direction * f2).real
+            return size, (direction * f1).real, bend
+
+    return modulus
+
+
+def _unit_of(evaluate: Evaluate) -> Evaluate:
+    """f/|f|, whose parts are smooth where the phase is, and its derivatives."""
+    np = arrays.numpy_namespace()
+
+    def unit(x: Any) -> tuple[Any, Any, Any]:
+        f, f1, f2 = evaluate(x)
+        with arrays.quiet():
+            found = f / np.abs(f)
+            relative = f1 / f
+            slope, bend = relative.imag, (f2 / f - relative**2).imag
+            return found, 1j * slope * found, (1j * bend - slope**2) * found
+
+    return unit
+
+
+def phase_in_degrees(values: Any) -> Any:
+    """The phase without jumps by whole turns, nan where there is none."""
+    np = arrays.numpy_namespace()
+    here = np.isfinite(values) & (values != 0)
+    phase = np.full(values.shape, np.nan)
+    phase[here] = np.degrees(np.unwrap(np.angle(values[here])))
+    return phase
+
+
+def _check_phase(x: Any, values: Any, unit: tuple[Any, Any, Any]) -> None:
+    """Raise EvaluationError where points are too far apart for the phase of the values to be known, by `_unit_of` at
+    the same points."""
+    np = arrays.numpy_namespace()
+    with arrays.quiet():
+        slope = (np.conj(unit[0]) * unit[1]).imag
+        change = np.angle(unit[0][1:] * np.conj(unit[0][:-1]))
+        change[np.isnan(values[1:]) | np.isnan(values[:-1])] = np.nan
+        # Beside a zero of the value the slope at one end may be a rounding error.
+        predictions = (slope[:-1], slope[1:], (slope[:-1] + slope[1:]) / 2)
+        errors = [np.abs(change - np.diff(x) * predicted) for predicted in predictions]
+    if (np.min(errors, 0) > _LARGEST_ERROR).any():
+        raise EvaluationError(
+            "the phase turns too often to be followed over this range",
+            hint="give it a shorter range, or draw abs(…) and angle(…)",
+        )
+
+
+def _with_margin(ends: tuple[float, float]) -> tuple[float, float]:
+    """The ends of an axis with a margin at both, also where they are equal."""
+    low, high = ends
+    margin = _MARGIN * (high - low) or abs(low) / 2 or 1.0
+    return low - margin, high + margin

@@ -246,7 +246,7 @@ def _without_collinear(x: Any, y: Any, width: float, tolerance: float) -> tuple[
         with arrays.quiet():
             on_line = np.abs(y[:-2] + (b - a) / (c - a) * (y[2:] - y[:-2]) - y[1:-1]) <= tolerance
         idle = np.flatnonzero(on_line & (c - a <= width * (1 + 1e-9))) + 1
-        # Of two adjacent points only one is dropped in a pass.
+        # A pass drops only one of two adjacent points.
         idle = idle[idle % 2 == start % 2]
         x, y = np.delete(x, idle), np.delete(y, idle)
     return x, y

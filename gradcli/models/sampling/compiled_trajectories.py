@@ -19,7 +19,7 @@ from gradcli.models.sampling.no_u_turn import DIVERGED, NoUTurnSampler, PhasePoi
 from gradcli.models.sampling.transforms import BoundedTransform
 from gradcli.program.ir import Atom, Program, Variable, elements
 
-# What is called where the recording does not hold: reads a position and writes the gradient there, by their addresses.
+# The function that is called where the recording does not hold: it reads a position and writes the gradient there.
 _Fallback = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_void_p, ctypes.c_void_p)
 
 

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 class Target(NamedTuple):
-    """What is sampled: a program in the names of `packing`, with `constants` for its other inputs, between `low` and
-    `high` `[n]`, from `start` `[n]`, by trees of at most `depth`. Each transition may take the steps and array elements in
-    `budget`."""
+    """The density that is sampled: a program in the names of `packing`, with `constants` for its other inputs, between
+    `low` and `high` `[n]`, from `start` `[n]`, by trees of at most `depth`. Each transition may take the steps and
+    array elements in `budget`."""
 
     text: str
     packing: Packing

@@ -1,4 +1,5 @@
-"""`sample`: draws from the density whose logarithm a program is."""
+"""`sample`: draws from the density whose logarithm a program is, with the diagnostics of R-hat and effective sample
+size."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -13,14 +15,14 @@ import numpy as np
 from gradcli import arrays
 from gradcli.compiled.compiling import compile
 from gradcli.errors import BindingError, UsageError, expect, expect_callable
-from gradcli.io.text_tables import Table
+from gradcli.io.text_tables import Table, members
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models import checked_arguments
 from gradcli.models.data import DataTable, table_of
 from gradcli.models.optima.optimization_problems import MinimizeRequest, Problem, pose
 from gradcli.models.packing import Bounds
 from gradcli.models.results import MAY_BE_NULL, Reported, Sampling
-from gradcli.models.sampling import chain_processes, diagnostics
+from gradcli.models.sampling import chain_processes
 from gradcli.models.sampling.chains import Chain, SamplerSettings
 from gradcli.models.sampling.densities import Target
 from gradcli.models.sampling.transforms import BoundedTransform
@@ -38,6 +40,8 @@ _MOST_PLACES = 8
 _MOVES = 0.1
 # Upper bounds of what is asked for: draws are kept in memory, and a trajectory has 2**depth steps.
 _MOST_CHAINS, _MOST_ITERATIONS, _DEEPEST = 1_000, 50_000_000, 20
+# Upper bound of the rows of a table.
+_MOST_ROWS = 60
 
 
 @dataclass(frozen=True)
@@ -90,9 +94,7 @@ class Draws(Reported):
         return found
 
     def report(self) -> Sequence[Table]:
-        from gradcli.models.sampling import draw_tables
-
-        return draw_tables.tables(self)
+        return _tables(self)
 
 
 # Is told how many iterations of all chains are done.
@@ -256,8 +258,8 @@ def _marginal(draws: Any) -> Marginal:
 
     low, median, high = (float(q) for q in np.quantile(draws, (0.05, 0.5, 0.95)))
     return Marginal(
-        float(draws.mean()), float(draws.std(ddof=1)), known(diagnostics.mean_error(draws)), median, low, high,
-        known(diagnostics.ess_bulk(draws)), known(diagnostics.ess_tail(draws)), known(diagnostics.r_hat(draws)),
+        float(draws.mean()), float(draws.std(ddof=1)), known(mean_error(draws)), median, low, high,
+        known(ess_bulk(draws)), known(_ess_tail(draws)), known(r_hat(draws)),
     )  # fmt: skip
 
 
@@ -276,7 +278,7 @@ def _of_trajectories(settings: SamplerSettings, divergences: int, too_deep: int)
 
 
 def _of_energies(chains: Sequence[Chain]) -> list[str]:
-    little = [c for c in chains if diagnostics.energy_information(c.energies) < _LITTLE_INFORMATION]
+    little = [c for c in chains if _energy_information(c.energies) < _LITTLE_INFORMATION]
     if not little:
         return []
     return [
@@ -323,7 +325,7 @@ def _of_quality(settings: SamplerSettings, posterior: Mapping[str, Marginal], dr
 def _places(draws: Any) -> str | None:
     """Where the chains of one number stay, if they settled in different places."""
     means, deviations = draws.mean(axis=1), draws.std(axis=1)
-    settled = all(diagnostics.r_hat(chain[None]) < _SETTLED for chain in draws)
+    settled = all(r_hat(chain[None]) < _SETTLED for chain in draws)
     if not settled or np.ptp(means) <= _APART * deviations.max():
         return None
     return ", ".join(f"{mean:.3g}" for mean in means[:_MOST_PLACES]) + ", …" * (len(means) > _MOST_PLACES)
@@ -336,3 +338,114 @@ def _numbers(draws: Mapping[str, Any]) -> list[Any]:
         columns = array.reshape(*array.shape[:2], -1)
         found += [columns[:, :, k] for k in range(columns.shape[2])]
     return found
+
+
+def _tables(found: Any) -> list[Table]:
+    heads = ("name", "mean", "error", "sd", "5 %", "median", "95 %", "bulk ESS", "tail ESS", "R-hat")
+    rows = [
+        (name, _text(m.mean), _text(m.error, 2), *(_text(n) for n in (m.sd, m.low, m.median, m.high)),
+         _whole(m.ess_bulk), _whole(m.ess_tail), "unknown" if m.r_hat is None else f"{m.r_hat:.3f}")
+        for name, m in islice(found.posterior.items(), _MOST_ROWS)
+    ]  # fmt: skip
+    if len(found.posterior) > len(rows):
+        rows.append(("…", f"{len(found.posterior) - len(rows):,} more", *[""] * (len(heads) - 2)))
+    summary = members(
+        {
+            "chains": found.chains,
+            "draws of each": found.count,
+            "warm-up": found.warmup,
+            "divergences": found.divergences,
+            "rows left out": found.left_out,
+            "gradients": sum(found.steps),
+        }
+    )
+    return [Table(heads, rows), summary]
+
+
+def _text(number: float | None, digits: int = 5) -> str:
+    return "unknown" if number is None else f"{number:.{digits}g}"
+
+
+def _whole(number: float | None) -> str:
+    return "unknown" if number is None else f"{number:,.0f}"
+
+
+def r_hat(draws: Any) -> float:
+    """Rank-normalised split R-hat of draws `[chains, draws]`: the larger one of the bulk and the folded draws."""
+    halves = _split(draws)
+    if not np.isfinite(halves).all() or np.ptp(halves) == 0:
+        return math.nan
+    return max(_plain_r_hat(_ranked(halves)), _plain_r_hat(_ranked(abs(halves - np.median(halves)))))
+
+
+def ess_bulk(draws: Any) -> float:
+    """The effective sample size of the bulk: that of rank-normalised draws."""
+    return _ess(_ranked(_split(draws)))
+
+
+def _ess_tail(draws: Any) -> float:
+    """The effective sample size of the tails: the smaller one of the 5 % and the 95 % quantile."""
+    halves = _split(draws)
+    return min(_ess((halves <= np.quantile(halves, share)).astype(float)) for share in (0.05, 0.95))
+
+
+def mean_error(draws: Any) -> float:
+    """The Monte Carlo standard error of the mean."""
+    count = _ess(_split(draws))
+    return float(np.std(draws, ddof=1) / math.sqrt(count)) if count > 0 else math.nan
+
+
+def _energy_information(energies: Any) -> float:
+    """The Bayesian fraction of missing information of a chain's energies; a small one says that momenta are resampled
+    too slowly (Betancourt, 2016)."""
+    return float(np.square(np.diff(energies)).sum() / np.square(energies - energies.mean()).sum())
+
+
+def _split(draws: Any) -> Any:
+    half = draws.shape[1] // 2
+    return np.concatenate([draws[:, :half], draws[:, -half:]])
+
+
+def _ranked(draws: Any) -> Any:
+    """Normal scores of the ranks."""
+    from scipy.special import ndtri
+    from scipy.stats import rankdata
+
+    ranks = rankdata(draws, method="average").reshape(draws.shape)
+    return ndtri((ranks - 0.375) / (draws.size + 0.25))
+
+
+def _plain_r_hat(draws: Any) -> float:
+    count = draws.shape[1]
+    between = count * draws.mean(axis=1).var(ddof=1)
+    within = draws.var(axis=1, ddof=1).mean()
+    return math.sqrt((between / within + count - 1) / count) if within > 0 else math.nan
+
+
+def _ess(draws: Any) -> float:
+    """The effective sample size of draws `[chains, draws]` by Geyer's initial monotone sequence."""
+    chains, count = draws.shape
+    if count < 4 or not np.isfinite(draws).all() or np.ptp(draws) == 0:
+        return math.nan
+    covariances = _autocovariances(draws)
+    within = float((covariances[:, 0] * count / (count - 1.0)).mean())
+    variance = within * (count - 1.0) / count
+    if chains > 1:
+        variance += float(draws.mean(axis=1).var(ddof=1))
+    correlations = 1.0 - (within - covariances.mean(axis=0) * count / (count - 1.0)) / variance
+    correlations[0] = 1.0
+    pairs = correlations[0 : count - count % 2 : 2] + correlations[1 : count - count % 2 : 2]
+    negative = np.flatnonzero(pairs < 0)
+    last = int(negative[0]) if len(negative) else len(pairs)
+    monotone = np.minimum.accumulate(pairs[:last])
+    # The first correlation after the pairs improves estimates for antithetic chains.
+    further = max(float(correlations[2 * last]), 0.0) if 2 * last < count else 0.0
+    time = max(-1.0 + 2.0 * float(monotone.sum()) + further, 1.0 / math.log10(chains * count))
+    return float(chains * count / time)
+
+
+def _autocovariances(draws: Any) -> Any:
+    count = draws.shape[1]
+    length = 2 ** math.ceil(math.log2(2 * count))
+    spectrum = np.fft.rfft(draws - draws.mean(axis=1, keepdims=True), length, axis=1)
+    return np.fft.irfft(spectrum * spectrum.conj(), length, axis=1)[:, :count] / count

@@ -353,7 +353,7 @@ FAMILIES = {
         lambda shape, scale: (0.0, scale * (shape + 2 * math.sqrt(shape))),
         lambda p, shape, scale: scale * _special().gammaincinv(shape, p),
     ),
-    # Of a standard uncertainty with few degrees of freedom; a kurtosis exists with more than 4 of them.
+    # For a standard uncertainty with few degrees of freedom; a kurtosis exists with more than 4 of them.
     "student": Family(
         "dof above 4, location, scale",
         lambda dof, location, scale: dof > 4 and scale >= 0,

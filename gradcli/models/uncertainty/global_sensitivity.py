@@ -18,11 +18,10 @@ from gradcli.errors import EvaluationError, GradcliError, ShapeError, UsageError
 from gradcli.language.syntax.tree import Module
 from gradcli.models.results import Sampling
 from gradcli.models.uncertainty.input_quantities import Quantities
-from gradcli.models.uncertainty.marginal_quantiles import check_independent, quantile, uncertain_places
-from gradcli.models.uncertainty.monte_carlo import columns_of
+from gradcli.models.uncertainty.monte_carlo import check_independent, columns_of, quantile, uncertain_places
 from gradcli.rows.row_programs import RowProgram
 
-# How many evaluations there are unless a number of samples is given, and the fewest points of a Sobol' sequence and
+# The number of evaluations unless a number of samples is given, and the fewest points of a Sobol' sequence and
 # trajectories.
 _SOBOL_EVALUATIONS, _MORRIS_EVALUATIONS = 2**16, 1_000
 _FEWEST_POINTS, _FEWEST_TRAJECTORIES = 64, 4
@@ -65,8 +64,9 @@ class SobolIndices:
 
 @dataclass(frozen=True)
 class ElementaryEffect:
-    """The mean `mu` of the elementary effects of an input, the mean `mu_star` of their absolute values with its standard
-    error, and their standard deviation `sigma`, which is large where the effect is not linear or depends on others.
+    """The mean `mu` of the elementary effects of an input, the mean `mu_star` of their absolute values with its
+    standard error, and their standard deviation `sigma`, which is large where the effect is not linear or depends on
+    others.
 
     An effect is the change of the result for the range of the input.
     """
@@ -88,8 +88,8 @@ class MorrisEffects:
 
 
 class SensitivityRun(NamedTuple):
-    """What is evaluated: the program of m results, its inputs, the number of samples that was asked for, the seed, the
-    limits of steps and elements, and a function that is called with the number of evaluations so far."""
+    """The problem of an analysis: the program of m results, its inputs, the number of samples that was asked for, the
+    seed, the limits of steps and elements, and a function that is called with the number of evaluations so far."""
 
     program: Module
     quantities: Quantities
@@ -226,8 +226,8 @@ def _means(terms: Any, generator: Any) -> Any:
 
 
 def morris_effects(run: SensitivityRun) -> list[MorrisEffects]:
-    """The elementary effects on each of m results, by random trajectories in which one input after the other changes (M.
-    D. Morris, Technometrics 33 (1991) 161; mu* of F. Campolongo and others, 2007)."""
+    """The elementary effects on each of m results, by random trajectories in which one input after the other changes
+    (M. D. Morris, Technometrics 33 (1991) 161; mu* of F. Campolongo and others, 2007)."""
     check_independent(run.quantities, "elementary effects")
     size = len(run.labels)
     asked = _MORRIS_EVALUATIONS if run.samples is None else run.samples

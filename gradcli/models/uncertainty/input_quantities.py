@@ -1,4 +1,5 @@
-"""The input quantities of a measurement: estimates, standard uncertainties, degrees of freedom, and correlations."""
+"""The quantities of a measurement: estimates, standard uncertainties, degrees of freedom and correlations of the
+inputs, and the expanded uncertainty of results (GUM, annex G), which may be the parts of a complex value."""
 
 from __future__ import annotations
 
@@ -10,6 +11,9 @@ from gradcli import arrays
 from gradcli.calculus.complex_derivatives import names_of_parts
 from gradcli.errors import BindingError, did_you_mean
 from gradcli.evaluation.nested_lists import Read
+from gradcli.language.named_values import with_named_value
+from gradcli.language.stable import stable_expressions
+from gradcli.language.syntax import tree
 from gradcli.models.complex_inputs import parts_of, with_parts
 from gradcli.models.packing import Packing
 from gradcli.models.uncertainty.assigned_distributions import Distribution, distribution, is_distribution
@@ -23,6 +27,10 @@ from gradcli.models.uncertainty.uncertain_values import (
 
 # Rounding error of the eigenvalues of a correlation matrix, relative to its size: they may be less than 0 by so much.
 _ROUNDING = 1e-12
+# The results that share a covariance matrix, and those that are functions of them.
+_COMPONENTS, _POLAR = ("real", "imag"), ("abs", "angle")
+# Relative rounding error of the Welch-Satterthwaite formula that must not cost a whole degree of freedom.
+_DOF_ROUNDING = 1e-9
 
 
 class Quantity(NamedTuple):
@@ -306,3 +314,96 @@ def triangular_factor(matrix: Any) -> Any:
         if rest[0] > _ROUNDING * len(matrix):
             factor[j:, j] = rest / math.sqrt(rest[0])
     return factor
+
+
+def program_of_parts(module: tree.Module) -> tree.Module:
+    """The program whose value has the real and the imaginary part, the modulus and the angle of each element of that of
+    `module`, one after the other. Raises EvaluationError where the program ends with a block."""
+    statements, name = with_named_value(module)
+    last = module.body[-1]
+
+    def call(function: str, argument: tree.Expression) -> tree.Expression:
+        return tree.Call(last.span, function, last.span, None, (argument,), (), stable_expressions.MODULE)
+
+    parts = [call("ravel", call(part, tree.Name(last.span, name, ""))) for part in (*_COMPONENTS, *_POLAR)]
+    value = call("concat", tree.List(last.span, tuple(parts)))
+    return tree.Module(module.span, module.source, (*statements, tree.Evaluate(last.span, value)))
+
+
+def labels_of_parts(labels: Sequence[str], *, several: bool) -> list[str]:
+    """The labels of the results of `program_of_parts`, in their order, by those of the complex values."""
+    return [f"{part}({label})" if several else part for part in (*_COMPONENTS, *_POLAR) for label in labels]
+
+
+def count_of_parts(results: int) -> int:
+    """The number of results that are real and imaginary parts, which come first."""
+    return results * len(_COMPONENTS) // len((*_COMPONENTS, *_POLAR))
+
+
+def polar_results_at_zero(results: Sequence[Any]) -> list[int]:
+    """The indices of modulus and angle of 0, of which there is no linear propagation: it would give them the
+    uncertainty 0."""
+    count = len(results) // len((*_COMPONENTS, *_POLAR))
+    zeros = [i for i in range(count) if bool(results[2 * count + i] == 0)]
+    return [place * count + i for place in (2, 3) for i in zeros]
+
+
+def without_polar_at_zero(sensitivities: Any, value: Any) -> Any:
+    """The sensitivities `[m, n]` of the results `[m]`, nan for modulus and angle of 0."""
+    np = arrays.numpy_namespace()
+    nowhere = np.zeros(len(value), "bool")
+    nowhere[polar_results_at_zero(value)] = True
+    return np.where(nowhere[:, None], np.nan, sensitivities)
+
+
+def effective_dofs(quantities: Quantities, scaled: Any) -> list[float]:
+    """The effective degrees of freedom of each result by the Welch-Satterthwaite formula (GUM, G.4.1), from the
+    sensitivities `[m, n]` by independent quantities of variance 1.
+
+    Inputs that are correlated with one another are one term of the formula, with the least degrees of freedom among
+    them. The result is infinite where no term has finite ones.
+    """
+    return [_effective_dof(quantities, (row / scale_of(row)) ** 2) for row in scaled]
+
+
+def scale_of(numbers: Any) -> float:
+    """The largest absolute value, as a scale that keeps squares in the range of floats; 1 where it is 0 or not
+    finite."""
+    largest = float(abs(numbers).max(initial=0.0))
+    return largest if 0 < largest < math.inf else 1.0
+
+
+def norm(numbers: Any) -> float:
+    """The square root of the sum of squares, without overflow or underflow."""
+    size = scale_of(numbers)
+    return size * math.sqrt(((numbers / size) ** 2).sum())
+
+
+def _effective_dof(quantities: Quantities, squares: Any) -> float:
+    total = float(squares.sum())
+    if not total > 0:
+        return math.nan if math.isnan(total) else math.inf
+    weights = squares / total
+    inverse = 0.0
+    for block in quantities.blocks:
+        inverse += float(weights[block.places].sum()) ** 2 / float(quantities.dof[block.places].min())
+        weights[block.places] = 0.0
+    inverse += float((weights**2 / quantities.dof).sum())
+    return 1.0 / inverse if inverse > 0 else math.inf
+
+
+def coverage_factor(level: float, dof: float) -> float:
+    """The two-sided quantile of Student's t distribution at a level, of the normal distribution where `dof` is
+    infinite; nan where `dof` is."""
+    from scipy import special
+
+    if math.isnan(dof):
+        return dof
+    if math.isinf(dof):
+        return float(special.ndtri((1 + level) / 2))
+    return float(special.stdtrit(whole_dof(dof), (1 + level) / 2))
+
+
+def whole_dof(dof: float) -> float:
+    """Finite degrees of freedom, rounded down to a whole number where they are at least 1 (GUM, G.4.1)."""
+    return math.floor(dof * (1 + _DOF_ROUNDING)) or dof

@@ -16,9 +16,14 @@ from gradcli.evaluation import session
 from gradcli.language.syntax.tree import Module
 from gradcli.models.complex_inputs import parts_of, with_parts
 from gradcli.models.uncertainty.assigned_distributions import FAMILIES
-from gradcli.models.uncertainty.complex_results import polar_results_at_zero
-from gradcli.models.uncertainty.coverage import coverage_factor, whole_dof
-from gradcli.models.uncertainty.input_quantities import Quantities, Quantity, input_of_value
+from gradcli.models.uncertainty.input_quantities import (
+    Quantities,
+    Quantity,
+    coverage_factor,
+    input_of_value,
+    polar_results_at_zero,
+    whole_dof,
+)
 from gradcli.proofs import digits as proved_digits
 
 # Newton steps, each of which doubles the digits: from the 16 of a float to more than are ever requested.
@@ -83,7 +88,7 @@ def _with_texts(found: Any, labels: Sequence[str] | None, texts: Mapping[str, An
             for i, entry in enumerate(entries)
         ]
 
-    # Of a complex value, both parts alone have covariances.
+    # Only the two parts of a complex value have covariances.
     places = range(0 if labels is None else len(found.covariance))
     return dataclasses.replace(
         found,

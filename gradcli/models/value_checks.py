@@ -1,10 +1,11 @@
-"""Which operation and operands make the value or a derivative of a program nonfinite."""
+"""The checks that the values of a program are the finite real numbers that a model computes with."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gradcli import arrays
 from gradcli.errors import EvaluationError
 from gradcli.evaluation import session
 from gradcli.language.syntax.tree import Module
@@ -18,3 +19,14 @@ def nonfinite_error(program: Module, given: Mapping[str, Any], wrt: Sequence[str
     error = EvaluationError(otherwise if warning is None else warning.message)
     error.locate(None if warning is None else warning.span, program.source)
     return error
+
+
+def real_value(value: Any, what: str) -> Any:
+    """The value of a program as a float64 array, where `what` needs real numbers. Raises EvaluationError for a complex
+    one, whose imaginary part NumPy would drop."""
+    if arrays.is_complex(value):
+        raise EvaluationError(
+            f"{what} takes real numbers, and the value of the program is complex",
+            hint="its real(…), imag(…), abs(…) and angle(…) are real",
+        )
+    return arrays.numpy_namespace().asarray(value, "float64")
