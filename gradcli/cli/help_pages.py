@@ -13,7 +13,7 @@ from gradcli.cli.process.environment import Environment
 _WIDTH, _LONGEST, _BESIDE = 80, 100, 60
 # Examples of the page of a screen.
 _EXAMPLES = 3
-# What stands on the first screen below the commands.
+# The text below the commands on the first screen.
 _ALSO = ("sample", "design", "ops", "backends", "help", "completion", "serve")
 _STARTS = (
     ("gradcli eval 'log(x**q)' x=5 q=3", "a value and its derivatives"),
@@ -86,7 +86,7 @@ def commands_page(environment: Environment, commands: Mapping[str, str]) -> str:
 
 
 def option_page(environment: Environment, of_commands: Mapping[str, Field]) -> str:
-    """What an option means, by the names of the commands that have it."""
+    """The descriptions of an option, by the names of the commands that have it."""
     page = _Page(environment)
     meanings: dict[str, list[str]] = {}
     for command, field in of_commands.items():
@@ -115,7 +115,7 @@ def grouped_options(options: type) -> list[tuple[str, list[tuple[str, str]]]]:
 
 
 def described(field: Field) -> str:
-    """What an option means, with its bounds and its default."""
+    """The description of an option, with its bounds and its default."""
     declared, default = field.declared, field.default
     low, high = declared.min, declared.max
     bounds = f" From {low} to {high}." if None not in (low, high) else f" {low} or more." if low is not None else ""

@@ -71,7 +71,7 @@ def call(arguments: Sequence[str], environment: Environment) -> ExitStatus:
 
 
 def _arguments_alone(environment: Environment) -> Sequence[str]:
-    """What `gradcli` without arguments means: on a terminal the shell."""
+    """The command that `gradcli` without arguments runs: on a terminal the shell."""
     return ["shell"] if environment.is_interactive else []
 
 

@@ -1,4 +1,4 @@
-"""What the Tab key may complete: commands, their options, the values of these, and names of functions."""
+"""The words that the Tab key completes: commands, their options, the values of these, and names of functions."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ HELP = {"--help": "Explain the command on one screen.", "--help-all": "Explain a
 
 
 class Completed(NamedTuple):
-    """An option with its short name, what it explains, and the `values` it may have: None for a flag, an empty list where
-    anything may stand. `takes_file` is whether its value is the path of a file."""
+    """An option with its short name, what it explains, and the `values` it may have: None for a flag, an empty list
+    where anything may stand. `takes_file` is whether its value is the path of a file."""
 
     name: str
     short: str | None

@@ -7,7 +7,7 @@ from shlex import quote
 
 from gradcli.cli.completion.completion_data import Completed, CompletedCommand
 
-# What stands before the path in x=@data.csv.
+# The prefix of the path in x=@data.csv.
 _FILE_SIGN = "@"
 
 

@@ -38,7 +38,7 @@ Main = Callable[[Sequence[str], Environment], ExitStatus]
 
 
 class _Streams(NamedTuple):
-    """What the child must know of the parent's streams, and the descriptors of its own."""
+    """The properties of the parent's streams that the child takes over, and the descriptors of its own streams."""
 
     stdin: int | None
     stdin_encoding: str

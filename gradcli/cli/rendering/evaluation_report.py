@@ -29,7 +29,7 @@ def evaluation_tables(result: session.Result, seconds: Mapping[str, float] | Non
         ("jacobian", "jacobian", result.jacobian),
         ("retained", "retained", result.retained),
     ):
-        # Of a complex value there is no gradient, the direction in which it grows.
+        # A complex value has no gradient, since it has no direction in which it grows.
         title = "derivative" if title == "gradient" and _is_complex(result.value) else title
         if name == "derivatives":
             # Those of first order stand before those of higher order.

@@ -65,7 +65,8 @@ def _below_itself(table: Table, width: int) -> str:
 
 
 def _beside(name: str, cell: str, wide: int, width: int) -> str:
-    """A cell beside its name, for which there are `wide` characters, or below it where it has lines too long for that."""
+    """A cell beside its name, for which there are `wide` characters, or below it where it has lines too long for
+    that."""
     # Imported here as few tables are too wide.
     from textwrap import wrap
 
@@ -75,7 +76,7 @@ def _beside(name: str, cell: str, wide: int, width: int) -> str:
         return start + f"\n{hanging}".join(lines)
     below = wrap(name, width)
     if cell.startswith("gradcli "):
-        # What can be copied has no line breaks of its own.
+        # Text that can be copied is not wrapped.
         return "\n".join([*below, f"  {cell}"])
     if not cell.startswith("["):
         if len(name) <= wide and len(start) <= width // 2:

@@ -34,7 +34,7 @@ _OPTIONS = {
     "explain": "wrt const order symbolic expand",
     "ops": "",
 }
-# What stands before the program of some commands, which would take the name of a file for one.
+# Arguments before the program of commands that would otherwise take the name of a file for a program.
 BLANK = dict.fromkeys(_OPTIONS, "") | dict.fromkeys(("ode", "fit", "minimize", "sample", "solve"), " ")
 NAMES = tuple(name for name in COMMANDS if name in _OPTIONS)
 _NAME = re.compile(r"[^\W\d]\w*")

@@ -84,7 +84,7 @@ def _run_command(session: Session, name: str, rest: str) -> bool:
         words = command_words(rest, takes_value, parameters.short, names, equations=name in _EQUATIONS)
     except ValueError as error:
         raise UsageError(str(error), hint="close it, or leave quotes out: a program needs none") from None
-    # What a command reads is typed here, and never the rest of the session's input.
+    # A command reads what is typed here, and never the rest of the session's input.
     environment = session.environment._replace(stdin=None)
     if parameters.takes_program and words.program is None and "--help" not in words.rest:
         words = _with_program(session, name, words)
@@ -113,7 +113,8 @@ def _call(session: Session, arguments: Sequence[str], environment: Environment) 
 
 
 def _with_program(session: Session, name: str, words: Words) -> Words:
-    """The words of a command with the program of `--file`, or else the one that gave the last value, if there is any."""
+    """The words of a command with the program of `--file`, or else the one that gave the last value, if there is
+    any."""
     from gradcli.cli.arguments.inputs import read_program
 
     for i, word in enumerate(words.rest):
@@ -252,7 +253,7 @@ def _help(session: Session, rest: str) -> None:
         main.call(["ops", name], session.environment)
 
 
-# What may be typed that is no command.
+# Words that are often typed for a command and are none.
 _TYPED = {
     "x = 5": "a name with a value",
     "x = @data.csv:column": "one from a file",

@@ -1,4 +1,5 @@
-"""What may stand at the cursor: names, functions, files, `:` commands, their options and the values of these."""
+"""The words that can be completed at the cursor: names, functions, files, `:` commands, their options and the values of
+these."""
 
 from __future__ import annotations
 

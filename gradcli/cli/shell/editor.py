@@ -227,7 +227,7 @@ class Editor:
         @keys.add("c-c")
         @keys.add("<sigint>")
         def _(event: KeyPressEvent) -> None:
-            # What was typed can be had back from the history.
+            # The history keeps what was typed.
             if self._buffer.text.strip():
                 self._buffer.append_to_history()
             event.app.exit(exception=KeyboardInterrupt)

@@ -1,4 +1,4 @@
-"""What the editor says of a text while it is typed: a mistake in it, and the function under the cursor."""
+"""The hints of the editor while a text is typed: a mistake in it, and the function under the cursor."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class Mistake(NamedTuple):
 
 
 def mistake(text: str, cursor: int, workspace: Workspace) -> Mistake | None:
-    """The mistake in a text that is being typed. What may only be unfinished, at the cursor behind the text, is none."""
+    """The mistake in a text that is being typed. What may only be unfinished, at the cursor behind the text, is
+    none."""
     if not text.strip() or len(text) > _LONGEST:
         return None
     try:
@@ -61,7 +62,7 @@ def _check(text: str, workspace: Workspace) -> None:
     values = {each.name for each in assembled.inputs}
     try:
         scope.check_names(module, values)
-        # What a function reads may get its value later.
+        # A name that a function reads may get its value later.
         if not isinstance(module.body[-1], tree.Define):
             _check_values(module, values)
     except GradcliError as error:

@@ -45,7 +45,7 @@ class Shell(Session):
 
     def __init__(self, environment: Environment, *, interactive: bool = False, traceback: bool = False) -> None:
         super().__init__(environment, interactive=interactive, traceback=traceback)
-        # How many files are being run, one within the other.
+        # The number of nested files that are being run.
         self._files = 0
 
     def run(self, text: str) -> None:
@@ -133,7 +133,7 @@ class Shell(Session):
             )
         for warning in result.warnings:
             source, span = place_in(answer.assembled, warning.span)
-            # Of the definitions, others may use what this statement does not.
+            # Other statements may use definitions that this one does not.
             if warning.code != "unused" or warning.span.start >= answer.assembled.lead:
                 self.environment.write_error(warning_text(warning._replace(span=span), source))
 

@@ -1,4 +1,4 @@
-"""What a session is made of: its streams, its names, its transcript, and whether it is over."""
+"""The state of a session: its streams, its names, its transcript, and whether it has ended."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _GOES_ON = re.compile(r"\s*(?:else|elif|backward)\b|\s*\{")
 
 
 class _Layout:
-    """What is open behind the lines of a statement, taken line by line."""
+    """The brackets and blocks that are open after the lines of a statement, updated line by line."""
 
     def __init__(self) -> None:
         # The brackets that would close those that are open, and the quotes of a long string.
@@ -226,7 +226,8 @@ _QUOTED_VALUE = re.compile(r"^([\w-]+=)(['\"])(.*)\2$", re.DOTALL)
 
 
 def _ends_program(word: str, behind: str, takes_value: bool, names: Container[str]) -> bool:
-    """Whether a short name of an option is no operand with a minus: an operand has an operator behind it, or the end."""
+    """Whether a short name of an option is no operand with a minus: an operand has an operator behind it, or the
+    end."""
     if behind and _RIGHT_OPEN.match(behind) is not None and not _PATH.match(behind):
         return False
     return bool(behind) if takes_value else word[1:] not in names
