@@ -89,7 +89,7 @@ class ModelTest(NamedTuple):
     the residuals for an F test, and the probability of a larger one."""
 
     value: float
-    dof: tuple[int, ...]
+    dof: tuple[float, ...]
     p: float
 
     def as_json(self) -> dict[str, Any]:
