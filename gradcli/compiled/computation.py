@@ -41,6 +41,7 @@ from gradcli.kinds.branch_points import EQUALITIES, BranchPointWatcher, watching
 from gradcli.primitives.axes import integer
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.operators import operand
+from gradcli.program.ir import Atom, Executable
 
 if TYPE_CHECKING:
     from gradcli.compiled.row_gradients import RowGradients
@@ -432,7 +433,7 @@ _MOST_VERSIONS = 4
 
 
 class ScalarFunctions:
-    """Generated functions of floats that return the value and gradients of a computation, within its limits."""
+    """Functions of floats that return the value and gradients of a computation, within its limits."""
 
     def __init__(self, computation: Computation, most: tuple[int, int]) -> None:
         self._computation = computation
@@ -450,21 +451,26 @@ class ScalarFunctions:
         refused: Callable[..., Any],
         by_name: bool = False,
     ) -> Callable[..., Any] | None:
-        """Record the computation and generate a function of floats; None where it is no program on scalars.
+        """Record the computation and make a function of floats of it; None where a result is no number.
 
-        The function returns the value and a tuple of gradients, or with `by_name` a dict of them. It calls `raised`
-        where the generated code raises, and `refused` where an input is no float or a guard does not hold. Raises NotRecordableError where control flow depends on the numbers.
+        The function is generated for a program on scalars; with tensors within, as around loops, it runs the recording.
+        It returns the value and a tuple of gradients, or with `by_name` a dict of them. It calls `raised` where that
+        code raises, and `refused` where an input is no float or a guard does not hold. Raises NotRecordableError where
+        control flow depends on the numbers.
         """
         try:
-            with limits.within(*self._limits), limits.optional_budget():
+            with limits.within(*self._limits), limits.optional_budget(), arrays.using_dtype("float64"):
                 made = recording(self._computation, inputs, wrt)
         except NotRecordableError:
             raise
         except GradcliError:
             return None
-        if not scalars.fits(made.trace.program):
-            return None
         positions = made.trace.positions.values()
+        if not scalars.fits(made.trace.program):
+            if not all(map(_is_number, (*made.trace.program.inputs, *made.trace.program.outputs))):
+                return None
+            names = wrt if by_name else None
+            return _replaying(made.run, [*positions], names, self._limits, raised=raised, refused=refused)
         keys = {f"key{i}": name for i, name in enumerate(wrt)} if by_name else {}
 
         def result(outputs: Sequence[str]) -> str:
@@ -519,6 +525,41 @@ class ScalarFunctions:
             return self.generate(some, wrt, raised=_no_result, refused=_refused, by_name=True)
         except NotRecordableError:
             return self.generate_or_none(values, wrt, raised=_no_result, refused=_refused, by_name=True)
+
+
+def _is_number(atom: Atom) -> bool:
+    return not arrays.shape(atom) and arrays.dtype_name(atom) == "float64"
+
+
+def _replaying(
+    run: Executable,
+    positions: Sequence[int | None],
+    names: Sequence[str] | None,
+    most: tuple[int, int],
+    *,
+    raised: Callable[..., Any],
+    refused: Callable[..., Any],
+) -> Callable[..., Any]:
+    """The function of floats that runs a recording within limits, and returns the value and the outputs at `positions`,
+    by name if there are `names`."""
+
+    def program(*values: Any) -> Any:
+        if not _FLOAT.issuperset(map(type, values)):
+            return refused(*values)
+        try:
+            with limits.within(*most):
+                outputs = run(values)
+        except (GradcliError, MemoryError):
+            return raised(*values)
+        if outputs is None:
+            return refused(*values)
+        found = [None if i is None else outputs[i] for i in positions]
+        return outputs[0], tuple(found) if names is None else dict(zip(names, found))
+
+    return program
+
+
+_FLOAT = frozenset({float})
 
 
 def _key(names: tuple[str, ...], wrt: tuple[str, ...]) -> tuple[Any, ...]:

@@ -409,6 +409,23 @@ def test_loops_that_are_run_round_by_round(source, round_by_round):
         np.testing.assert_allclose(result, round_by_round(source, function), rtol=1e-13)
 
 
+def test_calls_with_floats_and_with_other_numbers():
+    source = "x = 3; d = 1; while abs(d) > 1e-12 { d = (x**3 - a*x - b)/(3*x**2 - a); x = x - d }; x"
+    program = gradcli.compile(source)
+    for a in (2.0, 2.0, 2.0, 3.5, 2, np.float64(2.5), 2.0, 1e5, 2.0, math.nan, 26.999999, 2.0):
+        found = program.value_and_grad({"a": a, "b": 5.0})
+        expected = gradcli.compile(source).value_and_grad({"a": a, "b": 5.0})
+        np.testing.assert_allclose(numbers(found), numbers(expected), rtol=1e-9)
+
+
+def test_a_function_of_positions_runs_a_loop_for_all_numbers():
+    source = "s = 0; for i in range(200) { s = s*q + x }; s"
+    called = gradcli.compile(source).compiled(["x", "q"])
+    for x in (0.3, 2, np.float64(0.3), math.inf, 0.3):
+        found, expected = called(x, 0.9), gradcli.compile(source).value_and_grad({"x": x, "q": 0.9})
+        np.testing.assert_allclose(numbers(found), numbers(expected), rtol=1e-12)
+
+
 def test_a_loop_that_ends_later_for_other_inputs_is_run_anew():
     program = gradcli.compile("s = x; while s > 1 { s = s*0.9 }; s")
     for x in (3.0, 3.0, 3.5, 1e12, 0.5, 1e300):
