@@ -364,7 +364,7 @@ def test_machine_code_gives_the_same_numbers(name, monkeypatch):
     program = gradcli.compile(source)
     program.value_and_grad(values)
     found, plain = program.value_and_grad(values), expected.value_and_grad(values)
-    np.testing.assert_allclose(numbers(found), numbers(plain), rtol=1e-14, atol=1e-300)
+    assert last_places(numbers(found), numbers(plain)) <= 2
     states = machine_code._states.values()
     assert all(state.function is not None for state in states) == (name not in INTERPRETED)
 
