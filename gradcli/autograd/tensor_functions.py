@@ -51,7 +51,7 @@ def _counting(name: str, x: Any, *operands: Any, dtype: Any = None, **params: An
     """A sum or product, computed in `dtype` if one is given; truth values are counted as int64."""
     if dtype is not None and isinstance(x, TensorBase):
         x = cast(x, known_dtype(dtype))
-    if isinstance(x, TensorBase) and type(x.inner) is not float and arrays.dtype_name(x) == "bool":
+    if isinstance(x, TensorBase) and type(x.inner) is not float and arrays.dtype_name(x.inner) == "bool":
         x = cast(x, "int64")
     return _of_language(name, x, *operands, **params)
 

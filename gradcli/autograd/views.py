@@ -21,7 +21,7 @@ from gradcli.primitives import strides
 from gradcli.primitives.bind import bind
 from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.primitive import Primitive
-from gradcli.primitives.strides import Layout
+from gradcli.primitives.strides import Layout, always
 
 _NO_PARAMS: Mapping[str, Any] = {}
 _OVERLAP = (
@@ -201,9 +201,9 @@ def attach_to(tensor: Any, place: StoragePlace) -> None:
 def note_view(made: Any, operand: Any, primitive: Primitive, params: Mapping[str, Any]) -> None:
     """If `made`, the result of a primitive on a tensor, is a view of it, make it share in-place changes."""
     parent = operand.place
-    if not primitive.shares(None if parent is None or parent.primitive is None else parent.layout, **params):
-        return
-    register_view(made, operand, primitive, params)
+    layout = None if parent is None or parent.primitive is None else parent.layout
+    if primitive.shares is always or primitive.shares(layout, **params):
+        register_view(made, operand, primitive, params)
 
 
 def register_view(made: Any, operand: Any, primitive: Primitive, params: Mapping[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from gradcli import arrays
@@ -36,7 +37,7 @@ class Operators(Kind):
 
     @property
     def T(self) -> Any:
-        return permuted(self, tuple(range(len(self.shape) - 1, -1, -1)))
+        return permuted(self, _reversed(len(self.shape)))
 
     @property
     def mT(self) -> Any:
@@ -143,6 +144,11 @@ class Operators(Kind):
 
     def __getitem__(self, key: Any) -> Any:
         return index(self, key)
+
+
+@cache
+def _reversed(rank: int) -> tuple[int, ...]:
+    return tuple(range(rank - 1, -1, -1))
 
 
 def _is_operand(value: object) -> bool:

@@ -84,7 +84,7 @@ def _matmul_call(a: Any, b: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
             f"shapes {list(shape_a)} and {list(shape_b)} do not fit in a matrix product",
             hint="the last size of the first must be that of the vector, or the number of rows of the matrix",
         )
-    return (a, b), {}
+    return (a, b), _NO_PARAMS
 
 
 # The number of elements that are read from memory in the time in which one is computed.
