@@ -98,6 +98,7 @@ from gradcli.nn.loss_layers import (
     SmoothL1Loss,
     SoftMarginLoss,
     TripletMarginLoss,
+    TripletMarginWithDistanceLoss,
 )
 from gradcli.nn.module import Module
 from gradcli.nn.norm_layers import (
@@ -284,6 +285,7 @@ __all__ = [
     "TransformerEncoder",
     "TransformerEncoderLayer",
     "TripletMarginLoss",
+    "TripletMarginWithDistanceLoss",
     "Unflatten",
     "Unfold",
     "Upsample",

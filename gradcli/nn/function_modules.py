@@ -49,8 +49,9 @@ class FunctionModule(Module):
         """Store a setting."""
         setattr(self, name, value)
 
-    def forward(self, *operands: Any) -> Any:
-        return getattr(functional, self.function)(*operands, **{name: getattr(self, name) for name in self.settings})
+    def forward(self, *operands: Any, **named: Any) -> Any:
+        chosen = {name: getattr(self, name) for name in self.settings}
+        return getattr(functional, self.function)(*operands, **named, **chosen)
 
     def extra_repr(self) -> str:
         shown = self.settings if self.shown is None else self.shown

@@ -19,6 +19,7 @@ from gradcli.nn.embedding_bags import embedding_bag
 from gradcli.nn.folding import fold, unfold
 from gradcli.nn.grid_sampling import affine_grid, grid_sample
 from gradcli.primitives import table
+from gradcli.primitives.entries.margin_losses import triplet_loss
 from gradcli.primitives.entries.statistics import var
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "grid_sample",
     "gumbel_softmax",
     "instance_norm",
+    "triplet_margin_with_distance_loss",
     "unfold",
 ]
 
@@ -99,6 +101,21 @@ def instance_norm(
         axes = tuple(range(2, input.ndim))
         _move_statistics(input, axes, running_mean, running_var, momentum)
     return found
+
+
+def triplet_margin_with_distance_loss(
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    *,
+    distance_function: Callable[[Any, Any], Any] | None = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Any:
+    """`triplet_margin_loss` with the distances that a function gives, by default those of `pairwise_distance`."""
+    distance = _known("pairwise_distance") if distance_function is None else distance_function
+    return triplet_loss(anchor, positive, negative, distance, margin, swap, reduction)
 
 
 def _move_statistics(

@@ -150,3 +150,10 @@ class TripletMarginLoss(_LossLayer):
 
     function = "triplet_margin_loss"
     settings = defaults(margin=1.0, p=2.0, eps=1e-6, swap=False, reduction="mean")
+
+
+class TripletMarginWithDistanceLoss(_LossLayer):
+    """`TripletMarginLoss` with the distances that a function or a module gives."""
+
+    function = "triplet_margin_with_distance_loss"
+    settings = defaults(distance_function=None, margin=1.0, swap=False, reduction="mean")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from gradcli import arrays
@@ -143,9 +144,24 @@ def _triplet(
     swap: Any = False,
     reduction: Any = "mean",
 ) -> Any:
-    near, far = (pairwise_distance(anchor, other, p, eps) for other in (positive, negative))
+    return triplet_loss(
+        anchor, positive, negative, lambda x, y: pairwise_distance(x, y, p, eps), margin, swap, reduction
+    )
+
+
+def triplet_loss(
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    distance: Callable[[Any, Any], Any],
+    margin: Any,
+    swap: Any,
+    reduction: Any,
+) -> Any:
+    """The `triplet_margin_loss` with distances of any kind."""
+    near, far = distance(anchor, positive), distance(anchor, negative)
     if boolean(swap, "'swap'"):
-        far = minimum(far, pairwise_distance(positive, negative, p, eps))
+        far = minimum(far, distance(positive, negative))
     return reduced(maximum(add(subtract(near, far), margin), 0.0), reduction)
 
 
