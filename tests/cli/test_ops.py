@@ -146,6 +146,7 @@ def test_a_function_is_described_with_an_example_that_prints_what_is_shown(run, 
     assert differentiated == (entry.operation.derivative != "none")
 
 
+@pytest.mark.one_in(3)
 @every_entry
 def test_a_description_as_json(run, entry):
     record = run("ops", entry.operation.name, "--json").json
