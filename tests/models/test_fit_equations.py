@@ -113,7 +113,7 @@ def test_wrong_standard_deviations(run: Run, words: list[str], message: str) -> 
 
 @pytest.mark.parametrize(("name", "by"), [("bruno", ["kb1", "init_zea"]), ("rahman", ["rate"]), ("boehm", [])])
 def test_likelihoods_are_the_published_ones(name: str, by: list[str]) -> None:
-    """The gradient by the logarithms of some parameters, beside the published ones, is that of central differences."""
+    """The gradient by the logarithms of some parameters, beside the published ones, is that of SciPy's solutions."""
     found = petab_models.by_gradcli(name)
     model = petab_models.MODELS[name]
     assert found.value == pytest.approx(model.published, rel=1e-8)
@@ -122,3 +122,14 @@ def test_likelihoods_are_the_published_ones(name: str, by: list[str]) -> None:
         assert found.value == pytest.approx(other.value, rel=1e-9)
         places = [[*model.parameters].index(parameter) for parameter in by]
         assert found.gradient[places] == pytest.approx(other.gradient, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", petab_models.GRADIENTS)
+def test_gradients_of_published_models(name: str) -> None:
+    found = petab_models.by_gradcli(name, 0.95).gradient
+    own = dict(zip(petab_models.MODELS[name].parameters, found))
+    expected = petab_models.GRADIENTS[name]
+    largest = max(map(abs, expected.values()))
+    assert {parameter: own[parameter] for parameter in expected} == pytest.approx(
+        expected, rel=1e-7, abs=1e-10 * largest
+    )
