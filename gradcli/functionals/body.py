@@ -19,7 +19,7 @@ from gradcli.kinds.jets import Jet
 from gradcli.loops.rolled_loop import EXAMPLE, BodyPath, joined
 from gradcli.primitives.bind import constant
 from gradcli.program.ir import Program
-from gradcli.program.passes import optimise
+from gradcli.program.passes import optimise, without_dead_code
 from gradcli.program.record import record
 
 # From the program of a path and the inputs of a derived body to the outputs of the program of the path there.
@@ -131,8 +131,10 @@ class Body:
         with nullcontext() if is_exact() else arrays.using_namespace(None), watching(None):
             for path in self.paths:
                 recorded = record(lambda **given: run(path.program, [*given.values()]), given)  # noqa: B023
-                # Guards say that numbers are finite; where they are not, so is the value of the function.
-                paths.append(BodyPath(optimise(recorded.program._replace(guards=())), path.holds))
+                # Guards say that numbers are finite; where they are not, so is the value of the function. What may fail
+                # and is not read, such as an integral whose derivative is, fails where the function itself is computed.
+                derived = without_dead_code(optimise(recorded.program._replace(guards=())))
+                paths.append(BodyPath(derived, path.holds))
         results = len(paths[0].program.outputs) - len(paths[0].holds)
         return Body(paths, joined(paths, results), bound)
 

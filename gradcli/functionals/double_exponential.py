@@ -114,5 +114,8 @@ def _hides(bounds: Bounds, rows: Any, t: Any, values: Any, size: Any) -> Any:
     x, _ = _node(t)
     low, high = (np.tile(part, len(rows)) for part in (x[:-1], x[1:]))
     least, most = (part.reshape(len(rows), -1) for part in bounds(low, high, np.repeat(rows, len(x) - 1)))
-    lowest, highest = np.minimum(values[:, 1:], values[:, :-1]), np.maximum(values[:, 1:], values[:, :-1])
+    # A maximum may be half-way between two nodes: their neighbours show how the integrand changes there.
+    near = np.pad(values, ((0, 0), (1, 1)), mode="edge")
+    around = np.stack([near[:, k : k + len(x) - 1] for k in range(4)])
+    lowest, highest = around.min(axis=0), around.max(axis=0)
     return (hidden(least, most, lowest, highest, x[1:] - x[:-1], size[:, None])).any(axis=1)

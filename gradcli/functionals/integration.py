@@ -233,7 +233,9 @@ class _Integration:
         v = np.where(tail, u, 1.0)
         distance = (1.0 - v) / v
         values = self.function(np.where(tail, origin + direction * distance, u), row)
-        values = np.where(~np.isfinite(values) & (distance > self.ends[segment]), 0.0, values)
+        wild = ~np.isfinite(values)
+        if wild.any():
+            values = np.where(wild & (distance > self.ends[segment]), 0.0, values)
         return np.where(tail & (values != 0), values / v / v, values)
 
     def _bounds_along(self, low: Any, high: Any, segment: Any) -> tuple[Any, Any]:

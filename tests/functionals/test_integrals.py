@@ -187,6 +187,22 @@ def test_a_triple_integral_over_all_space_is_within_the_limits(run: Run) -> None
     assert "warnings" not in done.json
 
 
+def test_derivatives_of_nested_integrals_cost_as_much_as_their_value(run: Run) -> None:
+    """Of the integrals inside a derivative, those that it does not read are not computed, and the maximum of x**2*exp(-x**2)
+    is no hidden peak: with both, three of these integrals in each other were beyond the limits."""
+    words = (
+        "integrate(exp(-(a*x**2 + b*y**2)), (x,-inf,inf), (y,-inf,inf))",
+        "a=1",
+        "b=2",
+        "--max-elements",
+        "1500000",
+    )
+    done = run("eval", *words, "--json").json
+    value = PI / math.sqrt(2)
+    assert done["value"] == pytest.approx(value, rel=1e-12)
+    assert done["grad"] == pytest.approx({"a": -value / 2, "b": -value / 4}, rel=1e-11)
+
+
 def test_an_outer_integral_sees_a_second_peak() -> None:
     """Nothing bounds an integrand that is an integral itself."""
     inner = "integrate(exp(-a*y**2), y, -inf, inf)"
