@@ -29,10 +29,10 @@ no_grad: Callable[[], AbstractContextManager[Any]] = torch.no_grad
 # most operations of a program with loops.
 _MOST_UNROLLED = 5_000
 # Inductor computes an operation anew wherever it is read, up to a number of operations: this option, by default 50. In a
-# loop, whose rounds read those before several times, the time to compile is exponential in it.
-_UNROLLED_OPTIONS = {"realize_opcount_threshold": 4}
-# The loops so far, by their numbers of rounds, of the program that is traced for Inductor; None where none is.
-_unrolled: ContextVar[list[int] | None] = ContextVar("gradcli_unrolled_loops", default=None)
+# program of more nodes than `_LONG`, the time to compile may be exponential in it.
+_LONG, _LONG_OPTIONS = 100, {"realize_opcount_threshold": 4}
+# Whether a program is traced for Inductor.
+_tracing: ContextVar[bool] = ContextVar("gradcli_torch_tracing", default=False)
 
 
 def _elementwise(name: str, function: Callable[..., Array]) -> Callable[..., Array]:
@@ -150,26 +150,23 @@ class TorchArrays(common_definitions.SpecialFunctions, StandardArrays):
             import torch._inductor
             from torch.fx.experimental.proxy_tensor import make_fx
 
-            unrolled: list[int] = []
-            token = _unrolled.set(unrolled)
+            token = _tracing.set(True)
             try:
                 graph = make_fx(function, tracing_mode="fake")(*operands)
             finally:
-                _unrolled.reset(token)
-            options = _UNROLLED_OPTIONS if unrolled else None
+                _tracing.reset(token)
+            options = _LONG_OPTIONS if len(graph.graph.nodes) > _LONG else None
             run: Callable[..., Any] = torch._inductor.compile(graph, list(operands), options)
         return run
 
     def scan(
         self, step: Step, start: Sequence[Array], counters: Sequence[float], rows: Sequence[Array]
     ) -> tuple[Sequence[Array], Sequence[Array]]:
-        unrolled = _unrolled.get()
-        if unrolled is None:
+        if not _tracing.get():
             return super().scan(step, start, counters, rows)
         from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
         graph = get_proxy_mode().tracer.graph
-        unrolled.append(len(counters))
 
         def bounded(values: Sequence[Array], counter: float, row: Sequence[Array]) -> Sequence[Array]:
             if len(graph.nodes) > _MOST_UNROLLED:

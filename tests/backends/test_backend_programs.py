@@ -146,6 +146,7 @@ class TestEval:
             ("h = tanh(X@w); mean((h - [1, 0])**2)", "X=[[1,2],[3,4]]", "w=[0.1,0.2]"),
             ("sum(log(x**2))", "x=[-1,2]"),
             ("2 + sum(zeros(2))",),
+            ("s = x; for i in range(14) { s = sin(s)*q + x/(1 + s*s) }; s", "x=0.7", "q=0.9"),
         ],
     )
     def test_compiled_is_the_same_as_eager(self, run, backend, words):
