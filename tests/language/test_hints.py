@@ -514,7 +514,7 @@ PROPOSED = {
     "language/equations._said": ["solve", "x+y=3, x-y=1", "x~0", "y~0"],
     "cli/hints._differentiated": ["diff", "d/dx x^2"],
     "language/syntax/foreign_notations.propose_correction": ["minimize", "sin^2 x", "x=1"],
-    "language/syntax/ambiguities.error": ["eval", "2x!", "x=2"],
+    "language/syntax/build_expressions.error": ["eval", "2x!", "x=2"],
     "language/syntax/parser._either": ["diff", "1/2x"],
     "language/syntax/syntax_errors._equals": ["eval", "x if x = 2 else 3", "x=2"],
     "language/syntax/syntax_errors._percent": ["eval", "y = x; y + 5%", "x=2"],
