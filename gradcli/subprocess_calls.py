@@ -15,9 +15,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from gradcli.errors import CallError, GradcliError, LimitError, UsageError, internal
+from gradcli.named_tuples import NamedTuple
 
 Result = TypeVar("Result")
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +21,7 @@ from gradcli.arrays.index_keys import check_key
 from gradcli.arrays.memory import host, out_of_memory
 from gradcli.arrays.standard import StandardArrays, Step
 from gradcli.errors import BackendError, GradcliError, UsageError
+from gradcli.named_tuples import NamedTuple
 
 Array = Any
 Key = tuple[Any, ...]

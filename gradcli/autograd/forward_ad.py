@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ContextDecorator
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd.dual import (
@@ -20,6 +20,7 @@ from gradcli.autograd.dual import (
 from gradcli.autograd.modes import Switch
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import DifferentiationError, DtypeError, expect
+from gradcli.named_tuples import NamedTuple
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import NoneType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape
@@ -19,6 +19,7 @@ from gradcli.autograd.dtype_names import Device
 from gradcli.autograd.modes import recording_program
 from gradcli.errors import CallError, EvaluationError, NotBatchableError, NotRecordableError, expect
 from gradcli.kinds.batch import batched
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.axes import integer, one_float
 
 if TYPE_CHECKING:

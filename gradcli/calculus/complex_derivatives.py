@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd.ancestors import ancestors, beginning
@@ -20,6 +20,7 @@ from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.higher_orders import Function, derivatives
 from gradcli.errors import DifferentiationError
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import permuted
 from gradcli.primitives.entries.arithmetic import add, multiply, negative, subtract, zeros_like

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+from gradcli.named_tuples import NamedTuple
 
 # The machine epsilon of float64.
 EPSILON = 2.0**-52

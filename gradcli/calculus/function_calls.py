@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli.autograd.ancestors import reaches_earlier
 from gradcli.autograd.dual import Dual, with_tangent
@@ -14,6 +14,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.calculus import pytrees
 from gradcli.calculus.mapping import as_tensor
 from gradcli.errors import CallError, expect
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import primal_and_tangents
 from gradcli.primitives.entries.arithmetic import zeros_like
 

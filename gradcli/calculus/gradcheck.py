@@ -6,7 +6,7 @@ import itertools
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.autograd.modes import enable_grad
@@ -14,6 +14,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients
 from gradcli.calculus.finite_differences import EPSILON, Difference, ridders_derivative
 from gradcli.errors import DifferentiationError, EvaluationError, LimitError, expect
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.axes import integer, one_number
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.entries.arithmetic import multiply

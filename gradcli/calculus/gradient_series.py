@@ -4,13 +4,14 @@ direction."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients
 from gradcli.kinds import batch
 from gradcli.kinds.jets import Jet
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.conversions import reshape
 
 

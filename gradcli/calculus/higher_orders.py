@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays, limits
 from gradcli.arrays.shapes import element_ranges
@@ -23,6 +23,7 @@ from gradcli.kinds import batch
 from gradcli.kinds.branch_points import BranchPointWatcher, watcher_now, watching
 from gradcli.kinds.jets import Jet, check_order, perturbed_of
 from gradcli.kinds.perturbed_roundings import Perturbation
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import Kind, assume, concrete, constant
 from gradcli.primitives.conversions import permute, reshape
 from gradcli.primitives.entries.arithmetic import add, multiply

@@ -13,7 +13,7 @@ import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.arrays.mathematical_constants import is_exact, ratio
@@ -24,6 +24,7 @@ from gradcli.calculus.derivatives import all_finite, repeated
 from gradcli.calculus.interpolation import Counts, Weights, counts, directions
 from gradcli.errors import EvaluationError, GradcliError, LimitError
 from gradcli.kinds.one_sided_jets import OneSidedJet, OutsideDomainError
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import Kind, assume, concrete
 from gradcli.primitives.conversions import permute, reshape
 from gradcli.primitives.entries.arithmetic import absolute, add, multiply, subtract

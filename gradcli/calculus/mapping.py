@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli.autograd.factory import tensor
 from gradcli.autograd.function import mapped_rows
@@ -15,6 +15,7 @@ from gradcli.calculus import pytrees
 from gradcli.calculus.batches_and_series import batch_of, rows_of
 from gradcli.errors import CallError, DifferentiationError, ShapeError, expect, expect_function
 from gradcli.kinds import batch
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.axes import normalize_axis
 from gradcli.primitives.entries.shape import moveaxis
 

@@ -10,7 +10,7 @@ import functools
 import random
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd.forward_ad import dual_level, make_dual, unpack_dual
@@ -30,6 +30,7 @@ from gradcli.errors import (
     expect,
     expect_callable,
 )
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives import strides
 from gradcli.primitives.entries.arithmetic import zeros_like
 from gradcli.primitives.entries.shape import stack

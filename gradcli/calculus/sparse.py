@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations_with_replacement
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.arrays import sparsity_patterns
@@ -17,6 +17,7 @@ from gradcli.executors import stepwise
 from gradcli.kinds import batch
 from gradcli.kinds.jets import Jet, perturbed_of
 from gradcli.kinds.perturbed_roundings import Perturbation
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.indexing import index, scatter
 from gradcli.primitives.entries.shape import concat

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.calculus import gradcheck as calculus
@@ -18,6 +18,7 @@ from gradcli.evaluation.diagnose import Warning
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.syntax import tree
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
+from gradcli.named_tuples import NamedTuple
 
 
 def gradcheck(

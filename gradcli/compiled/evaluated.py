@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
@@ -14,6 +14,7 @@ from gradcli.evaluation.session import EvaluationRequest, Result
 from gradcli.language.names import scope
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_DIGITS, MAX_PRECISION
+from gradcli.named_tuples import NamedTuple
 from gradcli.proofs import digits
 from gradcli.proofs.proved_recordings import ProvedRecordings
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays
 from gradcli.calculus.gradcheck import MISMATCH, NONFINITE, Check, Report, badness, directions, entries, gradients_along
 from gradcli.errors import DifferentiationError
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.syntax import tree
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import concrete
 from gradcli.proofs import digits
 

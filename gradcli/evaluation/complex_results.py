@@ -4,7 +4,7 @@ Cauchy-Riemann equations decide."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.autograd.tensor import Tensor
@@ -23,6 +23,7 @@ from gradcli.language.interpreter.run import evaluate
 from gradcli.language.interpreter.values import as_numpy
 from gradcli.language.operations import operation_at
 from gradcli.language.syntax.tree import Module
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.entries.arithmetic import add, negative
 from gradcli.primitives.entries.complex_numbers import from_parts, imag, real
 from gradcli.program.ir import Atom, Variable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.ancestors import ancestors
 from gradcli.autograd.modes import enable_grad
@@ -27,6 +27,7 @@ from gradcli.kinds.branch_points import EQUALITIES, BranchPointWatcher, watcher_
 from gradcli.language.interpreter.machine import Rolling
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.syntax import tree
+from gradcli.named_tuples import NamedTuple
 from gradcli.program.ir import Program, Variable
 from gradcli.program.passes import without_dead_code
 from gradcli.program.record import Decisions, Following, Recorded, record

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays import floats
@@ -24,6 +24,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients
 from gradcli.kinds import jets
 from gradcli.kinds.perturbed_roundings import is_exact_result, is_first_power, is_short, rounding_key
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import bind, constant
 from gradcli.primitives.entries.arithmetic import absolute, add, divide, identity, multiply, negative, subtract
 from gradcli.primitives.entries.complex_numbers import from_parts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.autograd.ancestors import ancestors
@@ -20,6 +20,7 @@ from gradcli.language.interpreter.values import as_numpy
 from gradcli.language.names import scope
 from gradcli.language.stable.stable_expressions import RewrittenExpression
 from gradcli.language.syntax import tree
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.entries.powers import whole_power
 
 # Cost of one vertex, its description and grouping, in eighths of a step.

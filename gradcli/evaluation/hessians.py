@@ -4,7 +4,7 @@ vectors at the cost of a few gradients."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays
 from gradcli.calculus.accuracy import digits_left
@@ -14,6 +14,7 @@ from gradcli.evaluation.derivative_traces import Outcome, SplitGradient, gradien
 from gradcli.executors import stepwise
 from gradcli.executors.executor_choice import executable
 from gradcli.kinds.jets import Jet
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import assume
 from gradcli.primitives.entries.comparisons import isfinite
 from gradcli.program.ir import Executable, Program

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import BindingError, Span
+from gradcli.named_tuples import NamedTuple
 
 # Evaluates an expression; the second argument is its offset in the whole text.
 Read = Callable[[str, int], Any]

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from gradcli import limits
 from gradcli.errors import Span
 from gradcli.evaluation.graph_view import Graph, Vertex, sizes
+from gradcli.named_tuples import NamedTuple
 
 # A loop or a run of one operation with more operations than this becomes one box.
 LONG = 20

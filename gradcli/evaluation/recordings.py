@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gradcli import arrays, limits
 from gradcli.arrays import backends
@@ -19,6 +19,7 @@ from gradcli.evaluation.derivative_traces import (
 )
 from gradcli.executors import schedule
 from gradcli.executors.executor_choice import executable
+from gradcli.named_tuples import NamedTuple
 from gradcli.program.abstract import Abstract
 from gradcli.program.ir import Atom, Executable, Variable
 from gradcli.program.passes import optimise

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd.tensor import Tensor
@@ -21,6 +21,7 @@ from gradcli.evaluation.inner_derivative_accuracy import number_of, shadow_dista
 from gradcli.evaluation.rounding_estimate import RoundingErrorEstimate
 from gradcli.kinds.perturbed_roundings import Perturbation, is_short
 from gradcli.language.syntax import tree
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.entries.arithmetic import multiply
 
 # Assumed relative error of inputs that are not short decimals: 8 units in the last place.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
+from gradcli.named_tuples import NamedTuple
 
 # The maximum size in bytes of a set that is kept between runs; larger sets would not stay in the cache of a core.
 _MOST_KEPT = 2**21

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays import spellings
 from gradcli.arrays.definitions import common_definitions
 from gradcli.arrays.spellings import Spelling
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives import conversions
 from gradcli.primitives.entries import special
 from gradcli.primitives.entries.powers import by_squaring

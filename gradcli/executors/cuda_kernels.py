@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.executors.cuda_functions import PRELUDE as FUNCTIONS
 from gradcli.executors.cuda_functions import TYPES, CudaTerm, Statements, literal
 from gradcli.executors.schedule import Segment
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.entries import reductions
 from gradcli.program import program_constants
 from gradcli.program.ir import Atom, Equation, Variable

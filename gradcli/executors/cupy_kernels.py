@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.executors import cuda_kernels
 from gradcli.executors.cuda_functions import takes
 from gradcli.executors.schedule import Fusion, Segment, last_uses, schedule
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import bind
 from gradcli.program.ir import Atom, Equation, Executable, Program, Variable, elements
 from gradcli.timing import phase

@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
 from threading import RLock
-from typing import Any, NamedTuple
+from typing import Any
+
+from gradcli.named_tuples import NamedTuple
 
 # NumPy's type numbers of dtypes.
 _TYPES = {"bool": 0, "float64": 12}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
-from typing import NamedTuple
 
 from gradcli.arrays.shapes import Shape
 from gradcli.executors import llvm_loops, llvm_ufuncs
 from gradcli.executors.schedule import Segment
+from gradcli.named_tuples import NamedTuple
 from gradcli.program.ir import Equation, Variable
 
 # The maximum number of operands of a loop, because NumPy limits those of a ufunc.

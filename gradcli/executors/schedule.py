@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape, broadcast
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives import conversions
 from gradcli.primitives.entries import arithmetic, linear, reductions
 from gradcli.primitives.primitive import Primitive

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import limits
 from gradcli.arrays.flint.balls import Balls, exact
 from gradcli.errors import NotRecordableError
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import exact_forward
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Executable, Program, Variable

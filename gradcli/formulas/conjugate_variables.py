@@ -10,7 +10,7 @@ and their derivatives by an input and by its conjugate are Wirtinger's.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd.modes import enable_grad
@@ -18,6 +18,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients
 from gradcli.errors import DifferentiationError
 from gradcli.language.names.scope import IMAGINARY_UNIT
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import assume, bind, constant
 from gradcli.primitives.entries.arithmetic import absolute, add, divide, multiply, negative, subtract
 from gradcli.primitives.entries.comparisons import isfinite

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd.modes import enable_grad
@@ -18,6 +18,7 @@ from gradcli.language.interpreter.mutable_references import ElementwiseInput, Si
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.names import scope
 from gradcli.language.syntax import tree
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.conversions import cast
 from gradcli.primitives.entries.arithmetic import add, multiply

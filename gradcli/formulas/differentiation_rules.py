@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import limits
 from gradcli.formulas import languages
@@ -26,6 +26,7 @@ from gradcli.formulas.text_writer import write
 from gradcli.language.names import scope
 from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives import table
 
 # Cost of applying a rule, in eighths of a step: a formula is derived and written.

@@ -12,10 +12,10 @@ import math
 from collections.abc import Callable, Hashable, Mapping
 from fractions import Fraction
 from functools import partial
-from typing import NamedTuple
 
 from gradcli import arrays, limits
 from gradcli.language.names.scope import IMAGINARY_UNIT
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.entries.comparisons import equal, where
 from gradcli.program.builder import frozen
 from gradcli.program.ir import Atom, Equation, Program, Variable

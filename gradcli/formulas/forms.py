@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from typing import NamedTuple
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
@@ -28,6 +27,7 @@ from gradcli.formulas.numbers import TypedDecimal, numerator_and_denominator
 from gradcli.formulas.printed_equations import negated_sums
 from gradcli.formulas.quotients import MOST_TERMS, Quotients, expanded
 from gradcli.formulas.text_writer import ATOM, POWER, PRODUCT, SUM, UNARY
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives import table
 from gradcli.primitives.conversions import broadcast_to, permute, reshape
 from gradcli.primitives.entries.linear import contract, matmul

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from gradcli.arrays.shapes import Shape
+from gradcli.named_tuples import NamedTuple
 from gradcli.program.ir import Element, Key, Program, Variable, element_name
 from gradcli.program.passes import needed_variables
 

@@ -6,7 +6,9 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
+
+from gradcli.named_tuples import NamedTuple
 
 # A float with fewer significant digits than this is taken as it is written.
 _SHORT = 15

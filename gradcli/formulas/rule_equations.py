@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli.errors import DifferentiationError, Span
 from gradcli.formulas import languages
@@ -14,6 +14,7 @@ from gradcli.formulas.symbolic import derivatives_as_formulas
 from gradcli.formulas.text_writer import ATOM, COMPARE, CONDITIONAL, POWER, PRODUCT, SUM, TIMES, UNARY, Fragment, write
 from gradcli.language.names import scope
 from gradcli.language.syntax import parse, tree
+from gradcli.named_tuples import NamedTuple
 
 _LEVELS = {"+": SUM, "-": SUM, "*": TIMES, "/": TIMES, "//": PRODUCT, "%": PRODUCT, "**": POWER}
 

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import DifferentiationError
@@ -33,6 +33,7 @@ from gradcli.formulas.text_writer import (
     template,
     write,
 )
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.conversions import cast
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Program, Variable

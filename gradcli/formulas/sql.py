@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import DifferentiationError
@@ -39,6 +39,7 @@ from gradcli.formulas.text_writer import (
     unsupported,
     write,
 )
+from gradcli.named_tuples import NamedTuple
 from gradcli.program.ir import Equation
 
 

@@ -7,13 +7,13 @@ import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import reduce
-from typing import NamedTuple
 
 from gradcli import arrays, limits
 from gradcli.formulas.documents import Formulas
 from gradcli.formulas.rewriting import Rewriter, finite_number
 from gradcli.formulas.root_sum_squares import without_squares
 from gradcli.formulas.text_writer import Language
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.entries.arithmetic import add, divide, multiply, negative, subtract
 from gradcli.primitives.entries.exponential import exp, log, logaddexp, softplus
 from gradcli.primitives.entries.powers import whole_power

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli.formulas.documents import SHORT, Code, one_line
 from gradcli.formulas.languages import find
 from gradcli.formulas.naming import names_of
 from gradcli.formulas.text_writer import write
+from gradcli.named_tuples import NamedTuple
 from gradcli.program.ir import Program
 
 # A fraction with more characters is written as a decimal.

@@ -6,12 +6,13 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from gradcli import arrays, limits
 from gradcli.errors import DifferentiationError, LimitError
 from gradcli.formulas.documents import Document, Formulas
 from gradcli.formulas.naming import Names, Naming, names_of
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives import table
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Program, Variable

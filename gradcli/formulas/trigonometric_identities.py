@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from typing import NamedTuple
 
 from gradcli.formulas.algebra import Algebra, Call, Formula, Product, Sum, is_call, topological_order
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.entries.trigonometric import cos, cosh, sin, sinh, tan, tanh
 from gradcli.primitives.primitive import Primitive
 

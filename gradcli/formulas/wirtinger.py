@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.autograd.modes import enable_grad
@@ -30,6 +30,7 @@ from gradcli.formulas.conjugate_variables import (
 from gradcli.formulas.documents import SHORT, merge_programs
 from gradcli.formulas.text import text
 from gradcli.language.names.scope import IMAGINARY_UNIT
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import bind, concrete
 from gradcli.primitives.entries.arithmetic import absolute, add, multiply, subtract
 from gradcli.primitives.entries.complex_numbers import from_parts

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.functionals.quadrature import Integrand, Tolerance
 from gradcli.functionals.resolution import Bounds, hidden
+from gradcli.named_tuples import NamedTuple
 
 # The distance of the first nodes in t, the largest t, at which x is 1e30, and the number of times the distance is halved.
 _FIRST, _FARTHEST, _HALVINGS = 0.25, 4.5, 4

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+
+from gradcli.named_tuples import NamedTuple
 
 # The ratio of terms from which a series may converge logarithmically.
 _SLOW = 0.9

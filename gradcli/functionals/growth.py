@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from flint import arb
 
 from gradcli.arrays.flint.balls import Balls, exact
 from gradcli.errors import BackendError
+from gradcli.named_tuples import NamedTuple
 from gradcli.program.ir import Program, Variable
 
 # A logarithm is bounded by a power with this exponent.

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.functionals.double_exponential import whole_lines
 from gradcli.functionals.extrapolation import limit_of_sums
 from gradcli.functionals.quadrature import FIRST_PANELS, Integrand, Panels, Tolerance, evaluated, refined
 from gradcli.functionals.resolution import Bounds, resolving_panels
+from gradcli.named_tuples import NamedTuple
 
 # A panel next to a singularity is this number of times smaller than its neighbour.
 _RATIO = 2.0

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays, limits
+from gradcli.named_tuples import NamedTuple
 
 # Takes places and the number of the integral that each belongs to, two arrays [n]; returns the values, [n].
 Integrand = Callable[[Any, Any], Any]

@@ -6,9 +6,10 @@ The bounds are rounded to nearest, so that they are a check of whether an integr
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
+from gradcli.named_tuples import NamedTuple
 from gradcli.program.ir import Program, Variable
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.functionals import newton
 from gradcli.functionals.body import Body
+from gradcli.named_tuples import NamedTuple
 
 
 class Search(NamedTuple):

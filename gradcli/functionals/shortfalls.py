@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import NamedTuple
 
 from gradcli.autograd.modes import current_span
 from gradcli.errors import EvaluationError, Span
+from gradcli.named_tuples import NamedTuple
 
 
 class Shortfall(NamedTuple):

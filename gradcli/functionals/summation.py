@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.errors import EvaluationError, LimitError
@@ -12,6 +12,7 @@ from gradcli.functionals.extrapolation import limit_of_sums
 from gradcli.functionals.integration import Integral, integrals
 from gradcli.functionals.quadrature import Tolerance
 from gradcli.functionals.resolution import Bounds
+from gradcli.named_tuples import NamedTuple
 
 # Takes numbers [n] and returns the terms with these numbers, [n].
 Terms = Callable[[Any], Any]

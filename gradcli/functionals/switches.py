@@ -7,7 +7,7 @@ have. Split at the places of the switches, each part is smooth, and its limits h
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
@@ -18,6 +18,7 @@ from gradcli.functionals.ranges import Range, UnboundedError, ranges
 from gradcli.functionals.solution import implicit_derivative
 from gradcli.kinds.jets import Jet
 from gradcli.loops.rolled_loop import BodyPath
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import Kind, bind
 from gradcli.primitives.entries.arithmetic import absolute, ceil, floor, negative, sign, subtract
 from gradcli.primitives.entries.comparisons import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
@@ -15,6 +15,7 @@ from gradcli.kinds.branch_points import watching
 from gradcli.loops.body_tracing import Trace, Traced, TracedPath
 from gradcli.loops.rolled_loop import BodyPath, joined
 from gradcli.loops.rolling import traced_paths
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import Kind
 from gradcli.primitives.conversions import reshaped
 from gradcli.primitives.entries.complex_numbers import from_parts, imag, real

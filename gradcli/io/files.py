@@ -12,7 +12,7 @@ from copy import copy
 from functools import partial
 from io import BytesIO
 from itertools import chain
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from gradcli import limits
 from gradcli.errors import BindingError, GradcliError, Span, UsageError, closest_word, did_you_mean, locating
@@ -20,6 +20,7 @@ from gradcli.io import by_polars, file_formats, system, text_lines
 from gradcli.io.json_numbers import charge_text, decode, expect_end, numbers, read_json
 from gradcli.io.source import STANDARD_INPUT, Source, display_name
 from gradcli.io.tables import read_table
+from gradcli.named_tuples import NamedTuple
 from gradcli.timing import phase
 
 if TYPE_CHECKING:

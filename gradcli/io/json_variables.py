@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import BindingError, Span
 from gradcli.io.json_numbers import charge_text, decode, expect_end, numbers, skip_space
 from gradcli.io.variables import checked_name
+from gradcli.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,9 +7,9 @@ import codecs
 import csv
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from gradcli.io import separators
+from gradcli.named_tuples import NamedTuple
 
 _BLANK = rb"[ \t]*\r?\n"
 _OF_EXCEL = re.compile(rb'(?:%s)*+"?sep=([^\w\s".+-]|\t| )"?[,;\t ]*\r?\n' % _BLANK, re.IGNORECASE)

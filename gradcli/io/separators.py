@@ -7,7 +7,8 @@ import io
 import re
 from collections.abc import Sequence
 from itertools import islice
-from typing import NamedTuple
+
+from gradcli.named_tuples import NamedTuple
 
 # The usual separators; a space stands for one or more.
 DEFAULT = (",", ";", "\t", "|", " ")

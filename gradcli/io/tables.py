@@ -8,13 +8,14 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from io import BytesIO
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from gradcli import limits
 from gradcli.errors import abbreviated
 from gradcli.io import by_polars, regular_tables, text_lines
 from gradcli.io.json_numbers import DecimalFloat
 from gradcli.io.source import FileError, Source
+from gradcli.named_tuples import NamedTuple
 from gradcli.timing import phase
 
 if TYPE_CHECKING:

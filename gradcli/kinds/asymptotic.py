@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
@@ -22,6 +22,7 @@ from gradcli.errors import EvaluationError, UndecidedError
 from gradcli.kinds.jets import Jet
 from gradcli.kinds.laurent import without_observer
 from gradcli.kinds.levels import PATTERN
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import Kind, assume, bind, concrete, constant
 from gradcli.primitives.entries.arithmetic import add, divide, multiply, negative, reciprocal, subtract
 from gradcli.primitives.entries.comparisons import equal, greater, less

@@ -11,9 +11,10 @@ A series is a NumPy array of its coefficients, `[order + 1, …]`.
 from __future__ import annotations
 
 import itertools
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.entries.decompositions import EQUALITY_ROUNDINGS
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from gradcli.errors import GradcliError, ProgramSyntaxError, Proposal, Span, UnknownNameError, closest_word
 from gradcli.language.names import scope
@@ -14,6 +13,7 @@ from gradcli.language.parsing import charge_parsing
 from gradcli.language.stable import stable_expressions
 from gradcli.language.syntax import parse_equations, tree
 from gradcli.language.syntax.parser import ParsedStatement, program_body
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives import table
 
 _HINT = "an equation is left = right, left == right, or an expression that is to be 0"

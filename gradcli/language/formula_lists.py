@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from gradcli.language.names.scope import LIST_METHODS
 from gradcli.language.syntax import tree
 from gradcli.language.syntax.tree import Module
+from gradcli.named_tuples import NamedTuple
 
 
 class LabelledFormula(NamedTuple):

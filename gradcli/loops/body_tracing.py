@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.autograd.tensor import Tensor
@@ -13,6 +13,7 @@ from gradcli.errors import NotRecordableError
 from gradcli.kinds.branch_points import BranchPointWatcher, watcher_now
 from gradcli.kinds.jets import Jet
 from gradcli.kinds.levels import TRACED
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import Kind, assume, bind
 from gradcli.primitives.conversions import cast
 from gradcli.primitives.entries import arithmetic

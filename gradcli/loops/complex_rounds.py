@@ -8,7 +8,7 @@ the loop is run round by round.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd.node import ANALYTIC_IN
@@ -17,6 +17,7 @@ from gradcli.errors import NotRecordableError
 from gradcli.kinds.branch_points import watching
 from gradcli.loops.body_tracing import Row, TracedPath, chosen, frozen
 from gradcli.loops.rolled_loop import EXAMPLE
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import bind
 from gradcli.primitives.conversions import cast
 from gradcli.primitives.entries.arithmetic import (

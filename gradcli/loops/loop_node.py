@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
@@ -17,6 +17,7 @@ from gradcli.errors import DifferentiationError
 from gradcli.loops.body_tracing import example_of
 from gradcli.loops.loop_primitive import Cotangents, loop_history, padded, part
 from gradcli.loops.rolled_loop import LiveValues, RolledLoop
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import Kind, assume, bind, constant
 from gradcli.primitives.conversions import reshaped
 from gradcli.primitives.entries.arithmetic import zeros_like

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from gradcli import arrays
@@ -14,6 +14,7 @@ from gradcli.executors.llvm_equations import LOGIC, EquationCode, writers
 from gradcli.executors.llvm_ufuncs import Loop, as_ufunc, compile_loop
 from gradcli.loops.body_tracing import chosen
 from gradcli.loops.stretch import Stretch
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives import conversions
 from gradcli.primitives.entries import arithmetic, comparisons, exponential, powers, special, trigonometric
 from gradcli.primitives.primitive import Primitive

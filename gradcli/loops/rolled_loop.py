@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.autograd.engine import grad
@@ -20,6 +20,7 @@ from gradcli.kinds.branch_points import watching
 from gradcli.kinds.jets import Jet
 from gradcli.kinds.perturbed_roundings import Perturbation
 from gradcli.loops.stretch import Stretch
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import bind, constant
 from gradcli.primitives.entries.comparisons import isfinite, maximum
 from gradcli.program.execution_paths import ExecutionPath, join_paths

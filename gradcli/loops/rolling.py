@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd.modes import recorded_now, recording_program
@@ -16,6 +16,7 @@ from gradcli.loops.body_tracing import Row, Trace, Traced, TracedPath, example_o
 from gradcli.loops.loop_node import LoopNode, LoopResult, loop_operands, run_loop
 from gradcli.loops.loop_primitive import has_infinite_derivatives
 from gradcli.loops.rolled_loop import BodyPath, LiveValues, RolledLoop, joined
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import Kind, assume, constant
 from gradcli.primitives.conversions import cast
 from gradcli.primitives.entries.arithmetic import multiply, zeros_like

@@ -6,10 +6,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 from gradcli import arrays
 from gradcli.errors import BindingError, ShapeError, abbreviated, did_you_mean
+from gradcli.named_tuples import NamedTuple
 from gradcli.rows.blocks import Column
 from gradcli.rows.columns import hint_of
 from gradcli.rows.concatenation import ConcatenatedTables

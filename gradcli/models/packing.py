@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import BindingError, ShapeError, did_you_mean
+from gradcli.named_tuples import NamedTuple
 
 # The lower and the upper bound of a name, each a number, or an array with one for each element.
 Bounds = tuple[Any, Any]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from types import NoneType
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli.errors import expect
 from gradcli.io import output
 from gradcli.io.text_tables import Table, as_html, plain
 from gradcli.models.packing import Packing
+from gradcli.named_tuples import NamedTuple
 
 # Upper bound of the float64 numbers in the points kept: 800 MB.
 _MOST_NUMBERS = 100_000_000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from gradcli import arrays
 from gradcli.autograd.accumulate_grad import clear_gradients
@@ -12,6 +12,7 @@ from gradcli.autograd.hooks import HookHandle, Hooks
 from gradcli.autograd.modes import no_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError, CallError, EvaluationError, expect_callable
+from gradcli.named_tuples import NamedTuple
 from gradcli.nn.backward_hooks import BackwardCall
 from gradcli.nn.parameter import Parameter
 

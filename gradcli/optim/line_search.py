@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
+
+from gradcli.named_tuples import NamedTuple
 
 # The constants c1 (sufficient decrease) and c2 (curvature) of the conditions.
 _FALL, _SLOPE = 1e-4, 0.9

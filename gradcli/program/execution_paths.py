@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import LimitError
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import assume
 from gradcli.primitives.conversions import cast, reshape
 from gradcli.primitives.entries.comparisons import isfinite, where

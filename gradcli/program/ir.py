@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.primitive import Primitive
 
 

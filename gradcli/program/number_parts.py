@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import bind
 from gradcli.primitives.entries.comparisons import equal, logical_and, where
 from gradcli.primitives.primitive import Primitive

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from gradcli.arrays.shapes import Shape
 from gradcli.kinds.levels import PATTERN
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.operators import Operators
 from gradcli.primitives.primitive import Primitive
 from gradcli.program import program_constants

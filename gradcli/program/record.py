@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol
 
 from gradcli import arrays, limits
 from gradcli.autograd.modes import recording
 from gradcli.errors import NotRecordableError
 from gradcli.kinds.levels import RECORDED
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import assume, bind, constant
 from gradcli.primitives.entries.comparisons import logical_not
 from gradcli.primitives.entries.reductions import all_

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape, broadcast
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.conversions import broadcast_to, cast, permute, reshape
 from gradcli.primitives.entries.arithmetic import identity, negative, ones_like, sign, zeros_like
 from gradcli.primitives.entries.comparisons import (

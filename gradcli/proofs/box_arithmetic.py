@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from gradcli.arrays.flint.balls import (
 )
 from gradcli.errors import EvaluationError
 from gradcli.kinds.batch import Batched
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import bind, concrete
 from gradcli.primitives.primitive import Primitive
 from gradcli.proofs.digits import is_complex_number

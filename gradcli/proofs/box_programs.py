@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from flint import arb, fmpq
@@ -25,6 +25,7 @@ from gradcli.errors import EvaluationError, locating
 from gradcli.kinds.branch_points import BranchPointError
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.syntax.tree import Module
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.arithmetic import add, multiply
 from gradcli.primitives.entries.reductions import sum_

@@ -8,7 +8,7 @@ ordinary run; constants such as `pi` are exact.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays
 from gradcli.errors import GradcliError, Span
@@ -18,6 +18,7 @@ from gradcli.evaluation.session import PARTS, EvaluationRequest, Result
 from gradcli.language.operations import operation_at
 from gradcli.language.syntax import tree
 from gradcli.limits import MAX_PRECISION
+from gradcli.named_tuples import NamedTuple
 from gradcli.proofs import digits
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ value u + i*v is that by its real part, and the gradient of a real value consist
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from flint import fmpq
 
@@ -24,6 +24,7 @@ from gradcli.language.names import scope
 from gradcli.language.stable import stable_expressions
 from gradcli.language.syntax import tree
 from gradcli.language.syntax.tree import Module
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.entries.complex_numbers import imag, real
 from gradcli.proofs import enclosed

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gradcli import arrays, limits
 from gradcli.arrays import backends
@@ -20,6 +20,7 @@ from gradcli.io.text_tables import ComplexText
 from gradcli.language.operations import operation_at
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_PRECISION
+from gradcli.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from gradcli.arrays.flint.balls import Number

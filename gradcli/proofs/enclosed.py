@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations_with_replacement, product
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 from flint import fmpq
 
@@ -14,6 +14,7 @@ from gradcli.arrays.flint import intervals
 from gradcli.arrays.flint.intervals import ALL, NOTHING, Bounds
 from gradcli.arrays.shapes import Shape
 from gradcli.language.syntax.tree import Module
+from gradcli.named_tuples import NamedTuple
 from gradcli.proofs.enclosures import Enclosed, enclosures
 from gradcli.proofs.interval_evaluation import IntervalProgram
 from gradcli.proofs.interval_inputs import Intervals, points

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import reduce
 from math import factorial, prod
-from typing import Any, NamedTuple
+from typing import Any
 
 from flint import arb, fmpq
 
@@ -18,6 +18,7 @@ from gradcli.errors import DifferentiationError, EvaluationError, GradcliError, 
 from gradcli.language.names import scope
 from gradcli.language.operations import error_span
 from gradcli.language.syntax import tree
+from gradcli.named_tuples import NamedTuple
 from gradcli.proofs.interval_evaluation import Box, ContinuousEnclosures, Enclosures, Entry, IntervalProgram
 
 # Working precision in bits, before the bits of the requested digits.

@@ -7,10 +7,11 @@ variables: by Krawczyk's operator there is exactly one solution in a small box, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from gradcli.named_tuples import NamedTuple
 from gradcli.proofs.box_arithmetic import Interval
 from gradcli.proofs.box_programs import BoxProgram
 from gradcli.proofs.newton_contraction import contracted

@@ -6,11 +6,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from gradcli.errors import LimitError
+from gradcli.named_tuples import NamedTuple
 from gradcli.proofs.box_arithmetic import Interval, add, multiply, negative, subtract, total
 from gradcli.proofs.box_arithmetic import divide as quotient
 from gradcli.proofs.box_programs import BoxProgram, Enclosed

@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from flint import arb, fmpq
 
@@ -33,6 +33,7 @@ from gradcli.language.operations import error_span
 from gradcli.language.stable.removable_over_balls import rewrites
 from gradcli.language.stable.stable_expressions import RewrittenExpression
 from gradcli.language.syntax.tree import Module, SyntaxNode
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.primitive import Primitive
 

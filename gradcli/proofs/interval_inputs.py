@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
 from flint import fmpq
 
@@ -13,6 +13,7 @@ from gradcli.arrays.flint.intervals import Bounds, bounds
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import BindingError
 from gradcli.evaluation.nested_lists import Read, nested, unreadable
+from gradcli.named_tuples import NamedTuple
 
 _MARK = re.compile(r"\.\.|±|\+-|\+/-")
 _HINT = "write x=0.9..1.1 or x=1±0.1, from the lower number to the higher"

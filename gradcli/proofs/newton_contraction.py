@@ -7,10 +7,11 @@ ch. 5).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from gradcli.named_tuples import NamedTuple
 from gradcli.proofs.box_arithmetic import Interval, add, down, matrix_product, multiply, negative, subtract, total, up
 from gradcli.proofs.box_arithmetic import divide as quotient
 

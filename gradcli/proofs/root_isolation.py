@@ -8,11 +8,12 @@ Continuous Problems, 1996).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from gradcli.errors import LimitError
+from gradcli.named_tuples import NamedTuple
 from gradcli.proofs.box_arithmetic import Interval
 from gradcli.proofs.box_programs import BoxProgram, Enclosed
 from gradcli.proofs.clusters import clusters

@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from queue import Empty, SimpleQueue
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from gradcli.errors import GradcliError, OutputError, UsageError
 from gradcli.io import system
+from gradcli.named_tuples import NamedTuple
 from gradcli.rows import manifest, sources, workers
 from gradcli.rows.manifest import Input, Manifest, Part
 from gradcli.rows.pipeline import Progress

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli.errors import BindingError
 from gradcli.io import by_polars
 from gradcli.io.regular_tables import is_rectangular
+from gradcli.named_tuples import NamedTuple
 from gradcli.rows import columns
 from gradcli.rows.blocks import Block, Column
 from gradcli.rows.records import Quoting, Record

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays, limits
 from gradcli.errors import BindingError, GradcliError, did_you_mean, locating
@@ -16,6 +16,7 @@ from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_LIMITED_ROWS
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives import table
 from gradcli.rows.blocks import Column, masked
 from gradcli.rows.columns import hint_of

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import EvaluationError, GradcliError, Span, abbreviated
+from gradcli.named_tuples import NamedTuple
 
 # Upper bound of the numbers of a row that a message shows.
 _MOST_SHOWN = 8

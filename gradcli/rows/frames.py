@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 from warnings import warn
 
 from gradcli import arrays
 from gradcli.errors import BindingError, CallError, LimitError, RowWarning, ShapeError, UsageError, expect
 from gradcli.limits import MAX_LIMITED_ROWS
+from gradcli.named_tuples import NamedTuple
 from gradcli.rows.blocks import Column, numbers_at, without
 from gradcli.rows.columns import failing_text, words_of
 from gradcli.rows.evaluation import Evaluation

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
+from gradcli.named_tuples import NamedTuple
 from gradcli.rows.pipeline import FailurePolicy
 from gradcli.rows.plan import RowRequest
 from gradcli.rows.reading import TableReadOptions

@@ -9,10 +9,11 @@ import stat
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli.errors import BindingError, GradcliError, UsageError
 from gradcli.io import json_text, output, system
+from gradcli.named_tuples import NamedTuple
 from gradcli.rows.sources import is_url
 
 # The name of the file, and the prefix of those of parts.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import IO, NamedTuple
+from typing import IO
 
 from gradcli.errors import UsageError
 from gradcli.io import system
 from gradcli.io.file_formats import TABLE_EXTENSIONS
+from gradcli.named_tuples import NamedTuple
 from gradcli.rows.sources import format_of, packed
 
 # Standard input, as a source, and standard output.

@@ -10,11 +10,12 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from itertools import islice
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from gradcli import arrays
 from gradcli.errors import GradcliError, LimitError, ShapeError
 from gradcli.limits import MAX_LIMITED_ROWS
+from gradcli.named_tuples import NamedTuple
 from gradcli.rows.blocks import MOST_LOST, Block, Piece, numbers_at, without
 from gradcli.rows.element_columns import ElementColumns, Shapes, shapes_of
 from gradcli.rows.evaluation import Evaluated, Evaluation

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations_with_replacement
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.errors import BindingError, UsageError, closest_word, did_you_mean
@@ -21,6 +21,7 @@ from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
+from gradcli.named_tuples import NamedTuple
 from gradcli.rows.row_uncertainties import KEY, PREFIX
 
 # The prefix of a column name in place of a value.

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import IO, NamedTuple, cast
+from typing import IO, cast
 
 from gradcli.errors import BindingError, did_you_mean
 from gradcli.io import preambles, separators
+from gradcli.named_tuples import NamedTuple
 from gradcli.rows import records, sources
 from gradcli.rows.blocks import Block, Piece
 from gradcli.rows.delimited import Delimited, Dialect, Selection, decoded, one_space_apart

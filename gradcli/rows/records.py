@@ -10,9 +10,10 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from gradcli.errors import BindingError
+from gradcli.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     import numpy

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli.errors import GradcliError
 from gradcli.io import json_text
+from gradcli.named_tuples import NamedTuple
 from gradcli.rows import workers
 from gradcli.rows.cluster import Tell, check_same
 from gradcli.rows.element_columns import Shapes

@@ -118,7 +118,7 @@ def test_a_plain_run_loads_no_module_for_what_it_does_not_do(words):
     assert done.stdout == "\n"
 
 
-@pytest.mark.parametrize("words", [["eval", "log(x**q)", "x=5", "q=3"]])
+@pytest.mark.parametrize("words", [["eval", "log(x**q)", "x=5", "q=3"], ["diff", "log(x**q)"]])
 def test_a_plain_run_compiles_no_annotations(words):
     code = (
         "import sys, typing; typing.ForwardRef = None; from gradcli.cli.main import main;"

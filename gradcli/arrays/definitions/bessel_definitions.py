@@ -10,9 +10,10 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli.arrays.definitions.common_definitions import as_arrays
+from gradcli.named_tuples import NamedTuple
 
 Array = Any
 

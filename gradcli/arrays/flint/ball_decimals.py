@@ -5,11 +5,11 @@ from __future__ import annotations
 import decimal as decimals
 import math
 from functools import cache
-from typing import NamedTuple
 
 from flint import arb, fmpq, fmpz
 
 from gradcli.arrays.flint.balls import INFINITY, Number, is_exact, precise, to_float
+from gradcli.named_tuples import NamedTuple
 
 # Extra working bits for powers of 10, added to the bits of their exponent.
 _GUARD = 64

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 from flint import arb, fmpq
 
 from gradcli.arrays.flint.balls import Number, exact, is_nan
+from gradcli.named_tuples import NamedTuple
 
 # A float64 has at most 16 significant digits.
 MOST = 16

@@ -11,12 +11,13 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 from flint import acb, arb, fmpz
 
 from gradcli.arrays.flint.balls import UNDEFINED, Number, UndecidedError, precise, precision
 from gradcli.arrays.flint.flint_numbers import with_bounds
+from gradcli.named_tuples import NamedTuple
 
 # The least working precision in bits for bounds of magnitudes, and the guard bits beyond those that are known to be
 # lost.

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from flint import arb, fmpq
 
 from gradcli.arrays.flint.ball_decimals import Decimal, first_exponent
 from gradcli.arrays.flint.balls import INFINITY, NEGATIVE_INFINITY, Number, is_nan
+from gradcli.named_tuples import NamedTuple
 
 # A bound with a larger binary exponent is not converted to a fraction; it is written as a power of 10 with this
 # exponent, as 0 or as an infinity.

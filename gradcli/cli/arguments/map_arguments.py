@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, NamedTuple, Protocol
+from typing import Annotated, Any, Protocol
 
 from gradcli.cli.arguments import inputs
 from gradcli.cli.options import Option, Options
@@ -13,6 +13,7 @@ from gradcli.cli.process.environment import Environment
 from gradcli.errors import UsageError
 from gradcli.io import system, variables
 from gradcli.language.syntax.lexer import MAX_LENGTH
+from gradcli.named_tuples import NamedTuple
 from gradcli.rows.outputs import NAMES, STDIN
 from gradcli.rows.plan import COLUMN, RowRequest
 from gradcli.rows.reading import TableReadOptions

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from gradcli.cli import options as opt
 from gradcli.cli.arguments import inputs, map_arguments
 from gradcli.cli.process import streams
 from gradcli.cli.process.environment import Environment
 from gradcli.models.data import DataTable, table_of
+from gradcli.named_tuples import NamedTuple
 from gradcli.rows.outputs import STDIN
 from gradcli.rows.reading import TableReadOptions
 

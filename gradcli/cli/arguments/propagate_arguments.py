@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli.cli.arguments import inputs
 from gradcli.cli.process.environment import Environment
@@ -13,6 +13,7 @@ from gradcli.evaluation.nested_lists import items
 from gradcli.io import variables
 from gradcli.language.syntax.tree import Module
 from gradcli.models.uncertainty.input_quantities import input_of_text, quantity_of_observations
+from gradcli.named_tuples import NamedTuple
 
 # A suffix of a file name that means all of its columns.
 _ALL = ":all"

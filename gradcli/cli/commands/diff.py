@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from gradcli import arrays, limits
 from gradcli.cli import options as opt
@@ -25,6 +25,7 @@ from gradcli.language.names import scope
 from gradcli.language.suggestions.joined_names import call_of_last_function, function_of_a_letter, product_of_letters
 from gradcli.language.syntax import tree
 from gradcli.limits import MAX_PRECISION
+from gradcli.named_tuples import NamedTuple
 from gradcli.program.ir import Variable, owner_name
 
 _HELP = """\

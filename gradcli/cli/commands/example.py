@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import shlex
 from itertools import chain, repeat
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli.cli.commands.eval import EvalOptions, run
 from gradcli.cli.process.environment import Environment
 from gradcli.errors import DifferentiationError
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.operation import Operation
 from gradcli.primitives.signature import Parameter
 

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from gradcli.arrays.flint.missing_ball_functions import REASONS, REASONS_OF_FUNCTIONALS
 from gradcli.cli import help_pages
@@ -18,6 +18,7 @@ from gradcli.errors import ExitStatus, UnknownNameError
 from gradcli.io.text_tables import Table
 from gradcli.language.names import reference
 from gradcli.language.names.reference import Entry
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives import table
 
 _HELP = """\

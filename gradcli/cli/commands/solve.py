@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from gradcli import arrays, limits
 from gradcli.cli import options as opt
@@ -18,6 +18,7 @@ from gradcli.io import variables
 from gradcli.limits import MAX_PRECISION
 from gradcli.models.equations import roots
 from gradcli.models.equations.roots import START, ProofOptions, RootProblem, bracket_and_box, question_of, solve_problem
+from gradcli.named_tuples import NamedTuple
 
 # The most steps and array elements of a search for a complex root that a hint proposes.
 _TRIAL = (200_000, 2_000_000)

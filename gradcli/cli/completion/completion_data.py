@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from gradcli.cli.command import command_named
 from gradcli.cli.options import Field, Option, argument, fields
+from gradcli.named_tuples import NamedTuple
 
 # The values of options that are paths, and the words that are files, as help pages name them.
 _PATHS, _FILES = ("PATH", "DIR", "FILE"), ("[DATA]", "FILE", "PATH")

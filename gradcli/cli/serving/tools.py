@@ -6,12 +6,13 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli.cli.command import command_named
 from gradcli.cli.main import COMMANDS
 from gradcli.cli.options import fields
 from gradcli.errors import UsageError, did_you_mean
+from gradcli.named_tuples import NamedTuple
 
 # The options that a request may give, by command: none reads or writes a file, opens a connection or lifts a limit.
 _OPTIONS = {

@@ -18,12 +18,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 from gradcli import subprocess_calls
 from gradcli.cli.serving import tools
 from gradcli.errors import GradcliError, LimitError, UsageError
 from gradcli.io import system
+from gradcli.named_tuples import NamedTuple
 
 # Arguments are the descriptor of the socket that requests come from, and `sys.path`.
 _START = "import sys; sys.path[:] = sys.argv[2:]; from gradcli.cli.serving.worker_processes import fork_for_each; fork_for_each(int(sys.argv[1]))"

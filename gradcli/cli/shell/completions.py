@@ -6,12 +6,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from gradcli.cli import command, main
 from gradcli.cli.shell import colon_commands
 from gradcli.cli.shell.workspace import Definition, Workspace
 from gradcli.language.names import reference, scope
+from gradcli.named_tuples import NamedTuple
 
 # Words of the language that no table has.
 _KEYWORDS = ("and", "break", "continue", "def", "elif", "else", "for", "from", "if", "import", "in", "lambda", "not")

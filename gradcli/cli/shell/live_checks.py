@@ -6,7 +6,6 @@ import io
 import re
 import threading
 from collections.abc import Callable
-from typing import NamedTuple
 
 from gradcli.cli import main
 from gradcli.cli.process.environment import Environment
@@ -16,6 +15,7 @@ from gradcli.cli.shell.workspace import Definition, Workspace, names_read, place
 from gradcli.errors import GradcliError, Span
 from gradcli.language.names import reference, scope
 from gradcli.language.syntax import parse, tree
+from gradcli.named_tuples import NamedTuple
 
 # Longest text that is checked while it is typed, in characters: checking takes a few microseconds for each.
 _LONGEST = 3_000

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterator, Mapping
 from textwrap import dedent
-from typing import NamedTuple
+
+from gradcli.named_tuples import NamedTuple
 
 # The name of the last value.
 LAST = "_"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, suppress
 from itertools import count
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.cli.arguments import inputs
@@ -26,6 +26,7 @@ from gradcli.language.interpreter.run import evaluate
 from gradcli.language.names import scope
 from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import parse, statement_spans, tree
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import concrete
 
 # The dtype of a session's numbers.

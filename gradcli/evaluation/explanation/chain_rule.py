@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.autograd.ancestors import ancestors
@@ -27,6 +27,7 @@ from gradcli.language.interpreter.values import as_numpy
 from gradcli.language.names.scope import makes_complex
 from gradcli.language.operations import operation_at
 from gradcli.language.syntax import tree
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.entries.arithmetic import ones_like
 from gradcli.primitives.entries.complex_parts import conjugate_of
 

@@ -6,7 +6,7 @@ import cmath
 import heapq
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from gradcli import arrays
 from gradcli.autograd.node import Node
@@ -22,6 +22,7 @@ from gradcli.formulas.symbolic import derivatives_as_formulas
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.interpreter.values import as_numpy
 from gradcli.language.syntax import tree
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives import table
 from gradcli.primitives.operation import Operation
 

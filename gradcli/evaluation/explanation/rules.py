@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import DifferentiationError, locating
@@ -12,6 +12,7 @@ from gradcli.evaluation.diagnose import Warning
 from gradcli.formulas.differentiation_rules import RuleDerivation, rule_derivations
 from gradcli.language.names import scope
 from gradcli.language.syntax import tree
+from gradcli.named_tuples import NamedTuple
 
 
 class RulesExplanation(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from gradcli import arrays
 from gradcli.autograd.node import Node
@@ -16,6 +16,7 @@ from gradcli.evaluation.explanation.step_texts import StepTexts, written
 from gradcli.formulas.symbolic import derivatives_as_formulas
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.interpreter.values import as_numpy
+from gradcli.named_tuples import NamedTuple
 
 
 class Curvature(NamedTuple):

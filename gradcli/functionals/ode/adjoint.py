@@ -12,7 +12,7 @@ more than the tolerance of steps, they are set to that, so that what grows backw
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from gradcli import arrays
@@ -28,6 +28,7 @@ from gradcli.functionals.ode.right_sides import function
 from gradcli.functionals.ode.smooth_pieces import switching
 from gradcli.functionals.ode.solution import check_steps, followed
 from gradcli.functionals.ode.system import System
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import constant
 from gradcli.program.ir import Program
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from gradcli import arrays
@@ -14,6 +14,7 @@ from gradcli.functionals.ode.system import System
 from gradcli.functionals.quadrature import nodes_between, sampled
 from gradcli.functionals.ranges import Range, UnboundedError, has_ranges, ranges
 from gradcli.functionals.resolution import resolving_panels
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.entries import arithmetic, powers
 from gradcli.program.ir import Atom, Equation, Program, Variable
 from gradcli.program.passes import optimise

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.executors.llvm_ufuncs import compile_loop
 from gradcli.functionals.ode.recurrences import Recurrence, Recurrences
 from gradcli.loops.machine_code import NumberCode
+from gradcli.named_tuples import NamedTuple
 from gradcli.program.ir import Atom, Variable
 from gradcli.timing import phase
 

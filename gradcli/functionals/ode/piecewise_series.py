@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from gradcli.functionals.ode import machine_code, python_code
@@ -12,6 +12,7 @@ from gradcli.functionals.ode.progress import NoStepError, Problem
 from gradcli.functionals.ode.recurrences import Recurrences, recurrences
 from gradcli.functionals.ode.smooth_pieces import Decisions, Margin, decisions_at, piece, switching
 from gradcli.functionals.ode.system import System
+from gradcli.named_tuples import NamedTuple
 
 Series = Sequence[Sequence[float]]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from gradcli import arrays
@@ -15,6 +15,7 @@ from gradcli.functionals.ode.smooth_pieces import Decisions, Margin, decisions_a
 from gradcli.functionals.ode.system import System
 from gradcli.functionals.ode.transitions import switches_between, through
 from gradcli.loops.rolled_loop import BodyPath
+from gradcli.named_tuples import NamedTuple
 
 # Bound on the pieces that are tried at one place.
 _MOST_TRIED = 10

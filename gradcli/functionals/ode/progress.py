@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from gradcli.functionals.ode.system import System
+from gradcli.named_tuples import NamedTuple
 
 
 class NoStepError(Exception):

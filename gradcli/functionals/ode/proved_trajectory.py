@@ -13,7 +13,7 @@ import itertools
 import math
 from collections.abc import Hashable, Sequence
 from operator import mul
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from flint import acb, arb, arb_mat, fmpq
@@ -24,6 +24,7 @@ from gradcli.functionals.ode.ball_series import BallSeries, ComplexField, with_j
 from gradcli.functionals.ode.recurrences import NoRecurrenceError
 from gradcli.functionals.ode.solution_discs import Disc, discs
 from gradcli.functionals.ode.system import System
+from gradcli.named_tuples import NamedTuple
 
 # The order of a step, for each bit of the working precision.
 _ORDER_PER_BIT, _LEAST_ORDER = 0.36, 8

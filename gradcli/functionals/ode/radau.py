@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.functionals.ode.piecewise_sides import PiecewiseSides
 from gradcli.functionals.ode.progress import NoStepError, Problem, Progress
 from gradcli.functionals.ode.right_sides import RightSides
+from gradcli.named_tuples import NamedTuple
 
 _STAGES = 9
 _MOST_ITERATIONS = 12

@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.errors import EvaluationError, NotRecordableError
 from gradcli.loops.rolled_loop import EXAMPLE
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.entries import arithmetic, comparisons, powers
 from gradcli.primitives.primitive import Primitive
 from gradcli.program import program_constants

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from gradcli import arrays
@@ -11,6 +11,7 @@ from gradcli.executors.scalars import ScalarWriter
 from gradcli.functionals.body import Body
 from gradcli.functionals.ode.progress import NoStepError
 from gradcli.functionals.ode.system import System
+from gradcli.named_tuples import NamedTuple
 
 Function = Callable[..., list[float]]
 

@@ -8,11 +8,11 @@ solution is at most b/r**k.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from flint import acb, arb
 
 from gradcli.functionals.ode.ball_series import ComplexField
+from gradcli.named_tuples import NamedTuple
 
 # Bounds on the number of discs at one place, and of attempts at one of them.
 _MOST_DISCS, _MOST_ATTEMPTS = 40, 10

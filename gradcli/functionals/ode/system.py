@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli.arrays.mathematical_constants import working_precision
 from gradcli.executors import stepwise
@@ -15,6 +15,7 @@ from gradcli.functionals.body import Body
 from gradcli.functionals.real_parts import in_real_parts
 from gradcli.kinds.jets import Jet
 from gradcli.loops.rolled_loop import BodyPath
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import constant
 from gradcli.program import program_constants
 from gradcli.program.builder import frozen

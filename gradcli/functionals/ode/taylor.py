@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from gradcli import limits
 from gradcli.errors import EvaluationError
@@ -19,6 +18,7 @@ from gradcli.functionals.ode.progress import NoStepError, Problem, Progress
 from gradcli.functionals.ode.recurrences import order_for
 from gradcli.functionals.ode.smooth_pieces import Decisions
 from gradcli.functionals.ode.transitions import after_switch
+from gradcli.named_tuples import NamedTuple
 
 # The part of the tolerance that a step may use.
 _SHARE = 1e-3

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from gradcli.errors import DifferentiationError
@@ -29,6 +29,7 @@ from gradcli.functionals.ode.smooth_pieces import Decisions, Margin, decisions_a
 from gradcli.functionals.ode.system import System
 from gradcli.kinds.jets import Jet
 from gradcli.loops.rolled_loop import BodyPath
+from gradcli.named_tuples import NamedTuple
 from gradcli.program.ir import Program
 
 # How far from a switch both sides are examined: this part of the step that ends there, and of the time.

@@ -7,7 +7,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd.modes import current_span
@@ -23,6 +23,7 @@ from gradcli.language.names import scope as scope_of_program
 from gradcli.language.syntax import tree
 from gradcli.language.syntax.bound_variables import BINDING
 from gradcli.loops.body_tracing import Trace, Traced
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import Kind, concrete
 from gradcli.primitives.conversions import permuted, reshaped
 from gradcli.primitives.entries.complex_parts import check_real

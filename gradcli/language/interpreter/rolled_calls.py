@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli.errors import Span
 from gradcli.language.interpreter.lists import ProgramList
@@ -23,6 +23,7 @@ from gradcli.language.interpreter.values import Value
 from gradcli.language.syntax import tree
 from gradcli.loops.body_tracing import Traced, example_of
 from gradcli.loops.rolling import Carried, Rounds, guards_held
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.entries.comparisons import greater
 
 # The structure of a nested value: True for a number or tensor, None for None, else what the list is made from and the

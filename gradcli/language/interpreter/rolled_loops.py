@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli.language.interpreter.filled_tensors import (
     FilledReference,
@@ -31,6 +31,7 @@ from gradcli.language.names import scope as scope_of_program
 from gradcli.language.syntax import tree
 from gradcli.loops.body_tracing import Traced, example_of
 from gradcli.loops.rolling import Carried, Rounds, guards_held, needed_places
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.entries.comparisons import greater
 from gradcli.primitives.entries.indexing import index
 

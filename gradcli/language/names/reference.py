@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import NamedTuple
 
 from gradcli.errors import UnknownNameError, did_you_mean
 from gradcli.language.names import scope
 from gradcli.language.suggestions.unknown_names import suggested_function
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives import table
 from gradcli.primitives.operation import Operation
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from gradcli.errors import Span
 from gradcli.language.names import scope
 from gradcli.language.syntax import tree
+from gradcli.named_tuples import NamedTuple
 
 
 class Unused(NamedTuple):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from typing import NamedTuple
 
 from gradcli.errors import ProgramSyntaxError, Span
+from gradcli.named_tuples import NamedTuple
 
 # The letter that stands for a prime at the end of a name: an apostrophe begins a string.
 PRIME = "\u02b9"

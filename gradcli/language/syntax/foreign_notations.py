@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
-from typing import NamedTuple
 
 from gradcli.errors import Proposal, Span
 from gradcli.language.syntax.foreign_keywords import FOREIGN_COMMANDS
+from gradcli.named_tuples import NamedTuple
 
 # Longest statement and longest source, in characters: the time for rewriting is a power of the length of the statement,
 # and the rewritten source is parsed as a whole.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from gradcli.language.syntax.lexer import PREFIXES, Token
+from gradcli.named_tuples import NamedTuple
 
 # Prefixes that are also common names of variables, such as F for a force: they are prefixes only before a module or a
 # function that PyTorch has there.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from gradcli.errors import ProgramSyntaxError, Proposal, Span
 from gradcli.language.syntax.foreign_keywords import FOREIGN_COMMANDS, FOREIGN_WORDS
@@ -12,6 +11,7 @@ from gradcli.language.syntax.lalr import UnexpectedToken
 from gradcli.language.syntax.layout import CLOSING
 from gradcli.language.syntax.lexer import END, Token, place, scan
 from gradcli.language.syntax.parse_tables import load
+from gradcli.named_tuples import NamedTuple
 
 
 class Explanation(NamedTuple):

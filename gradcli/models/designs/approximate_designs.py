@@ -5,13 +5,14 @@ Statistics 23 (1952) 255)."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from gradcli.errors import EvaluationError
 from gradcli.models.designs.design_regions import DesignRegion
 from gradcli.models.designs.row_information import RowInformation
+from gradcli.named_tuples import NamedTuple
 
 # The best design has the ratio 1: it is found where the greatest ratio exceeds 1 by no more than this.
 TOLERANCE = 1e-9

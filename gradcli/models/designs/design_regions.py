@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from gradcli.evaluation import python_values
 from gradcli.evaluation.constant_expressions import constant
 from gradcli.evaluation.nested_lists import unreadable
 from gradcli.models.plotting.ranges import PlotRange, range_of
+from gradcli.named_tuples import NamedTuple
 
 # The number of candidate points with one continuous input, and the most with several.
 _ON_A_LINE, _MOST = 1_001, 8_192

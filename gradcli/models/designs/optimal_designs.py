@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from gradcli.models.fitting.derived_quantities import DerivedQuantity, read_deri
 from gradcli.models.fitting.information import combination_text, factor_of_rows, information
 from gradcli.models.fitting.model_texts import TILDE, read_model
 from gradcli.models.results import Reported
+from gradcli.named_tuples import NamedTuple
 from gradcli.rows.plan import unread
 
 CRITERIA = ("D", "A", "c")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 from flint import arb, arb_mat, fmpq
 
@@ -19,6 +19,7 @@ from gradcli.arrays.flint.intervals import Bounds
 from gradcli.calculus.implicit import implicit_derivatives, square_jacobian
 from gradcli.errors import EvaluationError
 from gradcli.models.equations.systems import System
+from gradcli.named_tuples import NamedTuple
 from gradcli.proofs import digits as proving
 from gradcli.proofs.interval_evaluation import IntervalProgram
 

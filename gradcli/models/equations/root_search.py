@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import LimitError
@@ -27,6 +27,7 @@ from gradcli.models.equations.sign_changes import (
 )
 from gradcli.models.equations.systems import System
 from gradcli.models.results import Iteration, ProgressCallback
+from gradcli.named_tuples import NamedTuple
 
 _MOST_STEPS = 100
 # The least damping factor, and the least one where longer steps lead to values that are not finite.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.calculus.implicit import implicit_derivatives
@@ -43,6 +43,7 @@ from gradcli.models.equations.sign_changes import (
 )
 from gradcli.models.equations.systems import ComplexSystem, System, polynomial_roots
 from gradcli.models.results import MAY_BE_NULL, Iteration, ProgressCallback, Reported
+from gradcli.named_tuples import NamedTuple
 
 # The default start of an unknown.
 START = 1.0

@@ -6,11 +6,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.errors import EvaluationError, GradcliError, LimitError
 from gradcli.models.equations.systems import System
+from gradcli.named_tuples import NamedTuple
 
 # Initial sample points of a range, before `_resolved` refines them.
 _SAMPLES = 2_001

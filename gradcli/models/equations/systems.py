@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.compiled.programs import CompiledProgram
@@ -15,6 +15,7 @@ from gradcli.kinds.jets import Jet
 from gradcli.language.equations import Equations
 from gradcli.language.interpreter.run import evaluate
 from gradcli.models.packing import Packing
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import concrete
 
 # Smaller derivatives may be due to underflow.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise, takewhile
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import limits
 from gradcli.compiled.evaluated import check_digits, in_namespace
@@ -39,6 +39,7 @@ from gradcli.models.expansions.taylor_coefficients import (
     in_floats,
 )
 from gradcli.models.results import MAY_BE_NULL
+from gradcli.named_tuples import NamedTuple
 from gradcli.rows.plan import unread
 
 ORDER = 6

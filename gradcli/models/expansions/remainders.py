@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import combinations_with_replacement
-from typing import Any, NamedTuple
+from typing import Any
 
 from flint import fmpq
 
@@ -15,6 +15,7 @@ from gradcli.arrays.flint.balls import INFINITY, Number, UndecidedError, precise
 from gradcli.arrays.flint.intervals import Bounds
 from gradcli.errors import BindingError, LimitError, UsageError, did_you_mean
 from gradcli.models.expansions.taylor_coefficients import SeriesRequest
+from gradcli.named_tuples import NamedTuple
 from gradcli.proofs import digits as proved
 from gradcli.proofs.enclosures import UnboundedError
 from gradcli.proofs.interval_evaluation import Box, IntervalProgram

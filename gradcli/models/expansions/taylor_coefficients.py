@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations_with_replacement
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd.modes import enable_grad
@@ -21,6 +21,7 @@ from gradcli.language.interpreter.run import evaluate
 from gradcli.language.names import scope
 from gradcli.language.syntax.tree import Module
 from gradcli.models.packing import Packing
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import assume, concrete
 from gradcli.primitives.entries.comparisons import equal
 from gradcli.primitives.entries.reductions import any_

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +41,7 @@ from gradcli.models.fitting.likelihoods import MULTINOMIAL
 from gradcli.models.fitting.model_texts import ModelText, read_model, rewritten
 from gradcli.models.fitting.problems import Problem, in_row
 from gradcli.models.value_checks import nonfinite_error
+from gradcli.named_tuples import NamedTuple
 from gradcli.rows.new_tables import unused_name
 from gradcli.rows.row_programs import RowProgram
 from gradcli.rows.row_results import RowResults

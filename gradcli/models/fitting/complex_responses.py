@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from gradcli.models.fitting.fit_requests import FitRequest
 from gradcli.models.fitting.fit_texts import FitTexts
 from gradcli.models.fitting.model_texts import rewritten
 from gradcli.models.fitting.robust_errors import ROBUST
+from gradcli.named_tuples import NamedTuple
 from gradcli.rows.new_tables import unused_name
 
 # What `sigma` is where the standard deviations are proportional to the moduli of the responses.

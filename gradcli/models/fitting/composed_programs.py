@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from gradcli.errors import GradcliError, Span
 from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree
+from gradcli.named_tuples import NamedTuple
 
 
 class _Piece(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from gradcli.language.names import scope
 from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree
 from gradcli.models.fitting.model_texts import ModelText, rewritten
+from gradcli.named_tuples import NamedTuple
 from gradcli.rows.new_tables import unused_name
 
 # Half of log(2*pi), of the density of a normal distribution, and pi.

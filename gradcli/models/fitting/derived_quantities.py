@@ -7,7 +7,7 @@ import itertools
 import re
 import string
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from gradcli.models.fitting.fit_results import DerivedEstimate, Fit
 from gradcli.models.fitting.linearisations import linearised
 from gradcli.models.fitting.packed_hessians import unpacked
 from gradcli.models.fitting.problems import Problem
+from gradcli.named_tuples import NamedTuple
 from gradcli.rows.row_programs import RowProgram
 
 # A second-order change of the mean above this fraction of the standard error makes linear intervals doubtful: an end is

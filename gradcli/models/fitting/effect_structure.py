@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from gradcli.errors import UsageError
 from gradcli.models.fitting.random_terms import RandomTerm
+from gradcli.named_tuples import NamedTuple
 
 # The most effects of groups that are connected by rows, whose matrix is dense, and the most numbers in all matrices.
 _MOST_CONNECTED, _MOST_ELEMENTS = 4_000, 2**25

@@ -4,7 +4,7 @@ minimum."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import EvaluationError, ExitStatus, GradcliError, LimitError
@@ -29,6 +29,7 @@ from gradcli.models.fitting.problems import Problem
 from gradcli.models.fitting.start_values import start_values
 from gradcli.models.results import ProgressCallback
 from gradcli.models.value_checks import real_value
+from gradcli.named_tuples import NamedTuple
 
 # Size of the sample of rows (see `Problem.sampled`) that a search begins with: from one point, and from each of
 # several.

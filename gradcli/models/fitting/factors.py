@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from gradcli.language.names import scope
 from gradcli.language.syntax import tree
 from gradcli.models.data import Data
 from gradcli.models.fitting.fit_problems import Parameters
+from gradcli.named_tuples import NamedTuple
 
 # The most levels of a factor for which dense matrices are affordable.
 _MOST_LEVELS = 2_000

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -47,6 +47,7 @@ from gradcli.models.fitting.model_texts import TILDE, has_several_responses
 from gradcli.models.fitting.orthogonal_distance import check_predictors
 from gradcli.models.fitting.random_terms import random_texts
 from gradcli.models.fitting.robust_errors import INFORMATION
+from gradcli.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from gradcli.models.fitting.composed_programs import Relocation

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from gradcli.models.fitting.fit_runs import FitJob
 from gradcli.models.fitting.inference import Assumptions, Rows, Statistics
 from gradcli.models.fitting.problems import Problem
 from gradcli.models.plotting.charts import Band, Chart, Layer, Points, Polyline, Presentation
+from gradcli.named_tuples import NamedTuple
 from gradcli.rows import new_tables, outputs
 
 # Number of points of the fitted curve in a plot.

@@ -4,7 +4,7 @@ parameters."""
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from gradcli import arrays
 from gradcli.errors import BindingError, ShapeError, Span, UsageError, did_you_mean
@@ -17,6 +17,7 @@ from gradcli.models.fitting.problems import Problem, in_row
 from gradcli.models.fitting.units import Scaling, in_units, units_of
 from gradcli.models.packing import Bounds, Packing
 from gradcli.models.value_checks import nonfinite_error, real_value
+from gradcli.named_tuples import NamedTuple
 from gradcli.rows.plan import check_dots, hint_of_column, nearest_column
 from gradcli.rows.row_programs import RowProgram
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
+
+from gradcli.named_tuples import NamedTuple
 
 
 class ResampledEstimate(NamedTuple):

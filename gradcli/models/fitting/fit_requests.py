@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
 
 from gradcli import arrays, limits
 from gradcli.errors import BindingError, UsageError, did_you_mean, expect, expect_callable
@@ -18,6 +17,7 @@ from gradcli.models.fitting.inference import Assumptions, Rows, Statistics
 from gradcli.models.fitting.likelihoods import FAMILIES, LOG_DENSITY, LOSSES, MEANS, likelihood
 from gradcli.models.fitting.robust_errors import CLUSTER, ERRORS, INFORMATION, cluster_column
 from gradcli.models.uncertainty.uncertain_values import Uncertain
+from gradcli.named_tuples import NamedTuple
 
 
 class Resampling(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import groupby, repeat
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from gradcli.models.fitting.inference import Statistics
 from gradcli.models.fitting.information import combination_text, correlation
 from gradcli.models.fitting.units import Scaling
 from gradcli.models.results import MAY_BE_NULL, Reported
+from gradcli.named_tuples import NamedTuple
 
 # Curvature up to which linear intervals are good: D. M. Bates and D. G. Watts, Nonlinear Regression Analysis, 1988, 7.
 _MAX_CURVATURE = 0.3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import compress, repeat
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from gradcli.models.fitting.robust_errors import INFORMATION, cluster_warnings, 
 from gradcli.models.fitting.robust_fits import robust_fit
 from gradcli.models.fitting.stacked_problems import Stacked, by_size, portions
 from gradcli.models.results import ProgressCallback
+from gradcli.named_tuples import NamedTuple
 from gradcli.proofs import digits
 
 if TYPE_CHECKING:

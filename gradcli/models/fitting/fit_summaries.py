@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli.models.fitting.fit_results import Fit
+from gradcli.named_tuples import NamedTuple
 
 # A number in a warning that is not part of a name. Warnings that differ in such numbers only are summarised as one.
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\w)")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from gradcli.errors import BindingError, GradcliError, UsageError, did_you_mean
 from gradcli.language.names import scope
@@ -16,6 +15,7 @@ from gradcli.models.fitting.inference import Assumptions
 from gradcli.models.fitting.likelihoods import LOG_DENSITY
 from gradcli.models.fitting.model_texts import TILDE, ModelText, read_model, rewritten
 from gradcli.models.fitting.random_terms import RandomTexts, random_texts
+from gradcli.named_tuples import NamedTuple
 from gradcli.rows.new_tables import unused_name
 
 _FACTOR = "{value}*exp({term})"

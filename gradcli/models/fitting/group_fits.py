@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from gradcli.models.fitting.problems import Problem
 from gradcli.models.fitting.stacked_problems import Stacked
 from gradcli.models.fitting.start_values import fewer_rows, hypercube
 from gradcli.models.results import ProgressCallback
+from gradcli.named_tuples import NamedTuple
 
 # The descent of groups ends at the relative offset _NEAR, from which at most _STEPS steps of Newton's method, each of
 # which squares the error, reach _DONE, where they end.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from gradcli.models.fitting.likelihoods import (
     median_deviation,
 )
 from gradcli.models.fitting.packed_hessians import pairs, unpacked
+from gradcli.named_tuples import NamedTuple
 
 # Unit roundoff of a float: the largest relative rounding error.
 _ROUNDING = 2.0**-53

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from gradcli.models.fitting.marginal_search import Minimum
 from gradcli.models.fitting.problems import Problem
 from gradcli.models.fitting.row_costs import RowCosts
 from gradcli.models.fitting.row_designs import RowDesign
+from gradcli.named_tuples import NamedTuple
 
 # The most steps to the inner minimum, and the most halvings of one; the squared length of Newton's step, in standard
 # errors, up to which the minimum is reached, and up to which it is where rounding errors keep the step from shrinking.

@@ -9,7 +9,7 @@ the Jacobian of L. Kaufman, BIT 15 (1975) 49: the remainder after the columns of
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from gradcli.models.fitting.convergence import relative_offset
 from gradcli.models.fitting.information import RANK_TOLERANCE
 from gradcli.models.fitting.linearisations import Linearised, least_squares_step, linear_first
 from gradcli.models.results import Iteration, ProgressCallback
+from gradcli.named_tuples import NamedTuple
 
 # Linearises problems at points [k, p]; the second argument [k] are the indices of the problems.
 Linearise = Callable[[Any, Any], Linearised]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from gradcli.errors import UsageError
+from gradcli.named_tuples import NamedTuple
 
 LOSSES = ("linear", "soft_l1", "huber", "cauchy")
 # Thresholds of robust losses, in standard deviations of the residuals, at which the estimates have 95 % of the

@@ -4,7 +4,7 @@ which a descent computes its steps."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from gradcli.executors.thread_pool import cores
 from gradcli.models.fitting import batched_matrices
 from gradcli.models.fitting.likelihoods import Cost
 from gradcli.models.fitting.problems import Problem
+from gradcli.named_tuples import NamedTuple
 
 # Largest number of derivatives in memory at once, where there are several points.
 _MAX_ELEMENTS = 2**22

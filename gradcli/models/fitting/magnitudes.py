@@ -8,11 +8,12 @@ Arguments of `sin` and `cos` may also go through as many periods as the rows can
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import GradcliError
 from gradcli.models.fitting.problems import Problem
+from gradcli.named_tuples import NamedTuple
 from gradcli.program.ir import Equation, Program, Variable
 from gradcli.program.passes import optimise
 

@@ -4,13 +4,14 @@ regions."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from gradcli.errors import EvaluationError
 from gradcli.models.optima.newton import step
 from gradcli.models.results import Iteration, ProgressCallback
+from gradcli.named_tuples import NamedTuple
 
 # The most steps of a search; the length of the first, in units of the scales of the parameters.
 _MOST_STEPS, _FIRST_RADIUS = 200, 10.0

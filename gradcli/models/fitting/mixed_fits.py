@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from gradcli.models.fitting.random_terms import RandomTerm, check_varied
 from gradcli.models.fitting.robust_errors import INFORMATION
 from gradcli.models.fitting.row_costs import RowCosts, constant_cost
 from gradcli.models.fitting.row_designs import RowDesign
+from gradcli.named_tuples import NamedTuple
 from gradcli.rows.new_tables import unused_name
 
 # The standard deviations of effects from which a search begins, relative to those with which the effects matter as much

@@ -6,7 +6,7 @@ D. Bates, M. Mächler, B. Bolker and S. Walker, Fitting linear mixed-effects mod
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from gradcli.errors import EvaluationError
 from gradcli.models.fitting.effect_structure import Covariances
 from gradcli.models.fitting.information import combination_text, factor_of_rows, information
 from gradcli.models.fitting.row_designs import RowDesign
+from gradcli.named_tuples import NamedTuple
 
 # The squares that are left of the responses, relative to those about the model without random effects, up to which
 # nothing is left.

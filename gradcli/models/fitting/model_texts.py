@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from gradcli.errors import GradcliError, ProgramSyntaxError, Span, UsageError
 from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree
+from gradcli.named_tuples import NamedTuple
 
 # A '~' between two operands; before a single operand it negates truth values.
 TILDE = re.compile(r"(?<=[\w)\]])[ \t]*~")

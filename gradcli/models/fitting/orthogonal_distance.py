@@ -4,7 +4,7 @@ second derivatives."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from gradcli.install_command import install_command
 from gradcli.models.fitting.convergence import largest_offset, relative_offset, root_mean_squares, terms
 from gradcli.models.fitting.packed_hessians import unpacked
 from gradcli.models.fitting.problems import Problem
+from gradcli.named_tuples import NamedTuple
 
 # Limits of odrpack: iterations, and the relative changes of the sum of squares and of the parameters at which it ends.
 _MAX_ODRPACK_ITERATIONS, _TOLERANCE = 500, 1e-14

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from gradcli.models.fitting.levenberg_marquardt import levenberg_marquardt
 from gradcli.models.fitting.linearisations import Linearised, linearised
 from gradcli.models.fitting.problems import Problem
 from gradcli.models.results import ProgressCallback
+from gradcli.named_tuples import NamedTuple
 
 # A likelihood ratio below this is that of a minimum lower than the one that the profile is of.
 _LOWER = -1e-6

@@ -4,7 +4,7 @@ written as."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from flint import arb
@@ -17,6 +17,7 @@ from gradcli.errors import EvaluationError
 from gradcli.kinds import batch
 from gradcli.language.interpreter.run import evaluate
 from gradcli.models.fitting.problems import Problem
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import concrete
 
 # Precision of the balls in bits, and the radius up to which a residual may be uncertain, relative to the largest

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
 
 from gradcli.errors import BindingError, Span, UsageError, did_you_mean
 from gradcli.language.syntax import tree
+from gradcli.named_tuples import NamedTuple
 from gradcli.rows.new_tables import unused_name
 
 # The end of a random effect in a model: the columns of its groups. `a:b` are the combinations of levels, and `a/b` are

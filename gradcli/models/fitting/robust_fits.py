@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from gradcli.models.fitting.estimation import SearchOptions, estimate, local_min
 from gradcli.models.fitting.fit_results import SearchEnd
 from gradcli.models.fitting.likelihoods import TUNING, median_deviation
 from gradcli.models.fitting.problems import Problem
+from gradcli.named_tuples import NamedTuple
 
 # Largest number of refits with the scale of the residuals, the relative change of that scale at which they stop, and
 # the one above which the fit has not converged after all of them.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from gradcli.language.syntax import tree
 from gradcli.models.fitting.densities import HALF_LOG_TWO_PI
 from gradcli.models.fitting.model_texts import rewritten
 from gradcli.models.fitting.packed_hessians import pairs
+from gradcli.named_tuples import NamedTuple
 from gradcli.rows.new_tables import unused_name
 from gradcli.rows.row_programs import RowProgram
 from gradcli.rows.row_results import RowResults

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from gradcli.models.fitting.effect_structure import EffectStructure
+from gradcli.named_tuples import NamedTuple
 
 
 class Addend(NamedTuple):

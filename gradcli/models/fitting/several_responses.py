@@ -4,7 +4,7 @@ estimated where none is given."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -39,6 +39,7 @@ from gradcli.models.fitting.likelihoods import LOG_DENSITY
 from gradcli.models.fitting.model_texts import TILDE, ModelText, statement_start
 from gradcli.models.fitting.problems import Problem
 from gradcli.models.fitting.robust_errors import ROBUST
+from gradcli.named_tuples import NamedTuple
 from gradcli.rows.new_tables import unused_name
 
 # Part of the squares about the mean that residuals leave which are rounding errors.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -52,6 +52,7 @@ from gradcli.models.fitting.packed_hessians import pairs
 from gradcli.models.fitting.problems import Problem, in_row
 from gradcli.models.ode.row_functions import Expansion, RowFunctions, constants, joined
 from gradcli.models.ode.trajectories import Dose, Trajectories
+from gradcli.named_tuples import NamedTuple
 from gradcli.rows.new_tables import unused_name
 from gradcli.rows.row_results import RowFailure, RowResults
 

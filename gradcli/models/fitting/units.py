@@ -3,7 +3,7 @@ underflow."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from gradcli.language.syntax import tree
 from gradcli.models.fitting.magnitudes import magnitudes
 from gradcli.models.fitting.model_texts import rewritten
 from gradcli.models.fitting.problems import Problem
+from gradcli.named_tuples import NamedTuple
 
 # Largest decimal exponent of numbers that need no units: squares of them, and of their products, are within the range
 # of floats.

@@ -6,7 +6,7 @@ import dataclasses
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from gradcli.models.ode import stops
 from gradcli.models.ode.row_functions import Array, Expansion, RowFunctions
 from gradcli.models.ode.trajectories import Trajectories, check_starts
 from gradcli.models.plotting.charts import Chart, Polyline
+from gradcli.named_tuples import NamedTuple
 
 METHODS = ("auto", "taylor", "radau")
 _HIGHEST_ORDER = 2

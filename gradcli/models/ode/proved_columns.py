@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from flint import arb
@@ -15,6 +15,7 @@ from gradcli.errors import EvaluationError
 from gradcli.evaluation.session import EvaluationRequest
 from gradcli.language.syntax.tree import Module
 from gradcli.models.ode.row_functions import Array, Expansion, RowFunctions
+from gradcli.named_tuples import NamedTuple
 from gradcli.proofs import digits as proving
 
 

@@ -4,13 +4,14 @@ for them."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from gradcli.errors import EvaluationError
 from gradcli.language.syntax.tree import Module
 from gradcli.models.value_checks import real_value
+from gradcli.named_tuples import NamedTuple
 from gradcli.rows.row_programs import RowProgram
 
 # A float64 array of NumPy.

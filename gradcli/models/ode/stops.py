@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from gradcli.errors import DifferentiationError, EvaluationError, GradcliError
 from gradcli.language.differential_equations import DifferentialEquations, read_differential_equations
 from gradcli.models.ode.row_functions import Array, Expansion, RowFunctions
 from gradcli.models.ode.trajectories import Trajectories, with_variables
+from gradcli.named_tuples import NamedTuple
 
 # The number of places at which a condition is examined, at least, and the bisections that follow.
 _EXAMINED, _NEWTON = 1000, 40

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from gradcli.language.names import scope
 from gradcli.language.syntax import tree
 from gradcli.language.syntax.derivative_marks import readable
 from gradcli.models.ode.row_functions import Array, Expansion, RowFunctions, constants, joined
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import bind
 from gradcli.primitives.entries.indexing import index
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.compiled.programs import CompiledProgram
@@ -14,6 +14,7 @@ from gradcli.evaluation import session
 from gradcli.models.optima.bounds import outside_brackets
 from gradcli.models.optima.objectives import matrix
 from gradcli.models.packing import Packing
+from gradcli.named_tuples import NamedTuple
 
 _RELATION = re.compile(r"<=|>=|==|!=|<|>|=")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import LimitError, UsageError
@@ -15,6 +15,7 @@ from gradcli.models.optima.objectives import MOST_DENSE, Objective
 from gradcli.models.optima.optimization_problems import Problem
 from gradcli.models.optima.verdicts import shortest_convex_combination
 from gradcli.models.results import Iteration, ProgressCallback
+from gradcli.named_tuples import NamedTuple
 
 
 def search(posed: Problem, start: Any, method: str, most: int, watch: ProgressCallback) -> SearchEnd:

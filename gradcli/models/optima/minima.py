@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.compiled.compiling import compile
@@ -29,6 +29,7 @@ from gradcli.models.optima.training import STOCHASTIC, Training, of_training, tr
 from gradcli.models.optima.verdicts import Verdict, verdict_of
 from gradcli.models.packing import Bounds, Packing
 from gradcli.models.results import MAY_BE_NULL, Iteration, ProgressCallback, Reported
+from gradcli.named_tuples import NamedTuple
 
 METHODS = ("auto", "newton", *scipy_methods.METHODS, *STOCHASTIC)
 # The default upper bound of iterations.

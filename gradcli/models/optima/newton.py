@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.models import dense_matrices
 from gradcli.models.optima.end_messages import STUCK, UNBOUNDED, VANISHES, extremum
 from gradcli.models.optima.objectives import MOST_DENSE, Objective, is_sparse
 from gradcli.models.results import Iteration, ProgressCallback
+from gradcli.named_tuples import NamedTuple
 
 # The search converged where the model predicts a decrease of at most the share `_SHARE` of the objective, or of at most
 # `_NOTHING`.

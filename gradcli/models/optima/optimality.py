@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.models import dense_matrices
 from gradcli.models.optima.constraints import Constraints
 from gradcli.models.optima.newton import SearchEnd, held_by_bounds, is_definite
 from gradcli.models.optima.objectives import Objective, is_sparse
+from gradcli.named_tuples import NamedTuple
 
 # Relative tolerances within which a gradient, and the residual of a constraint, count as 0.
 GRADIENT_TOLERANCE, RESIDUAL_TOLERANCE = 1e-6, 1e-8

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.compiled.programs import CompiledProgram
@@ -16,6 +16,7 @@ from gradcli.models.optima.bounds import bounds_of
 from gradcli.models.optima.constraints import Constraints, relations
 from gradcli.models.optima.objectives import Objective
 from gradcli.models.packing import Bounds, Packing
+from gradcli.named_tuples import NamedTuple
 from gradcli.rows.plan import unread
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.errors import BindingError, EvaluationError, LimitError, NotRecordableError, did_you_mean
@@ -16,6 +16,7 @@ from gradcli.models.optima.local_search import search
 from gradcli.models.optima.newton import SearchEnd
 from gradcli.models.optima.optimization_problems import Problem
 from gradcli.models.results import MAY_BE_NULL, Iteration, ProgressCallback
+from gradcli.named_tuples import NamedTuple
 
 # The iterations of each search for a lower point.
 _SHORT = 200

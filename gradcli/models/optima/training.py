@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.autograd.tensor import Tensor
@@ -14,6 +14,7 @@ from gradcli.models.optima.newton import SearchEnd
 from gradcli.models.optima.optimization_problems import Problem
 from gradcli.models.optima.verdicts import Verdict
 from gradcli.models.results import Iteration, ProgressCallback
+from gradcli.named_tuples import NamedTuple
 from gradcli.optim.adam import Adam
 from gradcli.optim.optimizer import Optimizer
 from gradcli.optim.rmsprop import RMSprop

@@ -4,7 +4,7 @@ kink, to gradients sampled nearby."""
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.models import dense_matrices
@@ -27,6 +27,7 @@ from gradcli.models.optima.newton import SearchEnd
 from gradcli.models.optima.objectives import Objective
 from gradcli.models.optima.optimality import Active
 from gradcli.models.optima.optimization_problems import Problem
+from gradcli.named_tuples import NamedTuple
 
 # A search is unbounded where a variable is beyond `_FAR` or the objective below -`_FAR`.
 _FAR = 1e20

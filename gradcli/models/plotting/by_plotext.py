@@ -7,7 +7,7 @@ import string
 import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays, install_command
 from gradcli.errors import BackendError
@@ -25,6 +25,7 @@ from gradcli.models.plotting.charts import (
     rgb,
     shown,
 )
+from gradcli.named_tuples import NamedTuple
 from gradcli.timing import phase
 
 # The least and the greatest width in characters; the least height, the height as a share of the width, and the greatest

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import UsageError
+from gradcli.named_tuples import NamedTuple
 
 # The brightness of a number that is nan.
 _UNKNOWN = 0.5

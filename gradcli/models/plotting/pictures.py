@@ -8,7 +8,7 @@ import os
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays, limits
 from gradcli.calculus.complex_derivatives import names_of_parts
@@ -36,6 +36,7 @@ from gradcli.models.plotting.plot_samples import (
 )
 from gradcli.models.plotting.ranges import ComplexRange, PlotRange, SeveralValues
 from gradcli.models.plotting.refinement import Evaluate
+from gradcli.named_tuples import NamedTuple
 from gradcli.rows.plan import unread
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product, takewhile
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import DifferentiationError, EvaluationError, LimitError, ShapeError, UsageError
@@ -15,6 +15,7 @@ from gradcli.language.names import scope
 from gradcli.language.syntax import parse, tree
 from gradcli.models.plotting.ranges import PlotRange, SeveralValues
 from gradcli.models.plotting.refinement import MOST_EVALUATIONS, Evaluate, SampledCurve, refined
+from gradcli.named_tuples import NamedTuple
 from gradcli.rows.row_programs import RowProgram
 from gradcli.rows.row_results import RowResults
 

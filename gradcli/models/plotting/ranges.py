@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import cmath
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import ProgramSyntaxError
 from gradcli.evaluation.constant_expressions import constant
 from gradcli.evaluation.nested_lists import Read, items, unreadable
+from gradcli.named_tuples import NamedTuple
 
 _MARK = ".."
 _HINT = "write x=0..20, from the lower number to the higher"

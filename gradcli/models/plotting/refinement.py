@@ -9,9 +9,10 @@ Where it still fails between neighbouring floats, there is a jump, or a pole if 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
+from gradcli.named_tuples import NamedTuple
 
 # Computes values, first and second derivatives at points `[n]`, nan where there are none.
 Evaluate = Callable[[Any], tuple[Any, Any, Any]]

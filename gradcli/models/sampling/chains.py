@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from gradcli import arrays, limits
 from gradcli.errors import EvaluationError
 from gradcli.models.sampling.densities import LogDensity, Target
 from gradcli.models.sampling.no_u_turn import NoUTurnSampler, Transition
+from gradcli.named_tuples import NamedTuple
 
 # Starts are drawn within this distance of the given one, on the scale of the sampler, and at most so often.
 _AROUND, _MOST_STARTS = 1.0, 100

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from gradcli.executors import cpu, llvm_ufuncs
 from gradcli.language.names import scope
 from gradcli.models.packing import Packing
 from gradcli.models.sampling.transforms import BoundedTransform
+from gradcli.named_tuples import NamedTuple
 from gradcli.program.ir import Program
 from gradcli.program.passes import optimise
 

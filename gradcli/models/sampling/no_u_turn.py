@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+
+from gradcli.named_tuples import NamedTuple
 
 # An energy that is higher by this much than at the beginning counts as a divergence.
 DIVERGED = 1_000.0

@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import did_you_mean
 from gradcli.evaluation.nested_lists import Read, items, unreadable
+from gradcli.named_tuples import NamedTuple
 
 # Halvings that take an interval to the spacing of floats.
 _BISECTIONS = 60

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from gradcli.language.syntax.tree import Module
 from gradcli.models.results import Sampling
 from gradcli.models.uncertainty.input_quantities import Quantities
 from gradcli.models.uncertainty.monte_carlo import check_independent, columns_of, quantile, uncertain_places
+from gradcli.named_tuples import NamedTuple
 from gradcli.rows.row_programs import RowProgram
 
 # The number of evaluations unless a number of samples is given, and the fewest points of a Sobol' sequence and

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.calculus.complex_derivatives import names_of_parts
@@ -24,6 +24,7 @@ from gradcli.models.uncertainty.uncertain_values import (
     read_uncertain,
     uncertain_of_value,
 )
+from gradcli.named_tuples import NamedTuple
 
 # Rounding error of the eigenvalues of a correlation matrix, relative to its size: they may be less than 0 by so much.
 _ROUNDING = 1e-12

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.errors import BindingError, EvaluationError, GradcliError, ShapeError
@@ -14,6 +14,7 @@ from gradcli.language.syntax.tree import Module
 from gradcli.models.results import Sampling
 from gradcli.models.uncertainty.input_quantities import Block, Quantities, triangular_factor
 from gradcli.models.uncertainty.propagation_tables import tolerance
+from gradcli.named_tuples import NamedTuple
 from gradcli.rows.row_programs import RowProgram
 
 # Largest number of input values drawn at once.

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.errors import BindingError, ShapeError, UsageError, as_bool, expect
@@ -58,6 +58,7 @@ from gradcli.models.uncertainty.propagation_warnings import (
     steps,
     without_deviation,
 )
+from gradcli.named_tuples import NamedTuple
 from gradcli.proofs import digits as proved_digits
 from gradcli.rows.plan import unread
 

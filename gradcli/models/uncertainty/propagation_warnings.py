@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import compress
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -40,6 +40,7 @@ from gradcli.models.uncertainty.input_quantities import Quantities, scale_of
 from gradcli.models.uncertainty.monte_carlo import Drawn, MonteCarlo, columns_of, student_dofs
 from gradcli.models.uncertainty.propagation_tables import stated_text, tolerance
 from gradcli.models.value_checks import nonfinite_error
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import bind, constant
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.arithmetic import multiply

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import BindingError
 from gradcli.evaluation.constant_expressions import constant
 from gradcli.evaluation.nested_lists import Read, nested, unreadable
 from gradcli.models.complex_inputs import parts_of
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.complex_numbers import from_parts

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from gradcli.autograd.factory import tensor
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError, EvaluationError
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.entries.sampling import padded
 from gradcli.primitives.entries.shape import concat, stack
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli.errors import ArgumentError
+from gradcli.named_tuples import NamedTuple
 from gradcli.optim.lr_scheduler.scheduler import LRScheduler, Numbers, for_each_group
 from gradcli.optim.optimizer import Optimizer
 

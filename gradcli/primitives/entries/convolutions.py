@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import ShapeError
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.axes import boolean, integer, option, whole_numbers
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import broadcast_to, permute, reshape

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import EvaluationError, LimitError, ShapeError
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives import batching
 from gradcli.primitives.axes import boolean, integer, normalize_axis, one_float, one_number, option, whole_numbers
 from gradcli.primitives.bind import bind, constant

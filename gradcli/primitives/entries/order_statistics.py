@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import EvaluationError, ShapeError
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives import batching
 from gradcli.primitives.axes import boolean, integer, normalize_axes, normalize_axis, option
 from gradcli.primitives.bind import concrete

@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli.arrays.mathematical_constants import by_formula
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.entries.arithmetic import add, divide, floor, multiply, negative, ones_like, subtract
 from gradcli.primitives.entries.comparisons import equal, greater, less, logical_or, where
 from gradcli.primitives.entries.distributions import log_ndtr

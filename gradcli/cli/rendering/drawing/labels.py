@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.errors import Span
@@ -11,6 +11,7 @@ from gradcli.evaluation.graph_view import Graph, GraphRequest, Vertex
 from gradcli.evaluation.outline import GraphBox, outline
 from gradcli.io.text_tables import number_text
 from gradcli.language.stable.stable_expressions import stable_text
+from gradcli.named_tuples import NamedTuple
 
 # The maximum number of characters of a piece of program text.
 _LONGEST = 48

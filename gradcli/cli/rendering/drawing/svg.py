@@ -5,13 +5,13 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
 from xml.sax.saxutils import escape
 
 from gradcli import limits
 from gradcli.cli.process.environment import Environment
 from gradcli.cli.rendering.drawing.labels import Label, Picture
 from gradcli.errors import LimitError
+from gradcli.named_tuples import NamedTuple
 
 # Limits the time, which grows with the square of the number of boxes; more could not be read anyway.
 _MOST_BOXES = 1000

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from gradcli import limits
 from gradcli.cli.process.environment import Environment
 from gradcli.cli.rendering.drawing.labels import Label, Picture
 from gradcli.cli.rendering.render import show
 from gradcli.io.text_tables import Table, number_text
+from gradcli.named_tuples import NamedTuple
 
 # Nodes below this depth are written further down.
 _DEEPEST = 16
