@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from measure import Row, arguments, circumstances, interleaved, publish, table, write_json
 
-# A task to measure, which returns numbers or arrays.
+# A task to measure, which returns numbers or arrays, as its library does: gradients may be in a tuple or a dict.
 Run = Callable[[], Sequence[Any]]
 
 
@@ -30,6 +30,15 @@ class Comparison(NamedTuple):
     given: float | None = None
 
 
+def flat(result: Sequence[Any] | Mapping[str, Any]) -> Iterator[Any]:
+    """The numbers and arrays of a result in order."""
+    for part in result.values() if isinstance(result, Mapping) else result:
+        if isinstance(part, (tuple, Mapping)):
+            yield from flat(part)
+        else:
+            yield part
+
+
 def serve(connection: Connection, make: Callable[[], Any], kind: str) -> None:
     """The body of a child process: make the tasks of a library, send their results, the memory and the time that the
     first calls took, and then a time and the memory so far for each request (task, number of calls)."""
@@ -40,7 +49,7 @@ def serve(connection: Connection, make: Callable[[], Any], kind: str) -> None:
         library = make()
         before = memory("VmRSS")
         runs = getattr(library, kind)()
-        results = {title: [np.asarray(a, float) for a in run()] for title, run in runs.items()}
+        results = {title: [np.asarray(a, float) for a in flat(run())] for title, run in runs.items()}
         connection.send((results, (memory("VmHWM") - before) / 2**20, time.perf_counter() - begin))
     except Exception as error:
         connection.send((f"{type(error).__name__}: {str(error).splitlines()[0]}", 0.0, 0.0))
