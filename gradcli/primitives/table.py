@@ -15,7 +15,6 @@ from gradcli.primitives.entries import (
     arithmetic,
     comparisons,
     complex_parts,
-    creation,
     exponential,
     indexing,
     linear,
@@ -23,9 +22,7 @@ from gradcli.primitives.entries import (
     reductions,
     scans,
     shape,
-    special,
     statistics,
-    trigonometric,
 )
 from gradcli.primitives.operation import Operation
 from gradcli.primitives.primitive import Primitive
@@ -39,20 +36,20 @@ _AT_START = (
     arithmetic,
     exponential,
     powers,
-    trigonometric,
-    special,
     indexing,
     shape,
     reductions,
     statistics,
     scans,
     linear,
-    creation,
 )
 
 # The files that are imported when one of their names is first looked up: functions that formulas rarely use do not slow
 # the start.
 _LATER = (
+    "trigonometric",
+    "special",
+    "creation",
     "elementary",
     "reciprocal_inverses",
     "activations",

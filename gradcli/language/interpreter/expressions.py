@@ -41,7 +41,6 @@ from gradcli.primitives.entries import arithmetic
 from gradcli.primitives.entries.comparisons import equal, isfinite, less, logical_not, where
 from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.powers import power
-from gradcli.primitives.entries.special import gamma
 from gradcli.primitives.operation import Operation
 
 
@@ -108,7 +107,7 @@ def _rolled_items(
 
 def _factorial(machine: Evaluator, node: tree.Factorial, _scope: Scope) -> Task:
     value = as_tensor_or_number((yield node.operand), "'!'")
-    return machine.apply(node, "gamma", gamma, arithmetic.add(value, 1.0))
+    return machine.apply(node, "gamma", table.known("gamma"), arithmetic.add(value, 1.0))
 
 
 def _is_none(_machine: Evaluator, node: tree.NoneTest, _scope: Scope) -> Task:
