@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from flint import acb, arb
 
 from gradcli import limits
-from gradcli.arrays.flint.balls import UNDEFINED, Balls, UndecidedError, exact, precision
+from gradcli.arrays.flint.balls import UNDEFINED, Balls, UndecidedError, exact, precise, precision
 from gradcli.errors import BackendError, GradcliError
 from gradcli.functionals.body import Body
 from gradcli.program.ir import Program, Variable
@@ -17,7 +18,7 @@ from gradcli.program.ir import Program, Variable
 # The cost of an evaluation of the integrand, in eighths of a step for each of its operations.
 _OPERATION = 8
 
-# How far integrals up to infinity go, in units of the precision in bits, and by which factor farther at a time.
+# How far integrals over exponentials go, in units of the precision in bits, and by which factor farther at a time.
 _FARTHEST, _FARTHER = 40, arb(5) / 4
 
 _UNDEFINED = acb("nan")
@@ -37,9 +38,6 @@ def integral(low: Any, high: Any, reads: Sequence[Any], body: Body, points: Sequ
     edges = [first, *(acb(exact(p)) for p in points), last]
     if len(edges) == 2 and not (first.is_finite() or last.is_finite()):
         edges.insert(1, acb(0))
-    finite = [e for e in edges if e.is_finite()]
-    if not all(_value(body.program, [end, *given], analytic=False).is_finite() for end in finite):
-        raise BackendError("integrals of what is infinite at a limit have no proved digits", hint="leave out --digits")
     found = sum((_part(body.program, a, b, given) for a, b in itertools.pairwise(edges)), acb(0))
     if not found.is_finite():
         raise UndecidedError("the integral cannot be enclosed: its integrand is unbounded, or not piecewise analytic")
@@ -47,48 +45,90 @@ def integral(low: Any, high: Any, reads: Sequence[Any], body: Body, points: Sequ
 
 
 def _part(program: Program, low: acb, high: acb, reads: Sequence[acb]) -> acb:
-    """The integral between two limits, one of which may be infinite."""
-    if low.is_finite() and high.is_finite():
-        return _between(program, low, high, reads)
-    if high.is_finite():
-        return -_part(program, high, low, reads)
-    sign = 1 if high.real > 0 else -1
-    return sign * _to_infinity(program, low, sign, reads)
+    """The integral between two limits, which may be infinite, and where the integrand may be."""
+    if _is_regular(program, low, reads):
+        return _outward(program, low, high, reads)
+    if _is_regular(program, high, reads):
+        return -_outward(program, high, low, reads)
+    middle = (low + high) / 2
+    if not middle.is_finite():
+        finite, infinite = (low, high) if low.is_finite() else (high, low)
+        middle = finite + (1 if infinite.real > 0 else -1)
+    return _outward(program, middle, high, reads) - _outward(program, middle, low, reads)
+
+
+def _is_regular(program: Program, end: acb, reads: Sequence[acb]) -> bool:
+    return bool(end.is_finite() and _value(program, [end, *reads], analytic=False).is_finite())
+
+
+def _outward(program: Program, start: acb, end: acb, reads: Sequence[acb]) -> acb:
+    """The integral from a place where the integrand is finite to a limit."""
+    if not end.is_finite():
+        sign = 1 if end.real > 0 else -1
+        return sign * _to_infinity(program, start, sign, reads)
+    if not _is_regular(program, end, reads):
+        return _to_singularity(program, start, end, reads)
+    return _between(program, start, end, reads)
 
 
 def _to_infinity(program: Program, start: acb, sign: int, reads: Sequence[acb]) -> acb:
     """The integral by the distance d from `start` in a direction, which is exp(x) - 1, so that what decays as a power of d
     decays exponentially with x; what is left is bounded."""
-    end, rest = _end(program, start, sign, reads)
+    # Imported here as most integrals are between finite limits.
+    from gradcli.functionals.growth import add, constant, distance, growth, negative
+
+    numbers = [read.real for read in reads]
+
+    def bound(end: arb) -> arb | None:
+        begin = end.exp() - 1
+        d = distance(begin)
+        place = add(constant(start.real), d if sign > 0 else negative(d))
+        return growth(program, place, numbers).rest(begin.upper())
 
     def value(inputs: Sequence[acb], analytic: bool) -> acb:
         e = inputs[0].exp()
         return _value(program, [start + sign * (e - 1), *inputs[1:]], analytic) * e
 
+    end, rest = _end(bound, "the integrand is not known to decay fast enough for proved digits up to infinity")
     return _between(value, acb(0), acb(end), reads) + arb(0, rest)
 
 
-def _end(program: Program, start: acb, sign: int, reads: Sequence[acb]) -> tuple[arb, arb]:
-    """A number x up to which a function is integrated over exp(x), and a bound of the rest.
+def _to_singularity(program: Program, start: acb, end: acb, reads: Sequence[acb]) -> acb:
+    """The integral by the distance from `end`, which is abs(end - start)*exp(-x): what grows as a power of its reciprocal,
+    above -1, decays exponentially with x; what is left is bounded."""
+    from gradcli.functionals.growth import growth_near
 
-    Raises BackendError where no bound is found.
+    width, numbers = end - start, [read.real for read in reads]
+    sign = -1 if width.real > 0 else 1
+
+    def bound(x: arb) -> arb | None:
+        nearest = (1 / (abs(width.real) * (-x).exp())).lower()
+        return growth_near(program, end.real, sign, nearest, numbers).rest(nearest)
+
+    last, rest = _end(bound, "integrals of what is infinite at a limit have no proved digits")
+    # Next to the limit, differences from it keep their digits.
+    bits = precision() + math.ceil(2 * float(last) / math.log(2))
+
+    def value(inputs: Sequence[acb], analytic: bool) -> acb:
+        with precise(bits):
+            e = width * (-inputs[0]).exp()
+            return _value(program, [end - e, *inputs[1:]], analytic) * e
+
+    return _between(value, acb(0), acb(last), reads) + arb(0, rest)
+
+
+def _end(bound: Callable[[arb], arb | None], fault: str) -> tuple[arb, arb]:
+    """A number up to which a function is integrated, and the bound of the rest beyond it.
+
+    Raises BackendError where no bound is small enough.
     """
-    # Imported here as most integrals are between finite limits.
-    from gradcli.functionals.growth import add, constant, distance, growth, negative
-
-    end, numbers = arb(2), [read.real for read in reads]
-    small = arb(2) ** -precision()
+    end, small = arb(2), arb(2) ** -precision()
     while end < _FARTHEST * precision():
-        begin = end.exp() - 1
-        d = distance(begin)
-        place = add(constant(start.real), d if sign > 0 else negative(d))
-        rest = growth(program, place, numbers).rest(begin.upper())
+        rest = bound(end)
         if rest is not None and rest < small:
             return end, rest
         end = (end * _FARTHER).mid()
-    raise BackendError(
-        "the integrand is not known to decay fast enough for proved digits up to infinity", hint="leave out --digits"
-    )
+    raise BackendError(fault, hint="leave out --digits")
 
 
 def _between(
@@ -203,6 +243,27 @@ def _either(_analytic: bool, a: bool | None, b: bool | None) -> bool | None:
     return True if a or b else None if a is None or b is None else False
 
 
+def _sigmoid(_analytic: bool, x: acb) -> acb:
+    return 1 / (1 + (-x).exp()) if x.real > 0 else x.exp() / (1 + x.exp())
+
+
+def _softplus(analytic: bool, x: acb) -> acb:
+    """log(1 + exp(x)) = x + log(1 + exp(-x))."""
+    return x + (1 + (-x).exp()).log(analytic=analytic) if x.real > 0 else (1 + x.exp()).log(analytic=analytic)
+
+
+def _sinc(_analytic: bool, x: acb, *, n: int) -> acb:
+    if n:
+        raise BackendError("derivatives of 'sinc' have no proved digits inside an integral")
+    return x.sinc_pi()
+
+
+def _lambertw(analytic: bool, x: acb, *, k: int) -> acb:
+    if k:
+        raise BackendError("branches of 'lambertw' have no proved digits inside an integral")
+    return _UNDEFINED if analytic and _is_real(x) and not x.real > -arb(-1).exp() else x.lambertw()
+
+
 def _inner(program: Program, low: acb, high: acb, reads: Sequence[acb], analytic: bool) -> acb:
     """An integral inside another."""
     if any(x.real.is_exact() and not x.is_finite() and not x.real.is_nan() for x in (low, high)):
@@ -245,9 +306,28 @@ RULES: dict[str, Rule] = {
         name: _entire(name)
         for name in (
             *("exp", "expm1", "sin", "cos", "tan", "sinh", "cosh", "tanh", "erf", "erfc", "erfi", "gamma", "digamma"),
-            *("sec", "csc", "cot", "sech", "csch", "coth"),
+            *("sec", "csc", "cot", "sech", "csch", "coth", "si", "shi", "rgamma"),
         )
     },
+    "sinc": _sinc,
+    "sinpi": lambda _, x: x.sin_pi(),
+    "cospi": lambda _, x: x.cos_pi(),
+    "exp2": lambda _, x: (x * arb(2).log()).exp(),
+    "sigmoid": _sigmoid,
+    "softplus": _softplus,
+    "logsigmoid": lambda analytic, x: -_softplus(analytic, -x),
+    "lambertw": _lambertw,
+    "airyai": lambda _, x: x.airy_ai(),
+    "airyaiprime": lambda _, x: x.airy_ai(derivative=1),
+    "airybi": lambda _, x: x.airy_bi(),
+    "airybiprime": lambda _, x: x.airy_bi(derivative=1),
+    "bessel_j": lambda _, x, n: x.bessel_j(n),
+    "bessel_i": lambda _, x, n: x.bessel_i(n),
+    "polygamma": lambda _, x, n: x.polygamma(n),
+    "fresnels": lambda _, x: x.fresnel_s(),
+    "fresnelc": lambda _, x: x.fresnel_c(),
+    "ndtr": lambda _, x: (-x / arb(2).sqrt()).erfc() / 2,
+    "riemann_zeta": lambda _, x: x.zeta(),
     "less": _compared(lambda d: d < 0, lambda d: d >= 0),
     "less_equal": _compared(lambda d: d <= 0, lambda d: d > 0),
     "greater": _compared(lambda d: d > 0, lambda d: d <= 0),

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
-from flint import arb
+from flint import arb, arb_poly
 
 from gradcli.arrays.flint.balls import Balls, exact
 from gradcli.errors import BackendError
 from gradcli.named_tuples import NamedTuple
 from gradcli.program.ir import Program, Variable
 
+# Airy's function Ai is at most 0.5357 in magnitude on the real line (DLMF 9.9, its first extreme value).
+_LARGEST_AIRY = arb("0.54")
 # A logarithm is bounded by a power with this exponent.
 _SLOWLY = 8
 
@@ -38,14 +41,53 @@ class Growth(NamedTuple):
 
 # A truth value may be unknown.
 _Bound = Growth | bool | None
+# The coefficients of a polynomial, from that of order 0 on, and a bound on their number.
+Polynomial = Sequence[arb]
+_LONGEST = 16
 
 
-def growth(program: Program, place: Growth, reads: Sequence[arb]) -> Growth:
-    """The bounds of the first output of a program whose first input grows as `place`, and whose others are `reads`.
+def growth_near(program: Program, end: arb, sign: int, start: arb, reads: Sequence[arb]) -> Growth:
+    """The bounds of the first output of a program divided by d**2, where its first input is `end` + `sign`/d, for all
+    distances d from `start` on: the integrand by d of its integral up to `end`.
 
     Raises BackendError for a function of which no bounds are known.
     """
+    near = Near(_reciprocal(distance(start)), [end, arb(sign)])
+    found = growth(program, near.bounds(near.place), reads, near)
+    return _multiply(found, _multiply(near.small, near.small))
+
+
+class Near(NamedTuple):
+    """The first input of a program as a polynomial, `place`, in u, which grows as `small`."""
+
+    small: Growth
+    place: Polynomial
+
+    def bounds(self, polynomial: Polynomial) -> Growth:
+        """The bounds of a polynomial in u, from the coefficient of order 0 on."""
+        power, terms = constant(arb(1)), list[Growth]()
+        for coefficient in polynomial:
+            if not coefficient.is_zero():
+                terms.append(_multiply(constant(coefficient), power))
+            power = _multiply(power, self.small)
+        return reduce(add, terms) if terms else constant(arb(0))
+
+
+def growth(program: Program, place: Growth, reads: Sequence[arb], near: Near | None = None) -> Growth:
+    """The bounds of the first output of a program whose first input grows as `place`, and whose others are `reads`.
+
+    With `near`, values that are polynomials in its u are bounded by these, so that differences vanish as they do, as 1 - x
+    near 1. Raises BackendError for a function of which no bounds are known.
+    """
     known: dict[Variable, _Bound] = dict(zip(program.inputs, [place, *map(constant, reads)]))
+    polynomials: dict[Variable, Polynomial] = {}
+    if near is not None:
+        polynomials = dict(zip(program.inputs, [near.place, *([read] for read in reads)]))
+
+    def polynomial(atom: Any) -> Polynomial | None:
+        if isinstance(atom, Variable):
+            return polynomials.get(atom)
+        return None if type(atom) is bool else [_number(atom)]
 
     def value(atom: Any) -> _Bound:
         if isinstance(atom, Variable):
@@ -55,13 +97,49 @@ def growth(program: Program, place: Growth, reads: Sequence[arb]) -> Growth:
     for primitive, operands, params, output in program.equations:
         rule = _RULES.get(primitive.name)
         if rule is None:
-            raise BackendError(
-                f"'{primitive.called}' is not known to decay, and there are no proved digits up to infinity",
-                hint="leave out --digits",
-            )
+            known_not = "to decay, and there are no proved digits up to infinity"
+            if near is not None:
+                known_not = "to be bounded, and there are no proved digits where an integrand is infinite"
+            raise BackendError(f"'{primitive.called}' is not known {known_not}", hint="leave out --digits")
         known[output] = rule(*map(value, operands), **params)
-    found = value(program.outputs[0])
-    return found if isinstance(found, Growth) else Growth()
+        if near is None:
+            continue
+        given = [*map(polynomial, operands)]
+        found = _polynomial(primitive.name, given, params)
+        if found is not None:
+            polynomials[output], known[output] = found, near.bounds(found)
+        elif primitive.name == "log1p" and given[0] is not None:
+            known[output] = _log(near.bounds((arb_poly([*given[0]]) + 1).coeffs()))
+        elif primitive.name in _OSCILLATING and any(
+            isinstance(x, Growth) and x.below > 0 for x in map(value, operands)
+        ):
+            raise BackendError(
+                "integrals of what oscillates ever faster at a limit have no proved digits", hint="leave out --digits"
+            )
+    bounds = value(program.outputs[0])
+    return bounds if isinstance(bounds, Growth) else Growth()
+
+
+def _polynomial(name: str, operands: Sequence[Polynomial | None], params: Mapping[str, Any]) -> Polynomial | None:
+    """The result of an operation on polynomials, None if it is none."""
+    given = [arb_poly([*o]) for o in operands if o is not None]
+    rule = _OF_POLYNOMIALS.get(name)
+    if rule is None or len(given) < len(operands):
+        return None
+    found = rule(*given, **params)
+    return None if found is None or found.length() > _LONGEST else found.coeffs()
+
+
+_OSCILLATING = frozenset({"sin", "cos", "tan", "sinpi", "cospi"})
+_OF_POLYNOMIALS: dict[str, Callable[..., arb_poly | None]] = {
+    "add": lambda x, y: x + y,
+    "subtract": lambda x, y: x - y,
+    "negative": lambda x: -x,
+    "multiply": lambda x, y: x * y,
+    "square": lambda x: x * x,
+    "one_minus_square": lambda x: 1 - x * x,
+    "whole_power": lambda x, n: x ** int(n) if 0 <= n < _LONGEST else None,
+}
 
 
 def distance(start: arb) -> Growth:
@@ -184,6 +262,14 @@ def _bounded(bound: Callable[[], arb]) -> Callable[[Growth], Growth]:
     return rule
 
 
+def _sin(x: Growth) -> Growth:
+    """At least sin(1)*t for t from 0 to 1."""
+    found = _bounded(lambda: arb(1))(x)
+    if x.sign and x.most is not None and x.order <= 0 and x.most <= 1:
+        return found._replace(sign=x.sign, least=(x.least * arb(1).sin()).lower(), below=x.below)
+    return found
+
+
 def _gamma(x: Growth) -> Growth:
     """From 2 on it rises, and with log(t) the slope t*digamma(t) of its logarithm rises too."""
     if x.sign > 0 and x.least >= 2 and x.below > 0:
@@ -226,6 +312,10 @@ def _erfc(x: Growth) -> Growth:
     return _exp(negative(_multiply(x, x))) if x.sign > 0 and x.below > 0 else Growth(arb(2))
 
 
+def _sigmoid(x: Growth) -> Growth:
+    return _reciprocal(add(constant(arb(1)), _exp(negative(x))))
+
+
 def _either(x: Growth, y: Growth) -> Growth:
     """One of two values."""
     most = None if x.most is None or y.most is None else max(x.most, y.most)
@@ -265,7 +355,11 @@ _RULES: dict[str, Callable[..., _Bound]] = {
     "expm1": lambda x: add(_exp(x), constant(arb(-1))),
     "log": _log,
     "log1p": lambda x: _log(add(x, constant(arb(1)))),
-    "sin": _bounded(lambda: arb(1)),
+    "sigmoid": _sigmoid,
+    "airyai": lambda _x: Growth(_LARGEST_AIRY),
+    "bessel_j": lambda _x, n: Growth(arb(1)),
+    "ndtr": _below_one,
+    "sin": _sin,
     "cos": _below_one,
     "tanh": _rising("tanh", lambda: arb(1)),
     "atan": _rising("atan", lambda: arb.pi() / 2),

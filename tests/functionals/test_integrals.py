@@ -232,9 +232,21 @@ def test_a_tensor_is_integrated_by_its_elements() -> None:
         ("sech(k*t)**2, t, b, inf", "(1 - tanh(k*b))/k"),
         ("log(t)/t**(k + 1), t, 1, inf", "1/k**2"),
         ("exp(-k*abs(t)), t, -inf, -b", "exp(-k*b)/k"),
+        ("t*exp(-t)/(1 + exp(-t)), t, 0, inf", "pi**2/12"),
+        ("besselj(0, t)*exp(-k*t), t, 0, inf", "1/sqrt(1 + k**2)"),
+        ("lambertw(k*t), t, 0, 1", "lambertw(k) - 1 + 1/lambertw(k) - 1/k"),
+        # Where the integrand is infinite, or 0*inf, at a limit.
+        ("-log(t)*t**(k - 1), t, 0, 1", "1/k**2"),
+        ("t**(b - 1)*exp(-t), t, 0, inf", "gamma(b)"),
+        ("t**(b - 1)*(1 - t)**(b - 1), t, 0, 1", "beta(b, b)"),
+        ("1/sqrt(1 - t**2), t, 0, 1", "pi/2"),
+        ("log(1 - t)/t, t, 1/2, 1", "-pi**2/12 - log(2)**2/2"),
+        ("log(sin(t)), t, 0, pi/2", "-pi*log(2)/2"),
+        ("1/((k + t)*sqrt(t)), t, inf, 0", "-pi/sqrt(k)"),
+        ("(2 - t)**(-1/3), t, -6, 2", "6"),
     ],
 )
-def test_digits_up_to_infinity_are_proved(integral: str, closed: str, run: Run) -> None:
+def test_digits_of_improper_integrals_are_proved(integral: str, closed: str, run: Run) -> None:
     words = [word for word in ("k=3", "b=1/2") if re.search(rf"\b{word[0]}\b", integral)]
     found, expected = (
         json.loads(run("eval", p, *words, "--digits", "22", "--json").out) for p in (f"integrate({integral})", closed)
@@ -242,6 +254,13 @@ def test_digits_up_to_infinity_are_proved(integral: str, closed: str, run: Run) 
     assert Decimal(found["value"]) == Decimal(expected["value"])
     for name, slope in expected["grad"].items():
         assert Decimal(found["grad"][name]) == Decimal(slope)
+
+
+@pytest.mark.parametrize("integral", ["1/t, t, 0, 1", "sin(1/t), t, 0, 1", "tan(t), t, 0, pi/2", "t**-1.5, t, 0, 1"])
+def test_digits_of_what_is_infinite_need_known_bounds(integral: str, run: Run) -> None:
+    done = run("eval", f"integrate({integral})", "--digits", "20")
+    assert done.status
+    assert "no proved digits" in done.err
 
 
 @pytest.mark.parametrize("integral", ["sin(t)/t, t, 1, inf", "1/t, t, 1, inf", "besselj(0, t), t, 0, inf"])
