@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from flint import acb, arb
 
@@ -13,6 +14,7 @@ from gradcli import limits
 from gradcli.arrays.flint.balls import UNDEFINED, Balls, UndecidedError, exact, precise, precision
 from gradcli.errors import BackendError, GradcliError
 from gradcli.functionals.body import Body
+from gradcli.functionals.real_parts import in_real_parts
 from gradcli.program.ir import Program, Variable
 
 # The cost of an evaluation of the integrand, in eighths of a step for each of its operations.
@@ -30,6 +32,7 @@ def integral(low: Any, high: Any, reads: Sequence[Any], body: Body, points: Sequ
     Raises BackendError for programs with a function that has no complex balls, and for infinite limits where the decay of
     the integrand is not known, and UndecidedError where the precision does not suffice.
     """
+    program = _real_program(body)
     first, last, *given = map(complex_ball, (low, high, *reads))
     if any(x.real.is_nan() for x in (first, last, *given)):
         return Balls(UNDEFINED)
@@ -38,10 +41,22 @@ def integral(low: Any, high: Any, reads: Sequence[Any], body: Body, points: Sequ
     edges = [first, *(acb(exact(p)) for p in points), last]
     if len(edges) == 2 and not (first.is_finite() or last.is_finite()):
         edges.insert(1, acb(0))
-    found = sum((_part(body.program, a, b, given) for a, b in itertools.pairwise(edges)), acb(0))
+    found = sum((_part(program, a, b, given) for a, b in itertools.pairwise(edges)), acb(0))
     if not found.is_finite():
         raise UndecidedError("the integral cannot be enclosed: its integrand is unbounded, or not piecewise analytic")
     return Balls(found.real)
+
+
+_real_programs: WeakKeyDictionary[Body, Program] = WeakKeyDictionary()
+
+
+def _real_program(body: Body) -> Program:
+    """The program of a body, by real and imaginary parts, which are analytic in the variable each, where it computes with
+    complex numbers."""
+    found = _real_programs.get(body)
+    if found is None:
+        found = _real_programs[body] = in_real_parts(body, "an integral is proved").program
+    return found
 
 
 def _part(program: Program, low: acb, high: acb, reads: Sequence[acb]) -> acb:
@@ -243,6 +258,19 @@ def _either(_analytic: bool, a: bool | None, b: bool | None) -> bool | None:
     return True if a or b else None if a is None or b is None else False
 
 
+_atan = _with_cut(acb.atan, lambda x: _is_imaginary(x) and _outside(x.imag))
+
+
+def _atan2(analytic: bool, y: acb, x: acb) -> acb:
+    """The angle, analytic in both parts away from the negative real axis."""
+    if x.real > 0:
+        return _atan(analytic, y / x)
+    if y.real > 0 or y.real < 0:
+        right = acb.pi() / 2
+        return (right if y.real > 0 else -right) - _atan(analytic, x / y)
+    return _UNDEFINED if analytic else acb(arb(0, arb.pi().upper()))
+
+
 def _sigmoid(_analytic: bool, x: acb) -> acb:
     return 1 / (1 + (-x).exp()) if x.real > 0 else x.exp() / (1 + x.exp())
 
@@ -295,10 +323,12 @@ RULES: dict[str, Rule] = {
     "ceil": lambda analytic, x: x.real_ceil(analytic=analytic),
     "maximum": lambda analytic, x, y: x.real_max(y, analytic=analytic),
     "minimum": lambda analytic, x, y: x.real_min(y, analytic=analytic),
+    "hypot": lambda analytic, x, y: (x * x + y * y).sqrt(analytic=analytic),
     "asin": _with_cut(acb.asin, lambda x: _is_real(x) and _outside(x.real)),
     "acos": _with_cut(acb.acos, lambda x: _is_real(x) and _outside(x.real)),
     "atanh": _with_cut(acb.atanh, lambda x: _is_real(x) and _outside(x.real)),
-    "atan": _with_cut(acb.atan, lambda x: _is_imaginary(x) and _outside(x.imag)),
+    "atan": _atan,
+    "atan2": _atan2,
     "asinh": _with_cut(acb.asinh, lambda x: _is_imaginary(x) and _outside(x.imag)),
     "acosh": _with_cut(acb.acosh, lambda x: _is_real(x) and not x.real > 1),
     "lgamma": _with_cut(acb.lgamma, lambda x: _is_real(x) and not x.real > 0),

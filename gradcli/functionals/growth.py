@@ -195,6 +195,10 @@ def _reciprocal(x: Growth) -> Growth:
     return found
 
 
+def _square(x: Growth) -> Growth:
+    return _abs(_multiply(x, x))
+
+
 def _whole_power(x: Growth, *, n: float) -> Growth:
     found = constant(arb(1))
     for _ in range(abs(int(n))):
@@ -346,7 +350,7 @@ _RULES: dict[str, Callable[..., _Bound]] = {
     "divide": lambda x, y: _multiply(x, _reciprocal(y)),
     "negative": negative,
     "reciprocal": _reciprocal,
-    "square": lambda x: _abs(_multiply(x, x)) if x.sign else _multiply(x, x),
+    "square": _square,
     "whole_power": _whole_power,
     "pow": _pow,
     "sqrt": lambda x: _pow(x, constant(arb(1) / 2)),
@@ -363,6 +367,8 @@ _RULES: dict[str, Callable[..., _Bound]] = {
     "cos": _below_one,
     "tanh": _rising("tanh", lambda: arb(1)),
     "atan": _rising("atan", lambda: arb.pi() / 2),
+    "atan2": lambda _y, _x: Growth(arb.pi().upper()),
+    "hypot": lambda x, y: _pow(add(_square(x), _square(y)), constant(arb(1) / 2)),
     "erf": _below_one,
     "erfc": _erfc,
     "gamma": _gamma,

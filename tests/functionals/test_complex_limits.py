@@ -78,7 +78,7 @@ def test_order_digits_and_directions(run):
         ("limit(gamma(a*h)*h, h, 0)", "'gamma' is not known by these"),
         ("limit(exp(a/h), h, 0)", "no limit was found at 0"),
         ("limit([a*h, h], h, 0)", "a limit is that of a function whose value is a number"),
-        ("limit(conj(a)*h, h, 1)", "the program is not holomorphic, or not known to be: 'limit' of a complex input"),
+        ("limit(conj(a)*h, h, 1)", "the program is not holomorphic, or not known to be: 'conj' of a complex input"),
         ("limit((exp(a + h) - exp(a))/h, h, 0)", "the limit has no derivative here"),
     ],
 )

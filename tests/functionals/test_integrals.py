@@ -256,6 +256,28 @@ def test_digits_of_improper_integrals_are_proved(integral: str, closed: str, run
         assert Decimal(found["grad"][name]) == Decimal(slope)
 
 
+@pytest.mark.parametrize(
+    ("integral", "closed"),
+    [
+        ("exp(z*t), t, 0, 1", "(exp(z) - 1)/z"),
+        ("1/(t + 1j), t, 0, 1", "log(1 + 1j) - log(1j)"),
+        ("sqrt(1 + 1j*t), t, 0, 1", "2/3*((1 + 1j)**1.5 - 1)/1j"),
+        ("exp(-t**2)*exp(1j*t), t, 0, inf", "sqrt(pi)/2*exp(-1/4) + 1j*dawsn(1/2)"),
+        ("log(z*t), t, 0, 1", "log(z) - 1"),
+    ],
+)
+def test_digits_of_complex_integrals_are_proved(integral: str, closed: str, run: Run) -> None:
+    words = ["z=1+2j"] if "z" in integral else []
+    found, expected = (
+        json.loads(run("eval", p, *words, "--digits", "22", "--json").out) for p in (f"integrate({integral})", closed)
+    )
+    for number, proved in (
+        (found["value"], expected["value"]),
+        *zip(found["grad"].values(), expected["grad"].values()),
+    ):
+        assert {part: Decimal(text) for part, text in number.items()} == {k: Decimal(v) for k, v in proved.items()}
+
+
 @pytest.mark.parametrize("integral", ["1/t, t, 0, 1", "sin(1/t), t, 0, 1", "tan(t), t, 0, pi/2", "t**-1.5, t, 0, 1"])
 def test_digits_of_what_is_infinite_need_known_bounds(integral: str, run: Run) -> None:
     done = run("eval", f"integrate({integral})", "--digits", "20")
