@@ -1018,6 +1018,7 @@ TENSORS: dict[str, Callable[..., Any]] = {
     "logcumsumexp": lambda x, axis: np.log(np.cumsum(np.exp(x), axis=axis)),
     "trapezoid": np.trapezoid,
     "difference": np.diff,
+    "affine": lambda bias, x, weight: np.dot(x, np.transpose(weight)) + bias,
     "linear": lambda x, weight, bias=0.0: np.dot(x, np.transpose(weight)) + bias,
     "baddbmm": lambda x, a, b, beta=1.0, alpha=1.0: beta * np.asarray(x) + alpha * np.einsum("nij,njk->nik", a, b),
     "cdist": lambda x, y, p=2.0: np.sum(abs(x[:, None] - y) ** p, axis=-1) ** (1 / p),

@@ -17,9 +17,13 @@ from gradcli.functionals.body import Body
 from gradcli.functionals.real_parts import in_real_parts
 from gradcli.program.ir import Program, Variable
 
-# The cost of an evaluation of the integrand, in eighths of a step for each of its operations.
-_OPERATION = 8
+# The cost of an evaluation of the integrand, in eighths of a step for each of its operations, and the precision up to
+# which it hardly depends on that; beyond, an exponential takes about as much longer as there are more bits.
+_OPERATION, _CHEAP_BITS = 8, 128
 
+# The cost of the nodes of the rules of quadrature, which rises with the cube of the precision: the bits at which it is an
+# eighth of a step. At 16,000 bits it takes 10 s.
+_BITS_OF_NODES = 50
 # How far integrals over exponentials go, in units of the precision in bits, and by which factor farther at a time.
 _FARTHEST, _FARTHER = 40, arb(5) / 4
 
@@ -168,6 +172,7 @@ def _between(
             raised.append(error)
             return _UNDEFINED
 
+    limits.charge_steps((precision() // _BITS_OF_NODES) ** 3)
     found = acb.integral(value, low, high)
     if raised:
         raise raised[0]
@@ -181,7 +186,7 @@ def complex_ball(value: Any) -> acb:
 
 def _value(program: Program, inputs: Sequence[acb], analytic: bool) -> acb:
     """The value for complex balls; not finite where it must be `analytic` and may be not."""
-    limits.charge_steps(_OPERATION * len(program.equations))
+    limits.charge_steps(_OPERATION * len(program.equations) * max(1, precision() // _CHEAP_BITS))
     known: dict[Variable, Any] = dict(zip(program.inputs, inputs))
 
     def value(atom: Any) -> Any:

@@ -128,8 +128,10 @@ OF_COMPLEX = {
 
 
 def all_in(language: str) -> Any:
-    """Parametrises a test over every primitive of real numbers that the language has."""
-    known = [p for p in PRIMITIVES if languages.find(language).writes(p) and p.name not in OF_COMPLEX]
+    """Parametrises a test over every primitive of real numbers that the language has, and that programs record: those with
+    a definition are recorded as that."""
+    recorded = [p for p in PRIMITIVES if p.definition is None and p.name not in OF_COMPLEX]
+    known = [p for p in recorded if languages.find(language).writes(p)]
     return several("primitive", known, lambda p: p.name)
 
 

@@ -6,7 +6,6 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import pytest
-import torch
 
 import gradcli
 from gradcli.evaluation.recordings import recording
@@ -77,36 +76,6 @@ READOUTS = {
     for name, (source, values) in HOLOMORPHIC.items()
     for before, value in [re.match(r"(?s)(?:(.*); )?(.*)", source).groups(default="0")]
 }
-
-
-def iterated(z, c):
-    for _ in range(30):
-        z = z * z + c
-    return z
-
-
-def newton(z, c):
-    for _ in range(20):
-        z = z - (z**3 - c) / (3 * z**2)
-    return z
-
-
-def ladder(z, c):
-    y = 1 / c
-    for _ in range(30):
-        y = 1 / (z + 1 / (c + y))
-    return y
-
-
-def matrices(z, c):
-    one = torch.ones((), dtype=torch.complex128)
-    a, v = torch.stack([z, 1j * one, c, 0.2 * one]).reshape(2, 2), torch.stack([one, c])
-    for _ in range(20):
-        v = a @ v * 0.7 + z
-    return v.sum()
-
-
-TORCH = {"an iterated map": iterated, "Newton's method": newton, "a ladder network": ladder, "small matrices": matrices}
 
 
 def derivatives(program, values, wrt):
@@ -192,18 +161,6 @@ def test_machine_code_gives_the_same_numbers(name, monkeypatch):
     states = machine_code._states.values()
     assert states
     assert all(state.function is not None for state in states)
-
-
-@pytest.mark.parametrize("name", ["an iterated map", "Newton's method", "a ladder network", "small matrices"])
-def test_gradients_are_those_of_pytorch(name):
-    source, values = READOUTS[name]
-    leaves = {n: torch.tensor(v, dtype=torch.complex128, requires_grad=True) for n, v in values.items()}
-    found = gradcli.compile(source).value_and_grad(values)
-    expected = TORCH[name](**leaves)
-    (expected * (0.8 - 0.6j)).real.backward()
-    assert found[0] == pytest.approx((expected * (0.8 - 0.6j)).real.item(), rel=1e-13)
-    for n, leaf in leaves.items():
-        assert found[1][n] == pytest.approx(leaf.grad.item(), rel=1e-11)
 
 
 # Rounds at points where formulas of parts would lose digits, signs of zeros or branches.
