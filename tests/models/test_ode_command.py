@@ -125,6 +125,12 @@ def test_a_jump_over_the_condition_has_no_derivatives(run: Run, equations: str, 
     assert "the condition jumps over 0 at 2.0015" in done.err
 
 
+def test_a_condition_that_is_touched_has_no_derivatives(run: Run) -> None:
+    words = ["x' = a*(t - 2)", "x=2", "a=1", "t=0..5", "--stop", "x = 0"]
+    assert "the condition touches 0 at 2, and this time has no derivatives" in run("ode", *words, "--wrt", "a").err
+    assert run("ode", *words).err == "x = 0 at t = 1.999999998\n"
+
+
 @pytest.mark.parametrize(
     ("stop", "time"),
     [

@@ -19,6 +19,9 @@ _EXAMINED, _NEWTON = 1000, 40
 # A condition is 0 up to the first part of what it is made of, and is examined at the other two, as parts of the lapse,
 # before its time.
 _ZERO, _BEFORE, _FAR = 1e-8, 1e-10, 1e-3
+# A condition touches 0 where its slope is this part of that at the farther place: a double root is found to half of the
+# digits.
+_FLAT = 1e-3
 # The slope of the time that a condition has one sign, so small that it is nothing beside other states.
 _TINY = 1e-60
 # The number of parts that an interval in which a condition becomes 0 and returns is divided into, and how often that is
@@ -149,8 +152,7 @@ def _refined(
         if value == 0:
             return time
         low, high = (time, high) if np.sign(value) == np.sign(below) else (low, time)
-        n = len(rates)
-        slope = float(here.first[0, 0] + here.first[0, 1 : 1 + n] @ rates)
+        slope = float(here.first[0, 0] + here.first[0, 1 : 1 + len(rates)] @ rates)
         following = time - value / slope if slope else low
         if not min(low, high) < following < max(low, high):
             following = (low + high) / 2
@@ -167,6 +169,15 @@ def _here(
     states = trajectories.at(values, np.array([start, time]), 0).taken(slice(1, 2))
     point = trajectories.along(np.array([time]), states, values).taken(0)
     return point, trajectories.rates.at(point.value, 0).value
+
+
+def _slope(
+    trajectories: Trajectories, condition: RowFunctions, values: Mapping[str, float], start: float, time: float
+) -> float:
+    """The derivative of a condition by the time, along the solution."""
+    point, rates = _here(trajectories, values, start, time)
+    here = condition.at(point.value, 1)
+    return float(here.first[0, 0] + here.first[0, 1 : 1 + len(rates)] @ rates)
 
 
 def _expanded(
@@ -193,7 +204,7 @@ def _expanded(
     widened = trajectories.with_time(point)
     found = condition.at(widened.value, order).of(widened)
     slope = found.first[0, q]
-    if slope == 0:
+    if abs(slope) <= _FLAT * abs(_slope(trajectories, condition, values, start, time - _FAR * (time - start))):
         raise EvaluationError(f"the condition touches 0 at {time:.8g}, and this time has no derivatives")
     lapse = Expansion(np.zeros(1), -found.first[:, :q] / slope)
     if found.second is not None:
