@@ -73,9 +73,9 @@ end:
 """
 
 
-# The states some time after the begin of a step.
+# The states, or their slopes, some time after the begin of a step.
 _STATES = """
-define void @states(i64 %order, double %lapse, ptr %series, ptr %states) {{
+define void @{name}(i64 %order, double %lapse, ptr %series, ptr %found) {{
 entry:
   br label %next
 next:
@@ -83,8 +83,8 @@ next:
   %row = add i64 %i, 1
   %place = mul i64 %row, {room}
   %coefficients = getelementptr double, ptr %series, i64 %place
-  %value = call double @value(ptr %coefficients, i64 %order, double %lapse)
-  %at = getelementptr double, ptr %states, i64 %i
+  %value = call double @{polynomial}(ptr %coefficients, i64 %order, double %lapse)
+  %at = getelementptr double, ptr %found, i64 %i
   store double %value, ptr %at
   %i.next = add i64 %i, 1
   %more = icmp slt i64 %i.next, {states}
@@ -102,22 +102,9 @@ define void @step(i64 %order, double %end, double %lapse, double %share, double 
 ptr %before, ptr %given, ptr %room, ptr %out, ptr %slopes, ptr %largest) {{
 entry:
   store double %end, ptr %given
-  br label %moving
-moving:
-  %i = phi i64 [ 0, %entry ], [ %i.next, %moving ]
-  %row = add i64 %i, 1
-  %place = mul i64 %row, {room}
-  %series = getelementptr double, ptr %before, i64 %place
-  %value = call double @value(ptr %series, i64 %order, double %lapse)
-  %slope = call double @slope(ptr %series, i64 %order, double %lapse)
-  %state = getelementptr double, ptr %given, i64 %row
-  store double %value, ptr %state
-  %slope.at = getelementptr double, ptr %slopes, i64 %i
-  store double %slope, ptr %slope.at
-  %i.next = add i64 %i, 1
-  %i.more = icmp slt i64 %i.next, {states}
-  br i1 %i.more, label %moving, label %moved
-moved:
+  %states = getelementptr double, ptr %given, i64 1
+  call void @states(i64 %order, double %lapse, ptr %before, ptr %states)
+  call void @slopes(i64 %order, double %lapse, ptr %before, ptr %slopes)
   call void @coefficients(i64 %order, ptr %given, ptr %room)
   call void @examine(i64 %order, double %lapse, double %share, double %most, double %shrink, \
 ptr %given, ptr %room, ptr %out, ptr %slopes, ptr %largest)
@@ -537,7 +524,8 @@ end:
             _POLYNOMIAL.format(name="value", factor="fadd double 1.0, 0.0", last=0)
             + _POLYNOMIAL.format(name="slope", factor="fadd double %n, 0.0", last=1)
             + f"{declared}\n{'' if fabs in self.declared else fabs}\n"
-            + _STATES.format(states=len(self.states), room=_ROOM)
+            + _STATES.format(name="states", polynomial="value", states=len(self.states), room=_ROOM)
+            + _STATES.format(name="slopes", polynomial="slope", states=len(self.states), room=_ROOM)
             + f"@groups = internal constant [{len(group_of)} x i64] [{table}]\n"
             + _STEP.format(states=len(self.states), groups=len(groups), room=_ROOM, infinity=self.literal(math.inf))
             + _STEPS.format(shortest=self.literal(SHORTEST), nan=self.literal(math.nan))

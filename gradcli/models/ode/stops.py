@@ -152,7 +152,7 @@ def _refined(
         if value == 0:
             return time
         low, high = (time, high) if np.sign(value) == np.sign(below) else (low, time)
-        slope = float(here.first[0, 0] + here.first[0, 1 : 1 + len(rates)] @ rates)
+        slope = _along(here, rates)
         following = time - value / slope if slope else low
         if not min(low, high) < following < max(low, high):
             following = (low + high) / 2
@@ -176,8 +176,12 @@ def _slope(
 ) -> float:
     """The derivative of a condition by the time, along the solution."""
     point, rates = _here(trajectories, values, start, time)
-    here = condition.at(point.value, 1)
-    return float(here.first[0, 0] + here.first[0, 1 : 1 + len(rates)] @ rates)
+    return _along(condition.at(point.value, 1), rates)
+
+
+def _along(found: Expansion, rates: Array) -> float:
+    """The total derivative by the time of a value with derivatives by the time and the states, which have `rates`."""
+    return float(found.first[0, 0] + found.first[0, 1 : 1 + len(rates)] @ rates)
 
 
 def _expanded(
@@ -225,7 +229,7 @@ def _jumps(
     """Whether a condition is not 0 at a point on both sides of which it has different signs."""
     start, time = ends
     here, rates = condition.at(point, 1), trajectories.rates.at(point, 0).value
-    slope = here.first[0, 0] + here.first[0, 1 : 1 + len(rates)] @ rates
+    slope = _along(here, rates)
     earlier, farther = (
         abs(condition.at(_here(trajectories, values, start, time - part * (time - start))[0].value, 0).value[0])
         for part in (_BEFORE, _FAR)
