@@ -279,7 +279,8 @@ def test_it_is_one_equation(name):
     assert loop_history in recorded_names(source, values)
 
 
-# Of every program the gradient, which shows whether the rounds are the same; what is derived of it takes most of the time.
+# The gradient of every program shows whether the rounds are the same; a third have the higher derivatives, which take most
+# of the time.
 @pytest.mark.parametrize(
     "kind", [k if k == "gradient" else pytest.param(k, marks=pytest.mark.one_in(3)) for k in DERIVATIVES]
 )
@@ -337,7 +338,6 @@ def test_what_many_rounds_send_to_a_parameter_adds_up_in_the_same_order(source, 
 
 @pytest.mark.parametrize("name", ROUNDED_ONCE)
 def test_gradients_that_round_otherwise_are_as_near_to_the_exact_ones(name, round_by_round):
-    pytest.importorskip("flint")
     source, values = PROGRAMS[name]
 
     def function(program):
