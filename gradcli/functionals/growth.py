@@ -97,10 +97,10 @@ def growth(program: Program, place: Growth, reads: Sequence[arb], near: Near | N
     for primitive, operands, params, output in program.equations:
         rule = _RULES.get(primitive.name)
         if rule is None:
-            known_not = "to decay, and there are no proved digits up to infinity"
+            unproved = "to decay, and there are no proved digits up to infinity"
             if near is not None:
-                known_not = "to be bounded, and there are no proved digits where an integrand is infinite"
-            raise BackendError(f"'{primitive.called}' is not known {known_not}", hint="leave out --digits")
+                unproved = "to be bounded, and there are no proved digits where an integrand is infinite"
+            raise BackendError(f"'{primitive.called}' is not known {unproved}", hint="leave out --digits")
         known[output] = rule(*map(value, operands), **params)
         if near is None:
             continue

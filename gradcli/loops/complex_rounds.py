@@ -142,7 +142,7 @@ def _kind(equation: Equation, kinds: Mapping[Variable, bool]) -> bool | None:
 
 
 def note_analytic(value: Any, operands: Sequence[Any]) -> None:
-    """Note of the node of a value that it is analytic in operands."""
+    """Record in the node of a value that it is analytic in operands."""
     if isinstance(value, Tensor) and value.grad_fn is not None:
         value.grad_fn.metadata[ANALYTIC_IN] = [*operands]
 
@@ -227,7 +227,7 @@ _RULES: dict[str, Rule] = {
 
 
 def _divided(require: Require, x: Any, y: Any) -> Parts:
-    """Smith's quotient, of the operations of NumPy's."""
+    """The quotient by Smith's algorithm, with the operations that NumPy has in it."""
     (a, b), (c, d) = both(x), both(y)
     wide = greater_equal(absolute(c), absolute(d))
     large, small = chosen(wide, c, d), chosen(wide, d, c)

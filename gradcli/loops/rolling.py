@@ -191,7 +191,7 @@ def rolled(trace: Trace, rounds: Rounds, carried: Sequence[Carried], paths: Sequ
 
 
 def _run(trace: Trace, rounds: Rounds, traced: _Round) -> list[Any]:
-    """As `rolled`, of a round that is given and passes on real numbers alone."""
+    """The same as `rolled`, for a round whose inputs and carried values are real."""
     carried, paths = traced.carried, traced.paths
     guarded = any(path.outputs[-1] is not carried[-1].variable for path in paths)
     if traced.is_complex and not guarded:

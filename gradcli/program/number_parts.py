@@ -1,4 +1,4 @@
-"""Programs of complex scalars, computed by their real and imaginary parts; the rules are those of who computes so."""
+"""Programs of complex scalars, computed by their real and imaginary parts, with the rules that a caller gives."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ def test_every_primitive_has_a_text_or_is_known_to_have_none():
     without = {e.name for e in table.entries() if isinstance(e, Primitive) and not LANGUAGE.writes(e)}
     assert without == {"sort_by", "unsort_by", "eigenvectors", "orthonormal", "sinhc"} | {
         *(f"partial_of_{count}" for count in ("one", "two", "three", "four")),
-        # Its definition is recorded.
+        # Programs record its definition instead.
         "affine",
         # The selected elements are fixed when a program is recorded.
         *("cummax_positions", "cummin_positions"),

@@ -112,7 +112,7 @@ def test_a_slow_series_is_a_warning() -> None:
     ],
 )
 def test_series_that_their_terms_between_whole_numbers_do_not_tell(series: str, value: Any) -> None:
-    """An integral over all numbers, or powers of 2 alone, gave other values without a warning."""
+    """The formula of Euler and Maclaurin does not hold for these terms, and gave other values without a warning."""
     result = evaluated(f"nsum({series})")
     assert float(result.value) == pytest.approx(float(value), rel=1e-11)
     assert not result.warnings

@@ -188,8 +188,8 @@ def test_a_triple_integral_over_all_space_is_within_the_limits(run: Run) -> None
 
 
 def test_derivatives_of_nested_integrals_cost_as_much_as_their_value(run: Run) -> None:
-    """Of the integrals inside a derivative, those that it does not read are not computed, and the maximum of x**2*exp(-x**2)
-    is no hidden peak: with both, three of these integrals in each other were beyond the limits."""
+    """A derivative computes only those inner integrals that it reads, and the maximum of x**2*exp(-x**2) is no hidden peak.
+    Without these two, three nested integrals of this kind are beyond the limits."""
     words = (
         "integrate(exp(-(a*x**2 + b*y**2)), (x,-inf,inf), (y,-inf,inf))",
         "a=1",

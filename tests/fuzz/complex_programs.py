@@ -296,7 +296,7 @@ class ComplexWriter:
             inner = ("set", name, (body, ("multiply", factor, self.expression("c", 1)), ("name", rng.choice("zw"))))
             if rng.random() < 0.5:
                 return ("for", rng.choice((1, 2, 3)), [inner])
-            # Of many rounds, with other operations and a branch: those of most programs stay bounded.
+            # Loops of many rounds have damped operations and a branch, so that the numbers of most programs stay bounded.
             bounded = ("set", name, ("add", ("multiply", _number(0.3j), self.expression("c", 2)), self.leaf("c")))
             part = (rng.choice(("real", "imag", "abs")), ("name", name))
             damped = [("set", name, ("multiply", _number(0.5), ("name", name)))]

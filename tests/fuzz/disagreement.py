@@ -122,8 +122,8 @@ def _second_order(compiled: Any, point: Point, rng: Random) -> Finding | None:
 
 
 def _is_told(finding: Finding, first: Numbers, point: Point) -> bool:
-    """Whether who asks for the derivative is told that it has lost most of its digits, or is no number; or gets those of
-    `first`, as the search for the rays of a kink has more steps then."""
+    """Whether a run of a user has a warning that the derivative has lost most of its digits or is no number, or the numbers
+    of `first`: the search for the rays of a kink has more steps there."""
     key = finding.detail.partition(":")[0]
     try:
         with limited():

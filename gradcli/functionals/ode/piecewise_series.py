@@ -138,7 +138,7 @@ class PiecewiseSeries:
 
     @property
     def decisions(self) -> Decisions:
-        """What is decided in the piece."""
+        """The results of the equations that switch, in the piece, by their numbers."""
         return {**self._decisions}
 
     def cross(self, crossing: Crossing) -> None:

@@ -72,7 +72,7 @@ class Stepper:
         while True:
             step = self._step(self._series.at(self.order, time, states), sizes)
             crossing = self._crossing(step)
-            # A lapse that is nothing beside the time would end the step where it begins.
+            # A lapse below the rounding of the time would end the step where it begins.
             if crossing is None or time + crossing.lapse != time:
                 return step
             tried.append(self._series.decisions)
