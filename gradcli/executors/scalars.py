@@ -46,7 +46,8 @@ _TEMPLATES: dict[Primitive, str] = {
     exponential.exp2: "pow(2.0, {0})",
     exponential.sigmoid: "1.0 / (1.0 + exp(-{0}))",
     trigonometric.sech: "((t := exp(-fabs({0}))) + t) / (1.0 + t * t)",
-    trigonometric.sech_square: "(t := exp(fabs({0}) * -2.0)) * 4.0 / ((t := 1.0 + t) * t)",
+    # The result is 0 beyond 400, and `cosh` raises an error beyond 710.
+    trigonometric.sech_square: "(t := 1.0 / cosh(min(fabs({0}), 400.0))) * t",
     trigonometric.over_one_plus_square: (
         f"{common_definitions.SMALL**2!r} / ({common_definitions.SMALL**2!r} + (t := {{0}} * {common_definitions.SMALL!r}) * t)"
     ),

@@ -177,11 +177,8 @@ class NumberCode(EquationCode):
         return self.chosen(overflows, self.call("exp", x), usual)
 
     def sech_square(self, x: str) -> str:
-        t = self.call("exp", self.operation("fmul", self.intrinsic("fabs", x), self.literal(-2.0)))
-        below = self.operation("fadd", self.literal(1.0), t)
-        return self.operation(
-            "fdiv", self.operation("fmul", t, self.literal(4.0)), self.operation("fmul", below, below)
-        )
+        inverse = self.operation("fdiv", self.literal(1.0), self.call("cosh", x))
+        return self.operation("fmul", inverse, inverse)
 
     def computed(self, equation: Equation) -> str:
         if equation.primitive is chosen:
