@@ -232,7 +232,9 @@ def _written(equation: Equation, lines: NumpyCode) -> str | None:
             return f"{{}}.item{params['key']}"
         return f"{{}}[{lines.constant(params['key'])}]" + (".item()" if not output.shape else "")
     if name == "matmul" and output.shape:
-        return f"{lines.constant(numpy.matmul)}({{}})"
+        # For vectors and matrices `dot` computes the same, and its call takes two thirds of the time.
+        function = numpy.matmul if max(map(len, shapes)) > 2 else numpy.dot
+        return f"{lines.constant(function)}({{}})"
     if name == "permute" and shapes[0] != ():
         return f"{{}}.transpose({params['axes']})"
     if name == "reshape" and shapes[0] != ():

@@ -7,8 +7,9 @@ of many small ones. Sums are computed in another order, so that results may chan
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
@@ -18,7 +19,7 @@ from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.linear import matmul
 from gradcli.primitives.entries.shape import concat
 from gradcli.program.ir import Atom, Equation, Program, Variable
-from gradcli.program.passes import needed_variables
+from gradcli.program.passes import needed_variables, without_dead_code
 
 # The number of products of one matrix with vectors from which they are joined: stacking the vectors takes as long as
 # some three products.
@@ -35,7 +36,7 @@ def joined(program: Program) -> Program:
     program = _with_joined_sums(program)
     for matrix in _shared_matrices(program):
         program = _with_joined_vectors(program, matrix)
-    return program
+    return without_dead_code(program, errors=True)
 
 
 def _with_joined_sums(program: Program) -> Program:
@@ -65,6 +66,7 @@ class _Sum:
 
     def __init__(self, root: Equation, definitions: dict[Variable, Equation], uses: Counter[Variable]) -> None:
         self.root = root
+        self.definitions = definitions
         self.products: list[Equation] = []
         self.others: list[Atom] = []
         self.inner: set[Variable] = set()
@@ -86,12 +88,44 @@ class _Sum:
         lefts, rights = zip(*(e.inputs for e in self.products))
         (rows, columns), inner = self.root.output.shape, sum(arrays.shape(a)[1] for a in lefts)
         left, right = Variable((rows, inner), "float64"), Variable((inner, columns), "float64")
-        yield Equation(concat, lefts, {"axis": 1}, left)
-        yield Equation(concat, rights, {"axis": 0}, right)
+        yield from self._joined_columns(lefts, left)
+        yield from self._joined_rows(rights, right)
         outputs = [*(Variable((rows, columns), "float64") for _ in self.others), self.root.output]
         yield Equation(matmul, (left, right), {}, outputs[0])
         for other, before, after in zip(self.others, outputs, outputs[1:]):
             yield Equation(add, (before, other), {}, after)
+
+    def _joined_columns(self, matrices: Sequence[Atom], output: Variable) -> Iterator[Equation]:
+        """The matrices side by side. Columns are joined as rows, which are contiguous."""
+        vectors = self._vectors(matrices, axis=1)
+        if vectors is None:
+            yield Equation(concat, matrices, {"axis": 1}, output)
+        else:
+            stacked = Variable(output.shape[::-1], "float64")
+            yield from _stacked(vectors, stacked)
+            yield Equation(permute, (stacked,), {"axes": (1, 0)}, output)
+
+    def _joined_rows(self, matrices: Sequence[Atom], output: Variable) -> Iterator[Equation]:
+        """The matrices one below the other."""
+        vectors = self._vectors(matrices, axis=0)
+        if vectors is None:
+            yield Equation(concat, matrices, {"axis": 0}, output)
+        else:
+            yield from _stacked(vectors, output)
+
+    def _vectors(self, matrices: Sequence[Atom], axis: int) -> Sequence[Atom] | None:
+        """The vectors of which the matrices are columns or rows, of size 1 along the axis; None if one is not."""
+        found = [self._vector(a) for a in matrices if arrays.shape(a)[axis] == 1]
+        vectors = [v for v in found if v is not None]
+        return vectors if len(vectors) == len(matrices) else None
+
+    def _vector(self, matrix: Atom) -> Atom | None:
+        if not isinstance(matrix, Variable):
+            return arrays.numpy_namespace().reshape(matrix, (-1,))
+        made = self.definitions.get(matrix)
+        if made is None or made.primitive is not reshape or not _is_vector(made.inputs[0]):
+            return None
+        return made.inputs[0]
 
 
 def _is_worth_joining(product: Equation, shape: Shape) -> bool:
@@ -130,14 +164,20 @@ def _with_joined_vectors(program: Program, matrix: Variable) -> Program:
 def _product_with_vectors(matrix: Variable, vectors: dict[Variable, Atom]) -> Iterator[Equation]:
     """The equations of the products of a matrix with vectors, by the variables of the results."""
     rows, columns = matrix.shape
-    joined_vectors, stacked = (Variable(s, "float64") for s in ((len(vectors) * columns,), (len(vectors), columns)))
-    turned, product = Variable((columns, rows), "float64"), Variable((len(vectors), rows), "float64")
-    yield Equation(concat, tuple(vectors.values()), {"axis": 0}, joined_vectors)
-    yield Equation(reshape, (joined_vectors,), {"shape": stacked.shape}, stacked)
+    stacked, turned = Variable((len(vectors), columns), "float64"), Variable((columns, rows), "float64")
+    product = Variable((len(vectors), rows), "float64")
+    yield from _stacked([*vectors.values()], stacked)
     yield Equation(permute, (matrix,), {"axes": (1, 0)}, turned)
     yield Equation(matmul, (stacked, turned), {}, product)
     for number, output in enumerate(vectors):
         yield Equation(index, (product,), {"key": (number,)}, output)
+
+
+def _stacked(vectors: Sequence[Atom], output: Variable) -> Iterator[Equation]:
+    """The vectors as the rows of a matrix."""
+    joined_vectors = Variable((math.prod(output.shape),), "float64")
+    yield Equation(concat, tuple(vectors), {"axis": 0}, joined_vectors)
+    yield Equation(reshape, (joined_vectors,), {"shape": output.shape}, output)
 
 
 def _dependent_variables(program: Program, variables: set[Variable]) -> set[Variable]:
@@ -153,7 +193,11 @@ def _is_by_vector(equation: Equation) -> bool:
     if equation.primitive is not matmul or not _of_floats(equation):
         return False
     matrix, vector = equation.inputs
-    return isinstance(matrix, Variable) and len(matrix.shape) == 2 and len(arrays.shape(vector)) == 1
+    return isinstance(matrix, Variable) and len(matrix.shape) == 2 and _is_vector(vector)
+
+
+def _is_vector(atom: Atom) -> bool:
+    return len(arrays.shape(atom)) == 1
 
 
 def _of_floats(equation: Equation) -> bool:

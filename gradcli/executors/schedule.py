@@ -17,6 +17,7 @@ from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives import conversions
 from gradcli.primitives.entries import arithmetic, linear, reductions
+from gradcli.primitives.entries.shape import concat
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Program, Variable
 
@@ -269,7 +270,7 @@ def exclusive(program: Program) -> frozenset[Variable]:
 def _makes_array(equation: Equation) -> bool:
     """Whether the result shares no memory with the operands."""
     elementwise = equation.primitive.elementwise and equation.primitive not in _MAY_BE_THE_SAME
-    return elementwise or equation.primitive is linear.matmul
+    return elementwise or equation.primitive in (linear.matmul, concat)
 
 
 class _Several(Protocol):

@@ -59,7 +59,7 @@ def _drop_axis(x: Any, axis: int, drop: bool) -> Any:
 
 def _matmul_left(g: Any, _y: Any, _a: Any, b: Any) -> Any:
     shape_a, shape_b = _a.shape, arrays.shape(b)
-    if len(shape_a) > 1 and len(shape_b) > 1:
+    if len(shape_b) > 1 and (len(shape_a) > 1 or len(shape_b) == 2):
         return bind(matmul, (g, matrix_transpose(b)), _NO_PARAMS)
     g = _matrix_cotangent(g, shape_a, shape_b)
     _, right = _as_matrices(g, b)
@@ -68,7 +68,7 @@ def _matmul_left(g: Any, _y: Any, _a: Any, b: Any) -> Any:
 
 def _matmul_right(g: Any, _y: Any, a: Any, _b: Any) -> Any:
     shape_a, shape_b = arrays.shape(a), _b.shape
-    if len(shape_a) > 1 and len(shape_b) > 1:
+    if len(shape_a) > 1 and (len(shape_b) > 1 or len(shape_a) == 2):
         return bind(matmul, (matrix_transpose(a), g), _NO_PARAMS)
     g = _matrix_cotangent(g, shape_a, shape_b)
     left, _ = _as_matrices(a, g)
