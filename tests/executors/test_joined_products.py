@@ -27,6 +27,10 @@ NETWORKS = {
     "shared weights": "h = b; for x in e { h = tanh(W@x + W@h) }; sum(h)",
     "loss of every step": "t = 0; for x in e { y = tanh(W@x); t = t + sum((U@y - V@x)**2) }; t",
     "matrices by matrices": "H = W; for x in e { H = tanh(U@H + V@W) }; sum(H)",
+    "vectors as two columns": (
+        "t = W; for x in e { t = t + concat([x, b*x]).reshape(6, 2)@concat([b, x*x]).reshape(2, 6) }; sum(t**2)"
+    ),
+    "vectors as columns and rows": "t = W; for x in e { t = t + (b*x).reshape(6, 1)@tanh(W@x).reshape(1, 6) }; sum(t**2)",
     "with a sum of squares": "t = sum(W**2)*W; for x in e { t = t + outer(U@x, x) }; sum(t*V)",
 }
 
