@@ -225,6 +225,14 @@ def test_a_sign_and_a_fraction_that_are_no_part_of_a_formula(run):
     assert "call it T_half" in run("eval", "2^(-t/T½)", "t=1", "T=1").err
 
 
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [("3 m + 2 cm", "write 3*m + 2*cm"), ("90 km/h", "write 90*km/h"), ("5 kg * 3 m/s^2", "write 5 * 3")],
+)
+def test_units_are_left_out_only_where_the_numbers_mean_the_same_without_them(run, given, hint):
+    assert run("eval", given, "--json").error["hint"] == hint
+
+
 VALUES = [("5 kg", "write 5"), ("3 m/s", "write 3"), ("5kg", "write 5: a value has no unit"), ("1,5", "write 1.5"), ("45°30", "write deg2rad(45)"),
           ("1d3", "write 1e3"), ("[1 2 3]", "write [1, 2, 3]"), ("1.234,5", "write 1234.5"), ("1±0.1", "without its uncertainty")]  # fmt: skip
 

@@ -287,6 +287,15 @@ def _in_decimals(m: re.Match[str]) -> str:
 
 
 _UNIT = rf"(?:{_UNITS})(?:(?:\^|\*\*)-?\d|[²³])?"
+# In these units of the SI, numbers can be computed with as they are.
+_COHERENT = frozenset(["kg", "m", "s", "A", "K", "mol", "N", "J", "W", "V", "Pa", "Hz", "C", "F", "T"])
+
+
+def _without_units(text: str) -> str:
+    """`9.81 m/s^2` without the unit. Where units differ, as in `3 m + 2 cm`, the numbers alone would mean another quantity."""
+    units = rf"(?<![\w.])({_NUMBER})\s+({_UNIT}(?:\s*[/*·]\s*{_UNIT})*)(?!\s*[\w(])"
+    names = {name for m in re.finditer(units, text) for name in re.findall(r"[A-Za-z]+", m[2])}
+    return re.sub(units, r"\1", text) if len(names) == 1 or names <= _COHERENT else text
 
 
 def _thousands(text: str) -> str:
@@ -462,8 +471,7 @@ _RULES: tuple[Notation | Callable[[str], str], ...] = (
     _thousands,
     Notation(r"\$?\b([A-Z]{1,2})\$(\d+)\b", r"\1\2", "$A$1*2"),
     Notation(rf"[$€£]\s*({_NUMBER})|({_NUMBER})\s*[€£]", r"\1\2", "$5"),
-    Notation(rf"(?<![\w.])({_NUMBER})\s+{_UNIT}(?:\s*[/*·]\s*{_UNIT})*(?!\s*[\w(])", r"\1", "9.81 m/s^2"),
-    _separated_arguments, _commas, _derivatives,
+    _without_units, _separated_arguments, _commas, _derivatives,
     # Spreadsheets, MATLAB, R, C and Fortran.
     _formula_of_spreadsheet,
     Notation(r"\.\^", "**", "x.^2"),
