@@ -75,7 +75,7 @@ def _python() -> str:
 
 
 def _requirements(extra: str, others: Sequence[str] = ()) -> list[str]:
-    """What to install for an extra; a tool that makes its environment anew needs the `others` that are there, too."""
+    """The requirements of an extra; a tool that makes its environment anew needs the `others` that are there, too."""
     suffix = f"[{','.join([*others, extra])}]" if extra else ""
     checkout = _checkout()
     if checkout is not None:

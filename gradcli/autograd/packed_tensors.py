@@ -92,8 +92,8 @@ def _alias_of(leaf: TensorBase) -> Any:
 
 
 def restored(saved: Any, version: int | None, node: Node | None) -> Any:
-    """What `node` saved, unpacked if it was packed. Raises DifferentiationError for a tensor that is no longer at this
-    version."""
+    """Return what `node` saved, unpacked if it was packed. Raises DifferentiationError for a tensor that is no longer
+    at this version."""
     if isinstance(saved, Packed):
         return saved.tensor(node)
     if isinstance(saved, TensorBase):

@@ -61,12 +61,12 @@ class UntakenMasks(dict[Node, Any]):
 
 
 def _everywhere(condition: Callable[[Any], Any], value: Any) -> Any:
-    """Where a condition holds for a value and for all derivatives that it carries."""
+    """A mask of the elements for which a condition holds, for the value and for all derivatives that it carries."""
     return functools.reduce(logical_and, map(condition, primal_and_tangents(value)))
 
 
 def _nonzero(value: Any) -> Any:
-    """Where a value, or a derivative that it carries, is not 0."""
+    """A mask of the elements whose value, or a derivative that it carries, is not 0."""
     unlike = may_differ_from_zero if is_exact() else _differs_from_zero
     return functools.reduce(logical_or, map(unlike, primal_and_tangents(value)))
 

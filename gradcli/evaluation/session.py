@@ -251,7 +251,7 @@ def _first_losses(
 def _complex_losses(
     request: EvaluationRequest, rounding_estimate: RoundingErrorEstimate, result: Result
 ) -> Sequence[Warning]:
-    """As `_first_losses`, where the value or an input is complex."""
+    """Like `_first_losses`, for a complex value or input."""
     if arrays.shape(result.value) or not rounding_estimate.is_whole or request.grad_output is not None:
         return []
     if result.grad and not rounding_estimate.is_suspect(result.value, result.grad, request.bindings):

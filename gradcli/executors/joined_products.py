@@ -205,6 +205,6 @@ def _of_floats(equation: Equation) -> bool:
 
 
 def _uses(program: Program) -> Counter[Variable]:
-    """How often each variable is read, as an output and guard, too."""
+    """The number of times that each variable is read, also as an output or guard."""
     read = [a for e in program.equations for a in e.inputs]
     return Counter(a for a in (*read, *program.outputs, *program.guards) if isinstance(a, Variable))

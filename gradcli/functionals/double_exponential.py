@@ -1,5 +1,5 @@
-"""Integrals over the whole line by the trapezoidal rule in t, where x = sinh(π/2 sinh t) (H. Takahasi and M. Mori, Publ. RIMS
-9 (1974), 721): a rule of few nodes for smooth integrands, which matters where integrals are nested."""
+"""Integrals over the whole line by the trapezoidal rule in t, where x = sinh(π/2 sinh t) (H. Takahasi and M. Mori,
+Publ. RIMS 9 (1974), 721): a rule of few nodes for smooth integrands, which matters where integrals are nested."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _NEGLIGIBLE = 1e-20
 
 
 class Lines(NamedTuple):
-    """The integrals of some rows, their error estimates and those of their magnitudes; and for which rows these are known
-    to be right, as far as the nodes tell."""
+    """The integrals of some rows, their error estimates and those of their magnitudes; and for which rows these are
+    known to be right, as far as the nodes tell."""
 
     value: Any
     error: Any
@@ -110,7 +110,7 @@ def _woven(first: Any, between: Any) -> Any:
 
 
 def _hides(bounds: Bounds, rows: Any, t: Any, values: Any, size: Any) -> Any:
-    """Which integrands may have a peak between two nodes."""
+    """A mask of the integrands that may have a peak between two nodes."""
     np = arrays.numpy_namespace()
     x, _ = _node(t)
     low, high = (np.tile(part, len(rows)) for part in (x[:-1], x[1:]))

@@ -1,4 +1,5 @@
-"""Bounds of functions up to infinity, by powers: what proves that little is left of an integral or sum beyond a place."""
+"""Bounds of functions up to infinity, by powers: what proves that little is left of an integral or sum beyond a
+place."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ _SLOWLY = 8
 
 
 class Growth(NamedTuple):
-    """Bounds for all distances d from some D > 0 on, with x = d/D: the magnitude is at most `most` * x**`order`, if that is
-    known, and `sign` times the value, if a sign is known, at least `least` * x**`below`, which is positive.
+    """Bounds for all distances d from some D > 0 on, with x = d/D: the magnitude is at most `most` * x**`order`, if
+    that is known, and `sign` times the value, if a sign is known, at least `least` * x**`below`, which is positive.
 
     The numbers are exact, and rounded to the safe side.
     """
@@ -275,7 +276,7 @@ def _sin(x: Growth) -> Growth:
 
 
 def _gamma(x: Growth) -> Growth:
-    """From 2 on it rises, and with log(t) the slope t*digamma(t) of its logarithm rises too."""
+    """The growth for t >= 2, where gamma(t) rises, and so does t*digamma(t), the slope of its logarithm by log(t)."""
     if x.sign > 0 and x.least >= 2 and x.below > 0:
         rate = (x.least.digamma() * x.least * x.below).lower()
         return Growth(None, arb(0), 1, x.least.gamma().lower(), rate)

@@ -12,7 +12,7 @@ from gradcli.named_tuples import NamedTuple
 
 
 class Search(NamedTuple):
-    """How a solution is searched for.
+    """A search for the solution of equations, or for a minimum.
 
     `objective` is a body with one result whose gradient the body is, where a minimum is meant, or a maximum if `sign` is
     -1. `bracket` has two places between which a root of one unknown is.

@@ -150,8 +150,8 @@ def _is_holomorphic(path: TracedPath, sources: Sequence[Variable]) -> bool:
 
 
 def _in_parts(read: Sequence[tuple[Any, Variable]]) -> tuple[list[tuple[Any, Variable]], list[Equation]]:
-    """What is read, with the real and imaginary part of each complex number in place of it, as functionals have real
-    operands; and the equations that join the parts."""
+    """The values that are read, with the real and imaginary part in place of each complex number, as functionals have
+    real operands; and the equations that join the parts."""
     found, joining = [], []
     for value, variable in read:
         if not variable.dtype.startswith("complex"):

@@ -21,7 +21,8 @@ class Table(NamedTuple):
 
 
 class ComplexText:
-    """The parts of a complex number that are written already, as proved digits are: texts of decimals or of bounds, or floats that are not finite."""
+    """The parts of a complex number that are written already, as proved digits are: texts of decimals or of bounds, or
+    floats that are not finite."""
 
     __slots__ = ("imag", "real")
 
@@ -29,7 +30,7 @@ class ComplexText:
         self.real, self.imag = real, imag
 
     def __str__(self) -> str:
-        """As a Python number, `1.5-2.0j`; a bound of a magnitude is in parentheses."""
+        """The text of a Python number, `1.5-2.0j`; a bound of a magnitude is in parentheses."""
         real, imag = (f"({part})" if str(part).startswith("|") else str(part) for part in (self.real, self.imag))
         return f"{real}{'' if imag.startswith('-') else '+'}{imag}j"
 
@@ -54,8 +55,8 @@ _POLAR: ContextVar[bool] = ContextVar("polar", default=False)
 
 @contextmanager
 def rounded(precision: int | None, *, polar: bool = False) -> Iterator[None]:
-    """Within the block numbers are rounded to that many significant digits as text, and with `polar` complex numbers are
-    written as `polar(modulus, angle)`."""
+    """Within the block numbers are rounded to that many significant digits as text, and with `polar` complex numbers
+    are written as `polar(modulus, angle)`."""
     token, form = _PRECISION.set(precision), _POLAR.set(polar)
     try:
         yield

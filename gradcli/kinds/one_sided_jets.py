@@ -111,8 +111,8 @@ class OneSidedJet(Jet):
 
     @staticmethod
     def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
-        """Apply the primitive on one side of the point. Raises NoOneSidedSeriesError at a kink or pole for which there is no
-        rule."""
+        """Apply the primitive on one side of the point. Raises NoOneSidedSeriesError at a kink or pole for which there
+        is no rule."""
         if any(isinstance(o, OneSidedJet) and o.poles for o in operands):
             return _with_poles(primitive, operands, params)
         rule = _RULES.get(primitive)
@@ -209,7 +209,7 @@ def _coefficient(x: OneSidedJet, k: int) -> Any:
 
 
 def _trichotomy(a: OneSidedJet, b: OneSidedJet) -> tuple[Any, Any, Any]:
-    """Where a < b, where a = b and where a > b, for small t > 0."""
+    """Masks of a < b, a = b and a > b, for small t > 0."""
     below, above = less(a.inner, b.inner), greater(a.inner, b.inner)
     tied = equal(a.inner, b.inner)
     for k in range(1, min(a.order, b.order) + 1):

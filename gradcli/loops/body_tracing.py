@@ -86,7 +86,7 @@ _number = operator.attrgetter("number")
 
 
 class Trace:
-    """What the round of a loop reads from outside, and the execution path that is being traced.
+    """The values that the round of a loop reads from outside, and the execution path that is being traced.
 
     With `strict`, guards exclude all kinks and ties, not only those that are watched for. If it `computes_all`, what is
     computed of values from outside alone is traced, too, where a function reads them by name.

@@ -116,7 +116,7 @@ def _rounds(loop: RolledLoop, sequences: Sequence[Any], stretch: Stretch) -> Ite
 
 
 def _with_infinities(loop: RolledLoop, rounds: Iterable[Any], numbers: Sequence[float]) -> list[list[float]]:
-    """As the generated function, for results that `math` refuses to give."""
+    """Run the loop like the generated function, with infinities and nan where `math` raises an exception."""
     carries, reads = [*numbers[: loop.carries]], numbers[loop.carries :]
     columns = [[c] for c in carries]
     for row in rounds:

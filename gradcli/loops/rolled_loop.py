@@ -178,7 +178,8 @@ class RolledLoop:
         return found
 
     def live(self, used: Iterable[int], *, stacked: bool = False) -> LiveValues:
-        """What the carries of these numbers depend on after the last round, or with `stacked`, after any round."""
+        """The values that the carries of these numbers depend on after the last round, or with `stacked`, after any
+        round."""
         outputs = frozenset(used)
         # The carries that matter after the last round, before it, and so on, until they are those of an earlier number.
         backward = {outputs: 0}

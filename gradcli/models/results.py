@@ -1,4 +1,5 @@
-"""What the results of all models share: conversion to JSON, progress reports, and the history of the iterations."""
+"""The common parts of the results of all models: conversion to JSON, progress reports, and the history of the
+iterations."""
 
 from __future__ import annotations
 

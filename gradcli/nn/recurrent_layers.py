@@ -279,8 +279,8 @@ class _Layers(_Recurrent):
     def _along_packed(
         self, counts: Sequence[int], x: Any, state: Sequence[Any], end: str, backward: bool
     ) -> tuple[Any, State]:
-        """As `_along`, of packed sequences, of which `counts` reach each step: from one step to the next the state loses
-        the rows of those that end, and backward it gains the initial rows of those that begin."""
+        """Like `_along`, for packed sequences, of which `counts` reach each step: from one step to the next the state
+        loses the rows of those that end, and backward it gains the initial rows of those that begin."""
         step, found, ended = self._step(end), [], []
         parts = [*self._by_input(x, end).split(counts, 0)]
         now: State = tuple(part[: counts[-1] if backward else counts[0]] for part in state)

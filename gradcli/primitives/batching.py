@@ -94,7 +94,7 @@ def trailing(primitive: Primitive, operands: Operands, _batched: Flags, params: 
 
 
 def trailing_of_all(primitive: Primitive, operands: Operands, batched: Flags, params: Params) -> Any:
-    """As `trailing`, of several operands with one batch."""
+    """Like `trailing`, for several operands with one batch."""
     return bind(primitive, _all_batched(operands, batched), params)
 
 

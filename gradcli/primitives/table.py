@@ -179,7 +179,8 @@ _BY_NAME = _named(_LOADED)
 
 @cache
 def _files() -> dict[str, str]:
-    """The file of each name that `_LATER` adds: as prepared when the package was built, if no file has changed since."""
+    """The file of each name that `_LATER` adds: as prepared when the package was built, if no file has changed
+    since."""
     try:
         prepared = vars(import_module("gradcli.primitives._entry_files"))
     except ImportError:
@@ -188,7 +189,7 @@ def _files() -> dict[str, str]:
 
 
 def _computed_files() -> dict[str, str]:
-    """As `_files`, from the files themselves, which imports all of them. Takes 0.1 s."""
+    """Compute `_files` from the files themselves, which imports all of them and takes 0.1 s."""
     found: dict[str, str] = dict.fromkeys(_BY_NAME, "")
     for file in _LATER:
         for name in _named(_entries_in(_load(file))):

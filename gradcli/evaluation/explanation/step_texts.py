@@ -180,7 +180,7 @@ def written(program: Any, language: str, spelled: Mapping[str, str]) -> str:
 
 
 def end_of_head(node: tree.For | tree.While) -> int:
-    """Where the line ends that says what a loop runs over, or while what."""
+    """The end of the first line of a loop, with its iterable or its condition."""
     return node.iterable.span.end if isinstance(node, tree.For) else node.test.span.end
 
 

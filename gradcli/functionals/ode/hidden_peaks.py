@@ -112,8 +112,8 @@ def peaks(system: System, given: Sequence[float], end: float) -> list[float]:
 
 
 class _Kind(NamedTuple):
-    """What a right side computes: whether polynomials alone, which have no narrow peaks; and the functions of the time
-    alone that may vanish, as a program of the time and the given values."""
+    """The functions in a right side: whether they are polynomials alone, which have no narrow peaks; and those of the
+    time alone that may vanish, as a program of the time and the given values."""
 
     polynomial: bool
     forcing: Program | None

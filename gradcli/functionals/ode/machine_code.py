@@ -312,8 +312,8 @@ class Machine:
 
 
 class StepRules(NamedTuple):
-    """What decides on steps: `share` of the largest state of a group is added to the size of each, the largest defect of
-    a step relative to that is `most`, and a step is as long as the radius of convergence times `shrink`."""
+    """The step size control: `share` of the largest state of a group is added to the size of each, the largest defect
+    of a step relative to that is `most`, and a step is as long as the radius of convergence times `shrink`."""
 
     share: float
     most: float
@@ -435,7 +435,8 @@ def coefficients(system: Recurrences) -> Coefficients | None:
 
 
 class _SeriesCode(NumberCode):
-    """The text of the function. Each varying value has a row of coefficients, and some one of those of its derivative."""
+    """The text of the function. Each varying value has a row of coefficients, and some one of those of its
+    derivative."""
 
     def __init__(self, system: Recurrences) -> None:
         super().__init__()
@@ -536,7 +537,8 @@ end:
         return self.put(f"getelementptr double, ptr {pointer}, i64 {place}")
 
     def row(self, number: int, place: int | str = 0) -> str:
-        """A pointer to a coefficient in a row: one of a fixed order, of the order that is computed, or of that before."""
+        """A pointer to a coefficient in a row: one of a fixed order, of the order that is computed, or of that
+        before."""
         if isinstance(place, int):
             return self.at("%room", number * _ROOM + place)
         return self.at("%now" if place == "%k" else "%last.order", number * _ROOM)

@@ -86,7 +86,7 @@ class PiecewiseSides:
         return bool(self._piece.margins)
 
     def margins(self, time: float, states: Sequence[float]) -> Any:
-        """What is positive inside the piece, `[margins]`, nan where that has no value."""
+        """The margins of the piece, `[margins]`: positive inside of it, nan where they have no value."""
         np = arrays.numpy_namespace()
         assert self._piece.values is not None
         try:
@@ -99,8 +99,8 @@ class PiecewiseSides:
         self._tried = []
 
     def cross(self, numbers: Sequence[int], time: float, states: Sequence[float]) -> Sequence[float]:
-        """Go over to the piece behind some margins; returns the states there. Raises EvaluationError where pieces follow
-        each other at one place."""
+        """Go over to the piece behind some margins; returns the states there. Raises EvaluationError where pieces
+        follow each other at one place."""
         before, margins = self._decisions, self._piece.margins
         self._tried.append(before)
         program = self._origin.body.program

@@ -1,4 +1,4 @@
-"""How far the solution of an initial value problem has come."""
+"""The progress of the solution of an initial value problem."""
 
 from __future__ import annotations
 

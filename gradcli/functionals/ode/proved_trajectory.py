@@ -63,7 +63,7 @@ def solve(given: Any, times: Any, system: System) -> Balls:
 
 
 def key(numbers: Any) -> Hashable:
-    """What is equal for equal balls."""
+    """A key that is equal for equal balls."""
     flat = [exact(x) for x in np.asarray(numbers.numbers if type(numbers) is Balls else numbers, object).ravel()]
     return tuple(
         str(x) if type(x) is fmpq else (x.mid().man_exp(), x.rad().man_exp()) if x.is_finite() else str(x) for x in flat
@@ -88,7 +88,7 @@ def _check_order(lapses: Sequence[Any]) -> None:
 
 
 class _Systems(NamedTuple):
-    """What is computed of a system."""
+    """The programs that are derived from a system."""
 
     series: BallSeries
     field: ComplexField

@@ -224,7 +224,7 @@ class Stepper:
         return 0.5 * (inside + outside)
 
     def _beyond(self, step: _Step, numbers: Sequence[int]) -> float:
-        """How far the end of a step is beyond that of the piece."""
+        """The time from the end of the piece to the end of a step."""
         np = arrays.numpy_namespace()
         before, at_end = self._margins(step, step.lapse * np.array([1 - _NEARBY, 1.0]))[:, numbers[0]]
         slope = (at_end - before) / (_NEARBY * step.lapse)
@@ -233,8 +233,8 @@ class Stepper:
     # --- the equations of a step
 
     def _error(self, coefficients: Any, lapse: float, noise: Any = _SMALLEST) -> float:
-        """The error of the polynomial, in units of the tolerance or of the `noise` of each state, by extrapolation of its
-        last coefficients."""
+        """The error of the polynomial, in units of the tolerance or of the `noise` of each state, by extrapolation of
+        its last coefficients."""
         np = arrays.numpy_namespace()
         # What begins with 0 has a part of the size that it comes to.
         share = max(abs(lapse), self._problem.atol / self._problem.rtol * abs(self._progress.left))
@@ -262,8 +262,8 @@ class Stepper:
         return slopes if matrix is not None and np.isfinite(slopes).all() else None
 
     def _noise(self, slopes: Any, lapse: float) -> Any:
-        """What derivatives change by if the states are rounded in another way, which no shorter step makes smaller: where a
-        slope is a difference of large numbers, so is its derivative, and larger by the stiffness."""
+        """The change of the derivatives when the states are rounded in another way, which no shorter step reduces:
+        where a slope is a difference of large numbers, so is its derivative, and larger by the stiffness."""
         np = arrays.numpy_namespace()
         progress, found = self._progress, np.full(slopes.shape[1], _SMALLEST)
         times, spread = progress.time + lapse * tableau().points, lapse * tableau().integrals

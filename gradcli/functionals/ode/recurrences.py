@@ -32,7 +32,7 @@ class NoRecurrenceError(Exception):
 
 
 class Recurrence(NamedTuple):
-    """How the coefficient of order k > 0 of `output` is found from those of its operands.
+    """The recurrence for the coefficient of order k > 0 of `output`, from those of its operands.
 
     The kinds, with their operands: "add", "subtract" and "negative"; "scale" and "shrink", the product with and the
     quotient by a constant, which is the second operand; "multiply"; "divide"; "choose", by a condition; "power", with a
@@ -233,7 +233,8 @@ def _key(atom: Atom) -> Hashable:
 
 @cache
 def _rule(primitive: Primitive, i: int, constants: tuple[Any, ...], params: tuple[Any, ...]) -> Program:
-    """The derivative of a primitive by operand `i`, as a program of its result and of its operands that are variables."""
+    """The derivative of a primitive by operand `i`, as a program of its result and of its operands that are
+    variables."""
     names = [f"{k}" for k, c in enumerate(constants) if c is None]
 
     def run(**given: Any) -> list[Any]:

@@ -38,7 +38,7 @@ _SWITCHING = _LESS | _GREATER | _SIGNED | frozenset(_ROUNDED) | frozenset(_INSID
 
 
 class Margin(NamedTuple):
-    """What is positive inside a piece, and what is decided of an equation where it becomes 0."""
+    """A function that is positive inside a piece, and the decision about an equation where it becomes 0."""
 
     equation: int
     beyond: Any
@@ -64,7 +64,7 @@ def switching(program: Program, varying: int) -> list[int]:
 
 
 def decisions_at(program: Program, numbers: Sequence[int], inputs: Sequence[float]) -> dict[int, Any]:
-    """What these equations decide at a point."""
+    """The decisions of these equations at a point."""
     known: dict[Variable, Any] = dict(zip(program.inputs, inputs))
     needed = needed_variables(program.equations, [program.equations[n].output for n in numbers])
     wanted = set(numbers)

@@ -124,8 +124,8 @@ class System:
         return self.sensitivities_by(range(self.given))
 
     def sensitivities_by(self, given: Sequence[int]) -> Sensitivities:
-        """The variational equations by the given values of these numbers, of which derivatives that are equal by symmetry
-        are one state."""
+        """The variational equations by the given values of these numbers, of which derivatives that are equal by
+        symmetry are one state."""
         key = tuple(given)
         found = self._sensitivities.get(key)
         if found is None:
@@ -255,7 +255,7 @@ def initial_value_problem(body: Body, starts: Sequence[Any]) -> System:
 
 
 def _form(program: Program) -> Hashable:
-    """What is equal for programs that are equal but for their variables."""
+    """A key that is equal for programs that differ in their variables alone."""
     number = {variable: k for k, variable in enumerate(program.inputs)}
 
     def form(atom: Atom) -> Hashable:

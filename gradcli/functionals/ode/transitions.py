@@ -1,4 +1,4 @@
-"""What happens to the derivatives of a solution where its right side switches.
+"""The derivatives of a solution at a time at which its right side switches.
 
 Where the time of a switch moves with a parameter, so does the time from which the solution follows the right side that
 comes after it. The transition takes the states at the time of the switch as they are without it, to those as they are
@@ -165,7 +165,7 @@ def _series(
 
 
 def _root(coefficients: Sequence[Any]) -> Any:
-    """Where a polynomial is 0 next to 0, by as many Newton steps as its coefficients are worth."""
+    """The root of a polynomial next to 0, by as many Newton steps as its coefficients are accurate for."""
     slopes = [k * c for k, c in enumerate(coefficients)][1:]
     found = -coefficients[0] / coefficients[1]
     for _ in range(math.ceil(math.log2(len(coefficients))) - 1):

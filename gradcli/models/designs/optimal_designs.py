@@ -175,7 +175,7 @@ def designed(model: str, values: Mapping[str, Any], asked: DesignRequest, most: 
 
 
 class _Problem(NamedTuple):
-    """What is designed: the region, the parameters with their values, the information of rows, and for the criterion c
+    """A design problem: the region, the parameters with their values, the information of rows, and for the criterion c
     the derived quantity."""
 
     asked: DesignRequest
@@ -484,8 +484,8 @@ class _ExactDesign(NamedTuple):
 
 
 def _rounded_weights(weights: Any, count: int) -> Any:
-    """Numbers of rows `[m]` for weights `[m]`, none 0, with the sum `count`, which is at least m: the efficient rounding
-    of F. Pukelsheim and S. Rieder (Biometrika 79 (1992) 763)."""
+    """Numbers of rows `[m]` for weights `[m]`, none 0, with the sum `count`, which is at least m: the efficient
+    rounding of F. Pukelsheim and S. Rieder (Biometrika 79 (1992) 763)."""
     rows = np.ceil((count - len(weights) / 2) * weights).astype(int)
     while rows.sum() < count:
         rows[np.argmin(rows / weights)] += 1
@@ -534,8 +534,8 @@ def _snapped(points: Any, support: Any, widths: Any) -> Any:
 
 
 def _starts(gradients: Any, weights: Any, criterion: Criterion, count: int) -> list[Any]:
-    """Numbers of rows from which to exchange: the rounded weights where there are rows for each support point, and those
-    that are chosen one after the other."""
+    """Numbers of rows from which to exchange: the rounded weights where there are rows for each support point, and
+    those that are chosen one after the other."""
     support = int((weights > 0).sum())
     found = []
     if count >= support:

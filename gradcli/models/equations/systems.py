@@ -154,8 +154,8 @@ def _are(count: int, what: str) -> str:
 
 
 class ComplexSystem(System):
-    """Holomorphic equations for complex unknowns. Points, residuals and the Jacobian are those of the real and imaginary
-    parts; the Jacobian follows from the complex one by the Cauchy-Riemann equations."""
+    """Holomorphic equations for complex unknowns. Points, residuals and the Jacobian are those of the real and
+    imaginary parts; the Jacobian follows from the complex one by the Cauchy-Riemann equations."""
 
     packing: ComplexPacking  # type: ignore[assignment]
 
@@ -265,8 +265,8 @@ def _coefficients(system: ComplexSystem) -> list[complex]:
 
 
 class ComplexPacking(NamedTuple):
-    """As `Packing`, for values of which those of the names in `of_complex` are complex: the vector has the real and the
-    imaginary part of each of their elements, one after the other."""
+    """Like `Packing`, for values of which those of the names in `of_complex` are complex: the vector has the real and
+    the imaginary part of each of their elements, one after the other."""
 
     shapes: Mapping[str, tuple[int, ...]]
     of_complex: frozenset[str]

@@ -80,8 +80,8 @@ def contour_of(
 
 
 class _Contour:
-    """The search for the points of a contour along rays from the minimum, in coordinates in which the linear region is a
-    circle whose radius is the root of the likelihood ratio."""
+    """The search for the points of a contour along rays from the minimum, in coordinates in which the linear region is
+    a circle whose radius is the root of the likelihood ratio."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class _Contour:
         return np.stack([np.cos(angles), np.sin(angles)], axis=1) @ self._axes.T
 
     def distant(self, angles: Any, found: Any) -> Any:
-        """Which points are distant from the next one."""
+        """A mask of the points that are distant from the next one."""
         places = found[:, None] * np.stack([np.cos(angles), np.sin(angles)], axis=1)
         with np.errstate(invalid="ignore"):
             return np.linalg.norm(np.roll(places, -1, axis=0) - places, axis=1) > _DISTANT * self._radius
@@ -152,8 +152,8 @@ class _Contour:
         return np.where(np.isnan(found), near, found)
 
     def _profiled(self, starts: Any, rays: Any, distances: Any) -> tuple[Any, Any, Any]:
-        """The points of least cost with the two parameters on the rays, and the root of the likelihood ratio there, with
-        its derivative by the distance."""
+        """The points of least cost with the two parameters on the rays, and the root of the likelihood ratio there,
+        with its derivative by the distance."""
         starts = np.clip(starts, self._problem.low, self._problem.high)
         starts[:, self._pair] = self._point[self._pair] + distances[:, None] * rays
         held = np.zeros(starts.shape, bool)

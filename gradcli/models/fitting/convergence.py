@@ -56,8 +56,8 @@ def root_mean_squares(values: Any, sigma: Any, count: Any) -> Any:
 
 
 def without_effect(value: Any, derivatives: Sequence[Any], sigma: Any, points: Any, count: Any) -> Any:
-    """Which parameters `[g, p]` do not change the model's values `[g, n]` beyond their rounding errors at points
-    `[g, p]`, given the derivatives by each parameter, `[g, n]` each."""
+    """A mask `[g, p]` of the parameters that do not change the model's values `[g, n]` beyond their rounding errors at
+    points `[g, p]`, given the derivatives by each parameter, `[g, n]` each."""
     np = arrays.numpy_namespace()
     with np.errstate(all="ignore"):
         size = root_mean_squares(value, sigma, count)
@@ -66,8 +66,8 @@ def without_effect(value: Any, derivatives: Sequence[Any], sigma: Any, points: A
 
 
 def is_at_end(value: Any, change: Any, family: str) -> bool:
-    """Whether a further step changes a fitted mean, `[n]` each, by more than `_MAX_MEAN_CHANGE` of its distance from the
-    end of its range.
+    """Whether a further step changes a fitted mean, `[n]` each, by more than `_MAX_MEAN_CHANGE` of its distance from
+    the end of its range.
 
     This is so where the likelihood has no maximum, as when events are perfectly separable: the means go to 0 or 1 with
     every step, while the relative offset goes to 0.
@@ -89,8 +89,8 @@ def terms(value: Any, first: Any, point: Any) -> Any:
 
 
 def of_one_minimum(costs: Any, cost: Any, size: Any) -> Any:
-    """Which of `costs` belong to the same minimum as `cost`, up to rounding errors; `size` is the length of the
-    responses divided by their standard deviations."""
+    """A mask of the `costs` that belong to the same minimum as `cost`, up to rounding errors; `size` is the length of
+    the responses divided by their standard deviations."""
     np = arrays.numpy_namespace()
     with np.errstate(invalid="ignore"):
         # Costs below 0 are those of log densities.

@@ -301,7 +301,7 @@ class _InsideRegion:
         return end if good else float("nan")
 
     def _room(self, z: Any) -> tuple[float, Any]:
-        """How much less than the limit the rise of the cost is, relative to it, and its derivatives."""
+        """The margin by which the rise of the cost is below the limit, relative to it, and its derivatives."""
         at = linearised(self._problem, (self._point + self._axes @ z)[None])
         if not np.isfinite(at.cost[0]):
             return -1e10, np.zeros(len(z))
@@ -323,6 +323,6 @@ class _InsideRegion:
 
 
 def read_within(texts: Mapping[str, str], parameters: Sequence[str], budget: tuple[int, int]) -> list[DerivedQuantity]:
-    """As `read_derived`, charged to the limits of a run."""
+    """Call `read_derived` within the limits of a run."""
     with limits.within(*budget):
         return read_derived(texts, parameters)

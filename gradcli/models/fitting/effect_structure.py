@@ -159,8 +159,9 @@ def _rank_within(groups: Any) -> Any:
 
 
 class Covariances:
-    """The Cholesky factors of the covariance matrices of some terms: parameters of any sign, of which those on a diagonal
-    are the standard deviation of the first effect, and what the next have beside what the ones before determine.
+    """The Cholesky factors of the covariance matrices of some terms: parameters of any sign, of which those on a
+    diagonal are the standard deviation of the first effect, and what the next have beside what the ones before
+    determine.
 
     `entries` are the term, row and column of each parameter.
     """
@@ -179,7 +180,7 @@ class Covariances:
 
     @property
     def diagonal(self) -> Any:
-        """Which parameters stand on a diagonal."""
+        """A mask of the parameters that stand on a diagonal."""
         return np.array([i == j for _, i, j in self.entries])
 
     def factor(self, parameters: Any) -> Any:

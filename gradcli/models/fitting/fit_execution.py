@@ -103,8 +103,8 @@ def prepare(request: FitRequest, search: SearchOptions, predicts: bool = False) 
 
 
 class _Reading(NamedTuple):
-    """What a request reads: its programs; the settings of parameters as a whole, and of single `levels`; the names in the
-    model; and the columns of texts."""
+    """The parsed texts of a request: its programs; the settings of parameters as a whole, and of single `levels`; the
+    names in the model; and the columns of texts."""
 
     texts: FitTexts
     whole: Parameters
@@ -225,8 +225,8 @@ def _check_levels(request: FitRequest, texts: FitTexts) -> None:
 
 
 def _parted_settings(request: FitRequest) -> tuple[FitRequest, FitRequest]:
-    """The request, and that of the model to compare with, each with the settings of its own parameters; a name in neither
-    stays in the first.
+    """The request, and that of the model to compare with, each with the settings of its own parameters; a name in
+    neither stays in the first.
 
     Raises UsageError for models of different responses.
     """
@@ -406,7 +406,8 @@ def _mixed_groups(request: FitRequest, search: SearchOptions, ready: Prepared) -
 
 
 def _mixed_refit(request: FitRequest, search: SearchOptions, ready: Prepared, fit: Fit) -> Refit:
-    """The function that fits samples of the levels of the column within which random effects vary, from the estimates."""
+    """The function that fits samples of the levels of the column within which random effects vary, from the
+    estimates."""
     from gradcli.models.fitting.mixed_fits import sampled_column, sampled_data
 
     problem, reading, texts = ready.fitting.question.problem, _read(request), ready.fitting.question.names

@@ -169,7 +169,7 @@ def _draw(
 def _layers(
     found: FitOutcome, rows: Any, fitting: FitJob, request: FitRequest, number: int, log: str
 ) -> tuple[list[Layer], Points]:
-    """What is drawn of one fit, and its residuals."""
+    """The layers of the picture of one fit, and its residuals."""
     problem = fitting.question.problem.with_rows(rows)
     solved = found.solved
     assert solved is not None

@@ -10,7 +10,7 @@ from gradcli.named_tuples import NamedTuple
 
 
 class ResampledEstimate(NamedTuple):
-    """What fits of other rows say about an estimate: its bias, standard error, and confidence interval."""
+    """An estimate's bias, standard error and confidence interval, from fits of resampled rows."""
 
     bias: float
     error: float
@@ -22,8 +22,8 @@ class ResampledEstimate(NamedTuple):
 
 
 class ConfidenceContour(NamedTuple):
-    """The `points` of the boundary of the confidence region of two parameters, in their order around it, and whether it is
-    `closed`: it has no points in directions in which it has no end."""
+    """The `points` of the boundary of the confidence region of two parameters, in their order around it, and whether
+    it is `closed`: it has no points in directions in which it has no end."""
 
     points: Sequence[tuple[float, float]]
     closed: bool
@@ -33,8 +33,8 @@ class ConfidenceContour(NamedTuple):
 
 
 class ResponseFit(NamedTuple):
-    """How well one of several responses is fitted: its number `n` of rows, its residual sum of squares, in units of `sigma`
-    where that is given, the root `s` of the mean of these squares, and R²."""
+    """The goodness of fit of one of several responses: its number `n` of rows, its residual sum of squares, in units
+    of `sigma` where that is given, the root `s` of the mean of these squares, and R²."""
 
     n: int
     rss: float
@@ -47,8 +47,8 @@ class ResponseFit(NamedTuple):
 
 @dataclass(frozen=True)
 class Resampled:
-    """Fits of other rows: how many `samples` there were and how many of these `failed`, and what the others say about the
-    estimates, and about derived quantities where there are any."""
+    """Fits of other rows: how many `samples` there were and how many of these `failed`, and what the others say about
+    the estimates, and about derived quantities where there are any."""
 
     samples: int
     failed: int
@@ -58,7 +58,7 @@ class Resampled:
 
 @dataclass(frozen=True)
 class CrossValidation:
-    """How well rows are predicted by fits without them: how many `folds` of the rows there were and how many of these fits
+    """The errors of predictions of rows by fits without them: the number of `folds` of the rows and of these fits that
     `failed`; the root mean square of the errors, the mean of their sizes, and R², one less the ratio of their squares to
     those about the mean of the other rows."""
 
@@ -99,8 +99,8 @@ class ModelTest(NamedTuple):
 
 
 class VuongStatistic(NamedTuple):
-    """A statistic of Vuong's test, above 0 where this model is nearer to the data, with the probabilities of a larger and
-    of a smaller one where both are equally near: `p` and `p_against`."""
+    """A statistic of Vuong's test, above 0 where this model is nearer to the data, with the probabilities of a larger
+    and of a smaller one where both are equally near: `p` and `p_against`."""
 
     value: float
     p: float
@@ -111,8 +111,8 @@ class VuongStatistic(NamedTuple):
 
 
 class VuongTest(NamedTuple):
-    """Vuong's test of two models of which none is a special case of the other: the `raw` statistic, and those corrected for
-    the numbers of parameters as in AIC and as in BIC."""
+    """Vuong's test of two models of which none is a special case of the other: the `raw` statistic, and those
+    corrected for the numbers of parameters as in AIC and as in BIC."""
 
     raw: VuongStatistic
     aic_corrected: VuongStatistic
@@ -151,8 +151,8 @@ class RandomSpread(NamedTuple):
 
 @dataclass(frozen=True)
 class RandomGroup:
-    """The random effects of the levels of a column: how many levels there are; the standard deviations of the effects by
-    name, and the correlations by pairs of names, as `1,Days`; and the predictions by level and name."""
+    """The random effects of the levels of a column: how many levels there are; the standard deviations of the effects
+    by name, and the correlations by pairs of names, as `1,Days`; and the predictions by level and name."""
 
     levels: int
     deviations: Mapping[str, RandomSpread]

@@ -65,7 +65,7 @@ class FitRequest(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """Where a search ended, and the rows and statistics there, in which this fit is at index `place`."""
+    """The end of a search, and the rows and statistics there, in which this fit is at index `place`."""
 
     ending: SearchEnd
     rows: Rows
@@ -78,7 +78,7 @@ class Solution(NamedTuple):
 
 
 class Solutions(NamedTuple):
-    """Where the searches of g fits ended, and their rows and statistics there."""
+    """The ends of the searches of g fits, and their rows and statistics there."""
 
     endings: SearchEnds
     rows: Rows
@@ -243,8 +243,8 @@ def errors_of(said: str) -> tuple[str, str | None]:
 
 
 def pair_of(said: str) -> tuple[str, str]:
-    """The two parameters of a contour, as in `a,b`. Raises UsageError for another number of them, and CallError for what is
-    no text."""
+    """The two parameters of a contour, as in `a,b`. Raises UsageError for another number of them, and CallError for
+    what is no text."""
     expect(said, str, "a contour is of two parameters, 'a,b'")
     names = [name.strip() for name in said.split(",")]
     if len(names) != 2 or not all(names) or names[0] == names[1]:

@@ -33,8 +33,8 @@ _MAX_ROUNDING_SHARE = 1e-6
 
 
 class ParameterEstimate(NamedTuple):
-    """The estimate of a parameter: its value, standard error, `t` (the ratio of the two), confidence interval, and `p`, the
-    probability of a larger `t` of either sign where the parameter is 0.
+    """The estimate of a parameter: its value, standard error, `t` (the ratio of the two), confidence interval, and
+    `p`, the probability of a larger `t` of either sign where the parameter is 0.
 
     The error is 0 for a parameter that is `fixed`, whose `p` is nan, and infinite for one that the data do not determine.
     The error and the interval of one at a bound are nan.
@@ -66,7 +66,7 @@ class DerivedEstimate(NamedTuple):
 
 @dataclass(frozen=True)
 class Starts:
-    """From how many points a search began, and how many of these searches came to the same minimum."""
+    """The number of points from which a search began, and of those that led to the same minimum."""
 
     tried: int
     agreed: int
@@ -167,7 +167,7 @@ _MEMBERS = frozenset(Fit.__dataclass_fields__)
 
 
 class SearchEnd(NamedTuple):
-    """How a search ended: the `point` `[p]` of the p parameters that were varied, which of these are `free` `[p]` (not
+    """The end of a search: the `point` `[p]` of the p parameters that were varied, which of these are `free` `[p]` (not
     at a bound), whether it converged with a message about that, and the iterations, evaluations, starts and warnings of
     the search."""
 
@@ -182,7 +182,7 @@ class SearchEnd(NamedTuple):
 
 
 class SearchEnds(NamedTuple):
-    """How g searches ended. Members are as those of `SearchEnd`, with points `[g, p]` and iterations and evaluations
+    """The ends of g searches. Members are as those of `SearchEnd`, with points `[g, p]` and iterations and evaluations
     `[g]`; the others are common to all."""
 
     points: Any
@@ -227,8 +227,8 @@ def fitted(
 
 
 def _both_tails(t: Any, dof: Any) -> Any:
-    """The probability that a larger value of either sign than `t` is seen: of Student's t distribution, or where `dof` is
-    infinite of the normal one."""
+    """The probability that a larger value of either sign than `t` is seen: of Student's t distribution, or where `dof`
+    is infinite of the normal one."""
     from scipy.special import ndtr, stdtr
 
     finite = np.broadcast_to(np.where(np.isfinite(dof) & (dof > 0), dof, 1.0), t.shape)
@@ -329,7 +329,7 @@ class _FitBatch:
 
     @cached_property
     def _is_warned(self) -> list[bool]:
-        """Which of the fits may have warnings of their own, beside those that all have."""
+        """For each fit, whether it may have warnings of its own, beside those that all have."""
         found = self._found
         warned = ~found.information.is_determined | (found.dof <= 0) | bool(len(self._held))
         warned |= found.rounding > _MAX_ROUNDING_SHARE
@@ -470,7 +470,8 @@ def _without_units(numbers: Mapping[str, Any], units: Scaling) -> dict[str, Any]
 
 
 def _rounding_warnings(rounding: float) -> list[str]:
-    """The warning where rounding errors are more than `_MAX_ROUNDING_SHARE` of the residuals; `rounding` is their share."""
+    """The warning where rounding errors are more than `_MAX_ROUNDING_SHARE` of the residuals; `rounding` is their
+    share."""
     if not rounding > _MAX_ROUNDING_SHARE:
         return []
     digits = int(-math.log10(min(rounding, 1.0)))

@@ -150,7 +150,8 @@ def _fit_outcome(fitting: FitJob, problem: Problem, solved: Solution, group: str
 
 
 def _r2_of_parts(part: Any, solved: Solution) -> float:
-    """R² of a complex response, the squares about the complex mean; `part` `[n]` tells the real and the imaginary rows."""
+    """R² of a complex response, the squares about the complex mean; `part` `[n]` tells the real and the imaginary
+    rows."""
     response, weights = solved.rows.response[solved.place], solved.rows.sigma[solved.place] ** -2.0
     about_mean = np.float64(0)
     for own in (part == 1, part == 0):
@@ -309,7 +310,7 @@ def _distance_solution(problem: Problem, found: DistanceFit, before: SearchEnd) 
 
 
 def plan_of(fitting: FitJob) -> GroupSearch | None:
-    """How groups are searched together, derived from all of their rows; None where each group must be searched
+    """The common search of all groups, derived from all of their rows; None where each group must be searched
     alone."""
     question = fitting.question
     if (
@@ -337,8 +338,8 @@ def run_group_fits(fitting: FitJob, groups: Mapping[str | None, Any], plan: Grou
 
 
 def run_portion(fitting: FitJob, groups: Mapping[str | None, Any], plan: GroupSearch | None) -> list[FitOutcome]:
-    """As `run_group_fits`, for one portion of the groups. Rounding errors depend on which groups are fitted together: fits
-    have the same digits only where their portions are the same."""
+    """Like `run_group_fits`, for one portion of the groups. Rounding errors depend on which groups are fitted
+    together: fits have the same digits only where their portions are the same."""
     found = {} if plan is None else _joint_fits(fitting, groups, plan)
     return [found[group] if group in found else _of_group(fitting, rows, group) for group, rows in groups.items()]
 

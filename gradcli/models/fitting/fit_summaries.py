@@ -24,7 +24,7 @@ class UnconvergedFit(NamedTuple):
 
 
 class WarningSummary(NamedTuple):
-    """How many fits have a warning, the first of their groups, and the least and the largest of each number in its
+    """The number of fits with a warning, the first of their groups, and the least and the largest of each number in its
     text, as they are written."""
 
     times: int

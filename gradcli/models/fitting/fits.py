@@ -199,7 +199,7 @@ def fit(
 
 
 def _sigma(said: Any, columns: dict[str, Any]) -> Any:
-    """As `_of_rows`, for the standard deviations of one response, or for those of several by name."""
+    """Like `_of_rows`, for the standard deviations of one response, or for those of several by name."""
     if not isinstance(said, Mapping):
         return _of_rows(said, "sigma=[…]", columns)
     return {

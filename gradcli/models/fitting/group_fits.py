@@ -59,8 +59,8 @@ class GroupFits(NamedTuple):
 
 
 class GroupSearch(NamedTuple):
-    """How each group is searched: from at most `most` of the `candidates` `[k, p]`, with the `linear` parameters
-    projected out, and first steps that are `reach` times as long as the point."""
+    """The settings of the search of each group: from at most `most` of the `candidates` `[k, p]`, with the `linear`
+    parameters projected out, and first steps that are `reach` times as long as the point."""
 
     candidates: Any
     linear: Sequence[int]

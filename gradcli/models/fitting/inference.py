@@ -164,8 +164,8 @@ class Statistics(NamedTuple):
     loglik: Any
     aic: Any
     aicc: Any
-    """The criterion of Akaike with the correction for few rows (C. M. Hurvich and C.-L. Tsai, Biometrika 76 (1989) 297);
-    nan where the rows are too few."""
+    """The criterion of Akaike with the correction for few rows (C. M. Hurvich and C.-L. Tsai, Biometrika 76 (1989)
+    297); nan where the rows are too few."""
     bic: Any
     deviance: Any
     """Twice the difference of the log-likelihoods of a model that gives each response exactly and of this model."""
@@ -257,7 +257,7 @@ def _information(rows: Rows, parts: Sequence[_Part], known: Assumptions) -> Info
 
 
 def _dof_of_priors(rows: Rows, known: Assumptions, found: Information) -> Any:
-    """How many parameters `[g]` the priors determine.
+    """The number of parameters `[g]` that the priors determine.
 
     Each prior determines one, unless the standard deviation of the rows is estimated. Its most probable value, whatever
     the parameters are, has the degrees of freedom n - γ, where γ is the trace of the part of the information that is

@@ -1,4 +1,5 @@
-"""What data say about parameters: their covariances, and the combinations of them that the data do not determine.
+"""The information in data about parameters: their covariances, and the combinations of them that the data do not
+determine.
 
 Arrays have a leading axis of fits, so that many small fits take as few calls as one.
 """

@@ -74,7 +74,7 @@ def least_squares_step(matrix: Any, rest: Any) -> Any:
 
 
 def linearised_at_once(problem: Problem, points: Any) -> Linearised:
-    """As `linearised`, without a limit of memory."""
+    """Like `linearised`, without a limit of memory."""
     with np.errstate(all="ignore"):
         value, derivatives = problem.columns_of(points)
         prior = problem.prior_residuals(points)
@@ -159,7 +159,8 @@ def _factorised(columns: Sequence[Any], known: Any) -> Any:
 
 
 def _factor_by_products(columns: Sequence[Any], known: Any) -> Any:
-    """As `_factorised`, for many matrices: from the scalar products of the columns where these are well conditioned."""
+    """Like `_factorised`, for many matrices: from the scalar products of the columns where these are well
+    conditioned."""
     products = _products(columns, known)
     found = batched_matrices.cholesky(products)
     # The residuals may lie in the span of the derivatives, up to rounding errors.

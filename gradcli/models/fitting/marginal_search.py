@@ -32,8 +32,8 @@ class Objective(Protocol):
 
 
 class Minimum(NamedTuple):
-    """Where a search ended: the `point` `[p]`, its value, gradient and Hessian, the step that is left in standard errors,
-    and the numbers of steps and evaluations."""
+    """The end of a search: the `point` `[p]`, its value, gradient and Hessian, the step that is left in standard
+    errors, and the numbers of steps and evaluations."""
 
     point: Any
     value: float

@@ -22,9 +22,9 @@ _NOTHING = 1e-24
 
 
 class _Moments(NamedTuple):
-    """What the covariances determine: `inner` and `outer` are ZᵀV⁻¹Z, a matrix, and ZᵀV⁻¹E `[Q, p + 1]`, where V is the
-    covariance matrix of the responses over the residual variance, and E has the predictors and the responses; `among` is
-    EᵀV⁻¹E, and `log_det` log det V."""
+    """The moments that the covariances determine: `inner` and `outer` are ZᵀV⁻¹Z, a matrix, and ZᵀV⁻¹E `[Q, p + 1]`,
+    where V is the covariance matrix of the responses over the residual variance, and E has the predictors and the
+    responses; `among` is EᵀV⁻¹E, and `log_det` log det V."""
 
     inner: Any
     outer: Any

@@ -70,7 +70,7 @@ def read_model(source: str, response: str | None = None, columns: Sequence[str] 
 
 
 def statement_start(source: str, end: int) -> int:
-    """Where the statement begins that the place `end` is in."""
+    """The start of the statement that contains the place `end`."""
     return max((m.end() for m in _STATEMENTS.finditer(source, 0, end)), default=0)
 
 

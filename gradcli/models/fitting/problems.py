@@ -183,7 +183,7 @@ class Problem:
         return self._values(found), self.stacked(found, self.parameters, self.count)
 
     def at(self, columns: Mapping[str, Any], count: int, point: Any) -> tuple[Any, Any]:
-        """As `rows`, for `count` other rows with these columns."""
+        """Like `rows`, for `count` other rows with these columns."""
         found = self._first.run(columns, self._shared(point), rows=count)
         return self._values(found), self.stacked(found, self.parameters, count)
 
@@ -200,7 +200,7 @@ class Problem:
         return self._by_row(found, (g, n), self.parameters)
 
     def second(self, point: Any) -> tuple[Any, Any, Any]:
-        """As `rows`, followed by the second derivatives `[n, k]` by each pair of parameters once, in the order of
+        """Like `rows`, followed by the second derivatives `[n, k]` by each pair of parameters once, in the order of
         `numpy.triu_indices`."""
         found = self._second.run(self.columns, self._shared(point), rows=self.count)
         keys = [key for key in self._second.keys if "," in key]
@@ -208,8 +208,8 @@ class Problem:
         return self._values(found), first, self.stacked(found, keys, self.count)
 
     def hessian_terms(self, point: Any) -> tuple[Any, Any, Callable[[Any], Any]]:
-        """As `rows`, followed by a function that computes the sum `[p, p]` of the second derivatives of the rows times
-        `[n]` factors."""
+        """Like `rows`, followed by a function that computes the sum `[p, p]` of the second derivatives of the rows
+        times `[n]` factors."""
         value, first, second = self.second(point)
         return value, first, lambda factors: unpacked(factors @ second, len(self.parameters))
 
@@ -253,7 +253,7 @@ class Problem:
         return error, row
 
     def of_responses(self, point: Any) -> Mapping[str, ResponseFit] | None:
-        """How well each of several responses is fitted at a point; None for one response."""
+        """The goodness of fit of each of several responses at a point; None for one response."""
         return None
 
     def cost(self, value: Any) -> Cost:

@@ -1,4 +1,4 @@
-"""How the values that a model reads in a row follow from its parameters and from the random effects: linearly."""
+"""The linear dependence of the values that a model reads in a row on its parameters and random effects."""
 
 from __future__ import annotations
 

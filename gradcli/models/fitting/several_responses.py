@@ -141,7 +141,8 @@ def read_responses(source: str) -> ResponseTexts:
 
 
 class ResponsesProblem(DensityProblem):
-    """The problem of several responses whose standard deviations are estimated; a row is a response of a row of the data.
+    """The problem of several responses whose standard deviations are estimated; a row is a response of a row of the
+    data.
 
     `chosen` is the program of the formula whose number is in the column `which`, `values` `[n]` are the responses,
     `deviations` are the parameters of the standard deviations, of which rows have the multiples in the column `scale`, and
@@ -219,7 +220,7 @@ class ResponsesProblem(DensityProblem):
         return []
 
     def of_responses(self, point: Any) -> dict[str, ResponseFit]:
-        """How well each response is fitted at a point."""
+        """The goodness of fit of each response at a point."""
         near = self.least_squares([1.0] * len(self.names))
         at = dict(zip(self.parameters, point))
         value, _ = near.rows(np.array([at[name] for name in near.parameters]))
@@ -242,7 +243,7 @@ class StackedResponses(Problem):
 def fits_of_responses(
     names: Sequence[str], number: Any, response: Any, value: Any, sigma: Any
 ) -> dict[str, ResponseFit]:
-    """How well each response is fitted; `number` `[n]` are those of the responses."""
+    """The goodness of fit of each response; `number` `[n]` are those of the responses."""
     weights = np.broadcast_to(np.asarray(sigma, "float64"), len(response)) ** -2.0
     found = {}
     for k, name in enumerate(names):
@@ -415,9 +416,9 @@ def _check_responses(texts: ResponseTexts, rows: _Rows) -> None:
 
 
 class _Stacked(NamedTuple):
-    """The `data` with a row for each response of a row, whose number is in the column `which`; the indices `row` `[n]` of
-    the rows; their standard deviations `sigma` `[n]` up to a factor; and the codes `[n]` of the units that are sampled
-    together."""
+    """The `data` with a row for each response of a row, whose number is in the column `which`; the indices `row` `[n]`
+    of the rows; their standard deviations `sigma` `[n]` up to a factor; and the codes `[n]` of the units that are
+    sampled together."""
 
     data: Data
     which: str

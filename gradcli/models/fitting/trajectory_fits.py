@@ -91,7 +91,8 @@ class _Measured(NamedTuple):
 
 
 class PosedTrajectories(NamedTuple):
-    """A posed fit, and the data and the groups of its rows, of which there is one for each measurement of a response."""
+    """A posed fit, and the data and the groups of its rows, of which there is one for each measurement of a
+    response."""
 
     question: PosedFit
     everything: Data
@@ -207,7 +208,7 @@ def _columns(text: TrajectoryText, names: _Names, data: Data, groups: Mapping[st
 
 
 def _assumptions(request: FitRequest, sigmas: Sequence[str | float]) -> Assumptions:
-    """What is known of the rows: their log density where a standard deviation is an expression."""
+    """The assumptions about the rows: their log density where a standard deviation is an expression."""
     if not any(isinstance(sigma, str) and sigma not in request.table.columns for sigma in sigmas):
         return request.known
     if not request.known.is_least_squares:
@@ -449,7 +450,8 @@ class TrajectoryRows:
 
 
 class TrajectoryProblem(Problem):
-    """A problem whose columns are the time, those that the model reads, `RESPONSE`, `GROUP` and `BEGIN`; see `Problem`."""
+    """A problem whose columns are the time, those that the model reads, `RESPONSE`, `GROUP` and `BEGIN`; see
+    `Problem`."""
 
     # A trajectory costs much more than a row of a formula.
     is_stackable = False

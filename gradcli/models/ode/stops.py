@@ -30,8 +30,8 @@ _PARTS, _DIVISIONS = 100, 7
 
 
 class Met(NamedTuple):
-    """Where a condition is met: the time `[1]`, and the states `[n]` there, with total derivatives; or where it jumps over
-    0."""
+    """The place at which a condition is met: the time `[1]`, and the states `[n]` there, with total derivatives; or
+    where it jumps over 0."""
 
     time: Expansion
     states: Expansion
@@ -39,8 +39,9 @@ class Met(NamedTuple):
 
 
 class SignTimes:
-    """How long a condition has each sign along a solution: two more states, whose right sides are stepped onto where they
-    jump. The steps are as rigorous as the first root of a polynomial, so that the condition is examined everywhere."""
+    """The times for which a condition has each sign along a solution: two more states, whose right sides are stepped
+    onto where they jump. The steps are as rigorous as the first root of a polynomial, so that the condition is
+    examined everywhere."""
 
     def __init__(
         self, equations: DifferentialEquations, condition: str, shared: Mapping[str, Any], method: str
@@ -57,7 +58,8 @@ class SignTimes:
             pass
 
     def both(self, values: Mapping[str, float], times: Array) -> Array | None:
-        """Whether the condition had both signs up to each of the times after the first one; None where that is unknown."""
+        """Whether the condition had both signs up to each of the times after the first one; None where that is
+        unknown."""
         if self._trajectories is None:
             return None
         try:
@@ -77,7 +79,7 @@ def met(
     times: Array,
     order: int,
 ) -> Met | None:
-    """Where a condition becomes 0 first, after the first time; None where it does not."""
+    """The first place after the first time at which a condition becomes 0; None if there is none."""
     if len(times) < 2:
         return None
     between = max(1, -(-_EXAMINED // max(1, len(times) - 1)))

@@ -415,7 +415,7 @@ def _reach(function: Evaluate) -> float:
 
 
 def _changes(x: Any, *values: Any) -> Any:
-    """Where numbers change their sign continuously, apart from the ends."""
+    """The places at which numbers change their sign continuously, apart from the ends."""
     np = arrays.numpy_namespace()
     found = []
     for y in values:

@@ -122,8 +122,8 @@ def sample(
     max_elements: int = MAX_ELEMENTS,
     **named: Any,
 ) -> Draws:
-    """Draws from the density whose logarithm, up to a constant, is a scalar program, by the no-U-turn sampler with exact
-    gradients.
+    """Draws from the density whose logarithm, up to a constant, is a scalar program, by the no-U-turn sampler with
+    exact gradients.
 
     The starts and the constants are given by name, in `values` or as keyword arguments; the names `wrt` are drawn, or
     all names except those in `const` and the columns of `data`. `bounds` are texts such as "tau=0:" or pairs by name;
@@ -323,7 +323,7 @@ def _of_quality(settings: SamplerSettings, posterior: Mapping[str, Marginal], dr
 
 
 def _places(draws: Any) -> str | None:
-    """Where the chains of one number stay, if they settled in different places."""
+    """A text with the places of the chains of one number, if they settled in different ones."""
     means, deviations = draws.mean(axis=1), draws.std(axis=1)
     settled = all(r_hat(chain[None]) < _SETTLED for chain in draws)
     if not settled or np.ptp(means) <= _APART * deviations.max():

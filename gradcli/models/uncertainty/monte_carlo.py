@@ -51,8 +51,8 @@ class MonteCarlo:
 
 
 class AdaptiveSampling(NamedTuple):
-    """How many significant digits of the uncertainty are to be stable, at which level the interval is, whether it is the
-    shortest one, and the seed."""
+    """The number of significant digits of the uncertainty that are to be stable, the level of the interval, whether it
+    is the shortest one, and the seed."""
 
     digits: int
     level: float
@@ -118,8 +118,8 @@ class Sampler:
     def draw_adaptively(
         self, asked: AdaptiveSampling, watch: Callable[[Sampling], object]
     ) -> tuple[Drawn, list[float]]:
-        """Draw blocks of samples until that many significant digits of the uncertainty of each result are stable, and with
-        them the mean and the ends of the interval (JCGM 101, 7.9.4). Returns also the numerical tolerances of the
+        """Draw blocks of samples until that many significant digits of the uncertainty of each result are stable, and
+        with them the mean and the ends of the interval (JCGM 101, 7.9.4). Returns also the numerical tolerances of the
         results.
 
         Raises EvaluationError where that takes too many samples, and what `draw` raises.
@@ -234,7 +234,8 @@ def _error_of_end(ordered: Any, at: int) -> float:
 
 
 class GaussianCopula(NamedTuple):
-    """The copula of correlated inputs: their indices, and a factor of the correlation matrix of the normal quantities."""
+    """The copula of correlated inputs: their indices, and a factor of the correlation matrix of the normal
+    quantities."""
 
     places: Sequence[int]
     factor: Any

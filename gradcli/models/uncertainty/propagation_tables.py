@@ -1,5 +1,5 @@
-"""How a propagated uncertainty is shown: the digits that are stated, the tables that are printed, and the budget as a
-file of data or of LaTeX."""
+"""The presentation of a propagated uncertainty: its stated digits, the printed tables, and the budget as a file of data
+or of LaTeX."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def _effective(dof: float) -> str:
 
 
 def _effective_in_digits(dof: str) -> str:
-    """As `_effective`, for degrees of freedom with proved digits."""
+    """Like `_effective`, for degrees of freedom with proved digits."""
     number = float(dof)
     if math.isinf(number) or math.isnan(number) or whole_dof(number) == number:
         return dof
@@ -194,8 +194,8 @@ def _last_place(u: float, digits: int = _STATED_DIGITS) -> int:
 
 
 def tolerance(u: float, digits: int = _STATED_DIGITS) -> float:
-    """Half a unit of the last stated digit of an uncertainty: smaller differences do not matter (JCGM 101, 7.9.2). 0 where
-    the uncertainty is not finite and positive."""
+    """Half a unit of the last stated digit of an uncertainty: smaller differences do not matter (JCGM 101, 7.9.2). 0
+    where the uncertainty is not finite and positive."""
     return 0.5 * 10.0 ** _last_place(u, digits) if math.isfinite(u) and u > 0 else 0.0
 
 

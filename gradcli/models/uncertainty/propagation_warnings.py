@@ -343,7 +343,7 @@ def second_order(program: Module, quantities: Quantities, value: Any, scaled: An
 
 
 def _where_smooth(function: Callable[[Any], Any], point: Any, directions: Any, size: int) -> DirectionalDerivatives:
-    """As `gradients_along`, at a point where the function has several branches: nan where its derivatives do not
+    """Like `gradients_along`, at a point where the function has several branches: nan where its derivatives do not
     exist."""
     np = arrays.numpy_namespace()
     second, third = np.full((2, size, *directions.shape), np.nan)
