@@ -1,6 +1,5 @@
 """Data sets and data loaders, with the names and behaviour of `torch.utils.data`."""
 
-from gradcli.utils.data.collate import default_collate, default_convert
 from gradcli.utils.data.dataset import (
     ChainDataset,
     ConcatDataset,
@@ -11,7 +10,7 @@ from gradcli.utils.data.dataset import (
     TensorDataset,
     random_split,
 )
-from gradcli.utils.data.loader import DataLoader
+from gradcli.utils.data.loader import DataLoader, default_collate, default_convert
 from gradcli.utils.data.sampler import (
     BatchSampler,
     RandomSampler,
