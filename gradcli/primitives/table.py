@@ -62,7 +62,6 @@ _LATER = (
     "elliptic",
     "hypergeometric",
     "incomplete_inverses",
-    "student_t",
     "orthogonal_polynomials",
     "computer_algebra",
     "order_statistics",
@@ -118,6 +117,22 @@ TORCH_EXTENSIONS = {
     ),
     "torch.linalg": frozenset(["cholesky", "eigh", "eigvalsh", "lstsq", "pinv"]),
 }
+_NAMES_BY_REASON = {
+    "it is fft of the windows of a signal: fft(unfold(x, 0, size, hop)*window)": "stft",
+    "fft, ifft and the transforms of real numbers are there": "istft dct idct dst idst fht ifht",
+    "a Schur form is not unique: eigvals, sqrtm and logm are there": "schur",
+    "complex(a, b) is there, in the precision of its parts": "complex64 complex128 csingle cdouble",
+    "distributions are called by their library, as in scipy.stats.norm.logpdf(x, loc=0, scale=1)": (
+        "norm_logpdf logpdf logcdf logsf logpmf pmf log_prob icdf"
+    ),
+    "distributions of several numbers are not there": "multivariate_normal dirichlet",
+    "it is complex: sph_legendre_p(n, m, theta)*cos(m*phi) is its real part, Znm(n, m, theta, phi) the real harmonic": (
+        "sph_harm_y sph_harm Ynm"
+    ),
+    "NumPy has no such numbers; float16 and float32 are there": "bfloat16 float8_e4m3fn float8_e5m2",
+    "differential equations and integrals are not solved here": "integrate odeint solve_ivp quad dblquad",
+}
+_REASONS = {name: reason for reason, names in _NAMES_BY_REASON.items() for name in names.split()}
 
 
 def entries() -> tuple[Operation, ...]:
@@ -252,9 +267,7 @@ def numpy_meaning(name: str) -> Operation | None:
 
 def why_missing(name: str) -> str | None:
     """The reason why a well-known name is not supported; None if it is not known."""
-    from gradcli.primitives.unsupported import REASONS
-
-    return REASONS.get(name)
+    return _REASONS.get(name)
 
 
 def reason_suffix(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Elementwise combinatorial functions, entropies and normal distribution functions."""
+"""Elementwise combinatorial functions, entropies and distribution functions of the normal and Student's distribution."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.arrays import mathematical_constants, spellings
 from gradcli.arrays.definitions import special_definitions as definitions
+from gradcli.arrays.host_functions import by_scipy
 from gradcli.arrays.mathematical_constants import by_formula
 from gradcli.arrays.spellings import Spelling
 from gradcli.errors import EvaluationError
@@ -16,9 +17,10 @@ from gradcli.primitives.bind import assume, bind, constant
 from gradcli.primitives.entries.arithmetic import add, divide, floor, multiply, subtract
 from gradcli.primitives.entries.comparisons import equal, greater, greater_equal, less, logical_and, where
 from gradcli.primitives.entries.elementary import cospi, sinpi
-from gradcli.primitives.entries.exponential import exp, log, share_of_zero
+from gradcli.primitives.entries.exponential import exp, log, log1p, share_of_zero
+from gradcli.primitives.entries.numerical_partials import derivative, partial_of_two
 from gradcli.primitives.entries.special import betaln, digamma, digamma_rise, gamma, lgamma, ndtr, ndtri
-from gradcli.primitives.families import complex_by_scipy, elementwise
+from gradcli.primitives.families import complex_by_scipy, elementwise, keeping_float32
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, names_elsewhere
 
@@ -263,4 +265,36 @@ multigammaln = Composite(
     domain="a > (d - 1)/2",
     aliases=("mvlgamma",),
     samples=((2.7, 3), ([1.4, 2.5], 2)),
+)  # fmt: skip
+
+
+def log_student_density(df: Any, t: Any) -> Any:
+    """The logarithm of the density of Student's t distribution."""
+    return -betaln(0.5, 0.5 * df) - 0.5 * log(df) - (0.5 * (df + 1.0)) * log1p(divide(t, df) * t)
+
+
+stdtr = elementwise(
+    "stdtr", "df, t", "distribution function of Student's distribution with df degrees of freedom",
+    time=150,
+    forward=keeping_float32(lambda xp, df, t: by_scipy(xp, "stdtr", df, t)),
+    vjp=(derivative("stdtr", 0, 2), lambda g, _y, df, t: g * exp(log_student_density(df, t))),
+    spelling=names_elsewhere("scipy"),
+    derivative="by df computed by itself, g*(1 + t**2/df)**(-(df + 1)/2)/(sqrt(df)*beta(1/2, df/2))",
+    domain="df > 0",
+    samples=((2.5, 0.7), ([1.5, 4.0], [0.4, -2.5])),
+)  # fmt: skip
+
+stdtrit = elementwise(
+    "stdtrit", "df, y", "the t with stdtr(df, t) = y",
+    time=300,
+    forward=keeping_float32(lambda xp, df, p: by_scipy(xp, "stdtrit", df, p)),
+    vjp=(
+        lambda g, y, df, _p: -g * bind(partial_of_two, (df, y), {"function": "stdtr", "orders": (1, 0)})
+        * exp(-log_student_density(df, y)),
+        lambda g, y, df, _p: g * exp(-log_student_density(df, y)),
+    ),
+    spelling=names_elsewhere("scipy"),
+    derivative="by df g*-d/f, d being that of stdtr by df and f the density, g/f",
+    domain="df > 0, 0 < y < 1",
+    samples=((2.5, 0.7), ([1.5, 4.0], [0.2, 0.6])),
 )  # fmt: skip

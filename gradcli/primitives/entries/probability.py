@@ -15,7 +15,7 @@ from gradcli.arrays.mathematical_constants import by_formula
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.entries.arithmetic import add, divide, floor, multiply, negative, ones_like, subtract
 from gradcli.primitives.entries.comparisons import equal, greater, less, logical_or, where
-from gradcli.primitives.entries.distributions import log_ndtr
+from gradcli.primitives.entries.distributions import log_ndtr, log_student_density, stdtr, stdtrit
 from gradcli.primitives.entries.exponential import exp, expm1, log, log1p, xlog1py, xlogy
 from gradcli.primitives.entries.incomplete_inverses import (
     betaincc,
@@ -27,7 +27,6 @@ from gradcli.primitives.entries.incomplete_inverses import (
 from gradcli.primitives.entries.integrals import beta_density, betainc, gamma_density, gammainc, gammaincc
 from gradcli.primitives.entries.powers import power
 from gradcli.primitives.entries.special import betaln, lgamma, ndtr, ndtri
-from gradcli.primitives.entries.student_t import log_student_density, stdtr, stdtrit
 from gradcli.primitives.operation import Composite
 
 Function = Callable[..., Any]
