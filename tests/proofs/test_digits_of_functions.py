@@ -22,8 +22,7 @@ from gradcli.arrays import backends, floats, using_namespace
 from gradcli.arrays.flint import flint_arrays
 from gradcli.arrays.flint.balls import Balls, Number, UndecidedError, exact, from_text, precise, to_float
 from gradcli.arrays.flint.flint_arrays import MissingDigitsError
-from gradcli.arrays.flint.flint_names import of_numbers
-from gradcli.arrays.flint.missing_ball_functions import REASONS, REASONS_OF_FUNCTIONALS
+from gradcli.arrays.flint.flint_names import MISSING_FUNCTIONALS, MISSING_FUNCTIONS, of_numbers
 from gradcli.errors import GradcliError
 from gradcli.kinds.jets import Jet
 from gradcli.language.names import reference
@@ -40,7 +39,7 @@ from tests.samples import has_complex_sample, several
 DIGITS = 100
 BITS = (384, 768, 1536)
 REFERENCES = json.loads(DATA.read_text())
-LACKING = REASONS.keys() & REFERENCES.keys()
+LACKING = MISSING_FUNCTIONS.keys() & REFERENCES.keys()
 NAMES = sorted(REFERENCES.keys() - LACKING)
 FUNCTIONS = {e.name: e for e in table.entries() if e.name in REFERENCES}
 # Functions of several numbers whose derivatives are computed one by one, up to a lower order.
@@ -334,7 +333,9 @@ _decimals = np.vectorize(lambda x: from_text(repr(float(x))), otypes=[object])
 
 
 @several(
-    "entry", [e for e in PUBLIC if e.name not in REASONS and e.samples and not has_complex_sample(e)], lambda e: e.name
+    "entry",
+    [e for e in PUBLIC if e.name not in MISSING_FUNCTIONS and e.samples and not has_complex_sample(e)],
+    lambda e: e.name,
 )
 def test_a_function_has_the_digits_that_ops_says_it_has(entry: Operation) -> None:
     sample = entry.samples[0] if isinstance(entry.samples[0], tuple) else (entry.samples[0],)
@@ -342,14 +343,14 @@ def test_a_function_has_the_digits_that_ops_says_it_has(entry: Operation) -> Non
         entry(*map(_given, sample))
 
 
-@pytest.mark.parametrize("name", sorted(REASONS))
+@pytest.mark.parametrize("name", sorted(MISSING_FUNCTIONS))
 def test_a_function_lacks_the_digits_that_ops_says_it_lacks(name: str) -> None:
     required = [p for p in table.known(name).parameters if p.default is None]
     with in_balls(256), pytest.raises(MissingDigitsError, match="': ball arithmetic has no "):
         table.known(name)(*[_given([2.0, 0.5, 3.0] if name == "roots" else [[2.0, 0.5], [0.5, 3.0]])] * len(required))
 
 
-@pytest.mark.parametrize("name", sorted(REASONS_OF_FUNCTIONALS))
+@pytest.mark.parametrize("name", sorted(MISSING_FUNCTIONALS))
 def test_a_functional_lacks_the_digits_that_ops_says_it_lacks(run: Callable[..., Any], name: str) -> None:
     program, *values = shlex.split(reference.find(name).operation.example or "")
     assert "no proved digits" in run("eval", program, *values, "--digits", "20").err

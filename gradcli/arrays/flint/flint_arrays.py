@@ -19,11 +19,10 @@ from gradcli import limits
 from gradcli.arrays import spellings
 from gradcli.arrays.backends import Device
 from gradcli.arrays.dtypes import PYTHON_NUMBERS, is_complex
-from gradcli.arrays.flint import missing_ball_functions
+from gradcli.arrays.flint import flint_names
 from gradcli.arrays.flint.balls import Balls, bounded_height, checked_result, exact, from_text
 from gradcli.arrays.flint.balls import to_float as _to_float
-from gradcli.arrays.flint.flint_costs import cost
-from gradcli.arrays.flint.flint_names import of_numbers
+from gradcli.arrays.flint.flint_names import cost, of_numbers
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import BackendError, GradcliError
 
@@ -326,7 +325,7 @@ def _function(name: str) -> Callable[..., Any]:
         found = getattr(import_module(home), name, None)
         if found is not None:
             return _of_arrays(found)
-    raise MissingDigitsError(name, missing_ball_functions.REASONS.get(name))
+    raise MissingDigitsError(name, flint_names.MISSING_FUNCTIONS.get(name))
 
 
 class MissingDigitsError(BackendError, AttributeError):

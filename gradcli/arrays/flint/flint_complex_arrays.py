@@ -16,7 +16,7 @@ from gradcli.arrays.dtypes import PYTHON_NUMBERS, is_complex
 from gradcli.arrays.flint.balls import Balls, Number
 from gradcli.arrays.flint.complex_balls import Complex, ComplexBalls, as_complex, finished
 from gradcli.arrays.flint.flint_arrays import FlintArrays, MissingDigitsError
-from gradcli.arrays.flint.missing_ball_functions import REASONS
+from gradcli.arrays.flint.flint_names import MISSING_FUNCTIONS
 
 Array = Any
 
@@ -95,7 +95,7 @@ def function(name: str) -> Callable[..., Any]:
         found = getattr(import_module(f"gradcli.arrays.flint.{home}"), name, None)
         if callable(found):
             return _of_arrays(found)
-    raise MissingDigitsError(name, REASONS.get(name))
+    raise MissingDigitsError(name, MISSING_FUNCTIONS.get(name))
 
 
 def _mapped(function: Callable[..., Any], name: str) -> Callable[..., Any]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Annotated, Any
 
-from gradcli.arrays.flint.missing_ball_functions import REASONS, REASONS_OF_FUNCTIONALS
+from gradcli.arrays.flint.flint_names import MISSING_FUNCTIONALS, MISSING_FUNCTIONS
 from gradcli.cli import help_pages
 from gradcli.cli import options as opt
 from gradcli.cli.command import Command
@@ -113,7 +113,7 @@ _KEYWORDS = ("=", "if", "else", "for", "while", "lambda", "backward", "and", "or
 # The longest call that a list of functions shows, in characters, and the most functions that a description refers to.
 _MOST_USAGE, _MOST_RELATED = 26, 12
 # What ball arithmetic would need for the functions without proved digits.
-_WITHOUT_DIGITS = REASONS | REASONS_OF_FUNCTIONALS
+_WITHOUT_DIGITS = MISSING_FUNCTIONS | MISSING_FUNCTIONALS
 
 # The statements of the language as they are written, and what they do.
 STATEMENTS = (
