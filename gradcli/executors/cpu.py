@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.executors import missing_functions, scalars, stepwise
+from gradcli.executors import executor_choice, scalars, stepwise
 from gradcli.program.ir import Executable, Program
 
 
@@ -23,9 +23,9 @@ def executable(program: Program, _namespace: Any = None, *, reproducible: bool =
         # Imported here, because it loads NumPy.
         from gradcli.executors.blockwise import Blocks
 
-        missing_functions.require(program, arrays.numpy_namespace())
+        executor_choice.require_functions(program, arrays.numpy_namespace())
         return Blocks(program, reproducible=reproducible).run
-    missing_functions.require(program, arrays.floats)
+    executor_choice.require_functions(program, arrays.floats)
     run = scalars.function(
         program, _as_list, raised=lambda *inputs: stepwise.run(program, inputs), refused=lambda *_inputs: None
     )

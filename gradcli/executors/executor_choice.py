@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import Any
 
+from gradcli import arrays
 from gradcli.arrays import backends
 from gradcli.arrays.protocol import Namespace
-from gradcli.executors import missing_functions
 from gradcli.program.ir import Executable, Program
 from gradcli.timing import phase
 
@@ -19,8 +20,19 @@ def executable(program: Program, namespace: Namespace | None = None) -> Executab
     MissingFunctionError if the library lacks a function.
     """
     if namespace is not None:
-        missing_functions.require(program, namespace)
+        require_functions(program, namespace)
     backend = backends.of_namespace(namespace)
     assert backend is not None
     run: Executable = import_module(f"gradcli.executors.{backend.executor}").executable(program, namespace)
     return run
+
+
+def require_functions(program: Program, namespace: Any) -> None:
+    """Look up every primitive that is a function of namespaces.
+
+    Raises MissingFunctionError if the library lacks one.
+    """
+    for primitive in {e.primitive for e in program.equations}:
+        # The namespace of floats has elementwise functions only; other primitives are not looked up in it.
+        if primitive.function is not None and (primitive.elementwise or namespace is not arrays.floats):
+            getattr(namespace, primitive.function)

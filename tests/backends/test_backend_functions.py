@@ -14,7 +14,7 @@ from gradcli import Tensor, arrays, grad
 from gradcli.arrays import backends, spellings
 from gradcli.arrays.protocol import Compiler, Namespace
 from gradcli.errors import BackendError
-from gradcli.executors import missing_functions
+from gradcli.executors import executor_choice
 from gradcli.primitives.bind import bind
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Primitive
@@ -197,7 +197,7 @@ def test_a_function_that_a_library_lacks_is_refused(xp: Any, monkeypatch: pytest
         unknown(xp.asarray(VALUES))
     x, y = Variable((3,), "float64"), Variable((3,), "float64")
     with pytest.raises(BackendError, match=r"the backend \w+ has no function 'sharpness'"):
-        missing_functions.require(Program((x,), (Equation(unknown, (x,), {}, y),), (y,)), xp)
+        executor_choice.require_functions(Program((x,), (Equation(unknown, (x,), {}, y),), (y,)), xp)
 
 
 def test_a_function_that_a_library_lacks_may_be_defined_in_others(xp: Any, monkeypatch: pytest.MonkeyPatch) -> None:
