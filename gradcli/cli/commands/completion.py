@@ -8,8 +8,7 @@ from typing import Annotated
 
 from gradcli.cli import options as opt
 from gradcli.cli.command import Command
-from gradcli.cli.completion.completion_data import completed_commands
-from gradcli.cli.completion.completion_scripts import SCRIPTS
+from gradcli.cli.completion_scripts import SCRIPTS, completed_commands
 from gradcli.cli.main import COMMANDS
 from gradcli.cli.process.environment import Environment
 from gradcli.errors import ExitStatus, UsageError, did_you_mean
