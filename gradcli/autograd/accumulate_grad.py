@@ -38,8 +38,8 @@ class AccumulateGrad(Node):
         wanted: Sequence[object],
         *,
         lift: Callable[..., Any] | None,
-        guarded: bool,
-        mask: Any,
+        guarded: bool = False,
+        mask: Any = None,
         masks: list[Any] | None = None,
     ) -> Sequence[Any]:
         (cotangent,) = cotangents

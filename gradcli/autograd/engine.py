@@ -17,7 +17,6 @@ from gradcli.autograd.hooks import Attached, Hooks, checked, replaced
 from gradcli.autograd.modes import current_span, grad_enabled
 from gradcli.autograd.node import Edge, GradientEdge, Node, all_conjugated, conjugated, next_sequence, recorders
 from gradcli.autograd.observers import observer, visit_wrapper
-from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.stacks import run_in_new_thread
 from gradcli.autograd.targets import (
     Target,
@@ -163,6 +162,7 @@ class BackwardPass:
         self.partial = any(r.shape and not assume(not_equal(constant(s), 0)) for r, s in zip(self.roots, self.seeds))
         # The constructor comes from the roots, because the class Tensor depends on this module.
         self.tensor = self.roots[0].made if roots else TensorBase.made
+        self.lift = self.tensor if self.create_graph else None
         self.useful = None if targets is None else nodes_between(self.roots, edges)
         # The nodes and leaves that a cotangent must be sent to.
         self.wanted = None if self.useful is None else self.useful.union(node for node, _ in self.captured)
@@ -224,22 +224,23 @@ class BackwardPass:
         watch = visit_wrapper.get()
         visit = self._visit if watch is None else functools.partial(watch, self._visit)
         queue, pending, useful, wanted = self.queue, self.pending, self.useful, self.wanted
+        pull, send, budget, captured = self._pull, self._send, self.budget, self.captured
         while queue:
             node = heapq.heappop(queue)[1]
             cotangents = pending.pop(node)
-            if self.budget is not None:
-                self.budget.charge_steps(_VISIT_RECORDED if self.create_graph else _VISIT)
+            if budget is not None:
+                budget.charge_steps(_VISIT_RECORDED if self.create_graph else _VISIT)
             if node.attached is not None:
                 self._call_tensor_hooks(node.attached, cotangents)
-            if self.captured:
+            if captured:
                 self._capture(node, cotangents)
             if useful is None or node in useful:
-                pull = self._pull if watch is None and node.attached is None else visit
-                for edge, cotangent in zip(node.edges, pull(node, cotangents)):
+                visited = pull if watch is None and node.attached is None else visit
+                for edge, cotangent in zip(node.edges, visited(node, cotangents)):
                     if edge is None:
                         continue
                     if cotangent is not None:
-                        self._send(edge, cotangent)
+                        send(edge, cotangent)
                     elif wanted is None or edge[0] in wanted:
                         self._send_none(edge[0])
                 if self.hooked:
@@ -252,15 +253,19 @@ class BackwardPass:
         if not isinstance(target, Node):
             known = self.leaves.get(target)
             self.leaves[target] = cotangent if known is None else known + cotangent
-            self.hooked |= self.accumulate and target._accumulator is not None
+            if target._accumulator is not None and self.accumulate:
+                self.hooked = True
             return
         slots = self.pending.get(target)
         if slots is None:
             slots = self.pending[target] = [None] * target.outputs
             heapq.heappush(self.queue, (-target.sequence, target))
         known = slots[number]
-        slots[number] = cotangent if known is None else known + cotangent
-        if known is not None and target in self.untaken:
+        if known is None:
+            slots[number] = cotangent
+            return
+        slots[number] = known + cotangent
+        if target in self.untaken:
             plain = self.plain and not self.partial
             self.untaken.meet(target, plain or taken_of_sum(known, cotangent, slots[number]), slots)
 
@@ -294,45 +299,49 @@ class BackwardPass:
         return pulled
 
     def _pull(self, node: Node, cotangents: Sequence[Any]) -> Sequence[Any]:
-        """The cotangents of a node's operands, guarded against zeros that mean "not taken"; the observer is called."""
+        """The cotangents of a node's operands; the observer is called."""
         if cotangents[0] is None and not node.takes_none and all(c is None for c in cotangents):
             return [None] * len(node.edges)
-        needed = self.wanted
         # An edge counts as true, and None as false.
         wanted: Sequence[object] = node.edges
-        if needed is not None:
-            wanted = [edge is not None and edge[0] in needed for edge in node.edges]
-        selects = node.primitive.selects if isinstance(node, PrimitiveNode) else node.selects
-        # For a node recorded under a guard, it is unknown which zeros were computed.
-        mask = None if node.guarded else self.untaken.get(node, True)
-        guarded = mask is not True
-        if selects and not guarded:
-            first = next(c for c in cotangents if c is not None)
-            mask = all_taken(first) if not self.partial and has_zeros(first) else None
-        lift = self.tensor if self.create_graph else None
+        if self.wanted is not None:
+            wanted = [edge is not None and edge[0] in self.wanted for edge in wanted]
         if node.span is not self.span:
             self.span = node.span
             current_span.set(node.span)
-        began = next_sequence() if guarded else 0
-        masks: list[Any] | None = [None] * len(wanted) if guarded or selects else None
+        self.plain = not (node.guarded or node.selects or (self.untaken and self.untaken.marks(node)))
         try:
-            pulled = node.pull(
-                cotangents, wanted, lift=lift, guarded=guarded, mask=mask, masks=None if node.guarded else masks
-            )
+            if self.plain:
+                pulled = node.pull(cotangents, wanted, lift=self.lift)
+            else:
+                pulled = self._pull_guarded(node, cotangents, wanted)
         except GradcliError as error:
             error.locate(node.span)
             raise
+        if self.observe is not None:
+            self.observe(node, cotangents, pulled)
+        return pulled
+
+    def _pull_guarded(self, node: Node, cotangents: Sequence[Any], wanted: Sequence[object]) -> Sequence[Any]:
+        """The cotangents of a node's operands where zeros may mean "not taken", or are going to."""
+        # For a node recorded under a guard, it is unknown which zeros were computed.
+        mask = None if node.guarded else self.untaken.get(node, True)
+        guarded = mask is not True
+        if not guarded:
+            first = next(c for c in cotangents if c is not None)
+            mask = all_taken(first) if not self.partial and has_zeros(first) else None
+        began = next_sequence()
+        masks: list[Any] = [None] * len(wanted)
+        pulled = node.pull(
+            cotangents, wanted, lift=self.lift, guarded=guarded, mask=mask, masks=None if node.guarded else masks
+        )
         if guarded and self.create_graph:
             # When the recorded operations are differentiated, they meet these zeros again.
             for made in ancestors(*pulled, after=began):
                 made.guarded = True
-        if self.observe is not None:
-            self.observe(node, cotangents, pulled)
-        self.plain = masks is None
-        if masks is not None:
-            for edge, cotangent, behind in zip(node.edges, pulled, masks):
-                if edge is not None and cotangent is not None and isinstance(edge[0], Node):
-                    self.untaken.meet(edge[0], behind, None if self.partial else self.pending.get(edge[0]))
+        for edge, cotangent, behind in zip(node.edges, pulled, masks):
+            if edge is not None and cotangent is not None and isinstance(edge[0], Node):
+                self.untaken.meet(edge[0], behind, None if self.partial else self.pending.get(edge[0]))
         return pulled
 
     def _call_tensor_hooks(self, attached: Attached, cotangents: list[Any]) -> None:

@@ -173,8 +173,8 @@ class FunctionNode(Node):
         wanted: Sequence[object],
         *,
         lift: Callable[..., Any] | None,
-        guarded: bool,
-        mask: Any,
+        guarded: bool = False,
+        mask: Any = None,
         masks: list[Any] | None = None,
     ) -> Sequence[Any]:
         grads = [_cotangent(conjugated(c), zeros) for c, zeros in zip(cotangents, self.zeros)]

@@ -156,8 +156,8 @@ class Node:
         wanted: Sequence[object],
         *,
         lift: Callable[..., Any] | None,
-        guarded: bool,
-        mask: Any,
+        guarded: bool = False,
+        mask: Any = None,
         masks: list[Any] | None = None,
     ) -> Sequence[Any]:
         """The cotangents of the operands from those of the outputs; None for those not wanted.

@@ -45,7 +45,7 @@ class PrimitiveNode(Node):
     is not counted.
     """
 
-    __slots__ = ("needs", "params", "primitive", "result", "saved", "stays_in", "versions")
+    __slots__ = ("needs", "params", "primitive", "result", "saved", "selects", "stays_in", "versions")
 
     def __init__(
         self,
@@ -78,6 +78,7 @@ class PrimitiveNode(Node):
         # graph.
         self.stays_in: tuple[Edge, Shape, str] | None = None
         self.primitive = primitive
+        self.selects = primitive.selects
         self.params = params
         self.saved: list[Any] | None = saved
         self.versions = versions
@@ -103,52 +104,54 @@ class PrimitiveNode(Node):
         wanted: Sequence[object],
         *,
         lift: Callable[..., Any] | None,
-        guarded: bool,
-        mask: Any,
+        guarded: bool = False,
+        mask: Any = None,
         masks: list[Any] | None = None,
     ) -> Sequence[Any]:
         # Read each attribute once, because another thread may release the node in between.
-        result, kept = self.result, self.saved
-        if kept is None:
+        result, operands = self.result, self.saved
+        if operands is None:
             raise DifferentiationError(RELEASED)
-        operands: list[Any] = []
-        for item, version, edge in zip(kept, self.versions, self.edges):
-            if type(item) is ShapeOnly:
-                operands.append(item)
+        needs, params = self.needs, self.params
+        if needs.operands:
+            operands = self._saved_operands(operands, lift)
+        if needs.result:
+            result = self._saved_output(result, lift)
+        of_result = cotangents[0]
+        pulled: list[Any] = [None] * len(operands)
+        for i, rule in needs.rules:
+            if not wanted[i]:
                 continue
+            cotangent = rule(of_result, result, *operands, **params)
+            if guarded:
+                cotangent = zero_untaken(self.primitive, i, of_result, mask, cotangent, result, operands, params)
+            if type(cotangent) is not float or type(operands[i]) is not float:
+                cotangent = fit(cotangent, operands[i])
+            if lift is not None:
+                cotangent = self._as_in_pytorch(i, cotangent, of_result)
+            pulled[i] = cotangent
+        if masks is not None:
+            for i, cotangent in enumerate(pulled):
+                masks[i] = self._mask_behind(i, of_result, mask, cotangent, result, operands)
+        return pulled
+
+    def _saved_operands(self, kept: Sequence[Any], lift: Callable[..., Any] | None) -> list[Any]:
+        """The operands with those that the rules read as they were saved: as Tensors if the work is recorded."""
+        operands = [*kept]
+        for i in self.needs.operands:
+            item = kept[i]
             if isinstance(item, TensorBase):
-                if item.version != version:
-                    check_version(item, version)
+                if item.version != self.versions[i]:
+                    check_version(item, self.versions[i])
+                edge = self.edges[i]
                 if item.grad_fn is None and edge is not None and isinstance(edge[0], Node):
                     raise DifferentiationError(DETACHED)
             elif type(item) is Packed:
                 item = item.tensor(self)
             else:
-                operands.append(item)
                 continue
-            operands.append(item.inner if lift is None and not item.dual else item)
-        if type(result) is not ShapeOnly:
-            result = self._saved_output(result, lift)
-        primitive, params = self.primitive, self.params
-        rules = primitive.vjp
-        pulled: list[Any] = []
-        for i, want in enumerate(wanted):
-            if not want:
-                pulled.append(None)
-                continue
-            rule: Any = rules[i] if type(rules) is tuple else primitive.rule(i)
-            cotangent = rule(cotangents[0], result, *operands, **params)
-            if guarded:
-                cotangent = zero_untaken(primitive, i, cotangents[0], mask, cotangent, result, operands, params)
-            if type(cotangent) is not float or type(operands[i]) is not float:
-                cotangent = fit(cotangent, operands[i])
-            if lift is not None:
-                cotangent = self._as_in_pytorch(i, cotangent, cotangents[0])
-            pulled.append(cotangent)
-        if masks is not None:
-            for i, cotangent in enumerate(pulled):
-                masks[i] = self._mask_behind(i, cotangents[0], mask, cotangent, result, operands)
-        return pulled
+            operands[i] = item.inner if lift is None and not item.dual else item
+        return operands
 
     def _saved_output(self, result: Any, lift: Callable[..., Any] | None) -> Any:
         """The saved result, in the graph if the work is recorded."""
@@ -159,7 +162,7 @@ class PrimitiveNode(Node):
             return result if lift is not None or result.dual else result.inner
         if isinstance(result, TensorBase):
             return result if lift is None else result._as_output(self, 0)
-        return result if lift is None or isinstance(result, ShapeOnly) else lift(result, self)
+        return result if lift is None else lift(result, self)
 
     def _as_in_pytorch(self, i: int, gradient: Any, cotangent: Any) -> Any:
         """The gradient with respect to an operand, with the place and node name that it has in PyTorch's graph."""
@@ -338,8 +341,8 @@ class AddZero(Node):
         wanted: Sequence[object],
         *,
         lift: Callable[..., Any] | None,
-        guarded: bool,
-        mask: Any,
+        guarded: bool = False,
+        mask: Any = None,
         masks: list[Any] | None = None,
     ) -> Sequence[Any]:
         (cotangent,) = cotangents

@@ -113,7 +113,7 @@ class Tensor(TensorSurface):
         if recorded:
             wanted |= bit
             needs = primitive.needs.get(wanted) or primitive.find_needs(wanted)
-            if needs.recorded:
+            if needs.rules:
                 if type(result) is not float and arrays.backend_of(type(result)) not in ("numpy", None):
                     operands = _moved(operands, result)
                 versions = UNCHANGED if unchanged and bit <= _MOST_UNCHANGED else [*map(_version, operands)]

@@ -41,6 +41,10 @@ class UntakenMasks(dict[Node, Any]):
     The mask is None if every zero means that, and True if none does.
     """
 
+    def marks(self, node: Node) -> bool:
+        """Whether zeros of the cotangent of a node mean "not taken"."""
+        return self.get(node, True) is not True
+
     def meet(self, target: Node, mask: Any, arrived: Sequence[Any] | None) -> None:
         """Record that a cotangent with the mask `mask` is being sent to `target`.
 

@@ -116,8 +116,8 @@ class LoopNode(Node):
         wanted: Sequence[object],
         *,
         lift: Callable[..., Any] | None,
-        guarded: bool,
-        mask: Any,
+        guarded: bool = False,
+        mask: Any = None,
         masks: list[Any] | None = None,
     ) -> Sequence[Any]:
         operands, loop, count = self.operands, self.loop, self.count

@@ -345,8 +345,9 @@ class Primitive(Operation):
     def find_needs(self, wanted: int) -> SavedForBackward:
         """The tensors that backward needs to differentiate by the operands in the bit mask `wanted`, whose highest bit
         marks the end; cached."""
-        ruled = self.differentiable(wanted.bit_length() - 1)
-        found = self.needs[wanted] = SavedForBackward(wanted, ruled, self._uses, self.variadic, self.smooth is not None)
+        count = wanted.bit_length() - 1
+        rules = [self.rule(i) if self.differentiable(count) >> i & 1 else None for i in range(count)]
+        found = self.needs[wanted] = SavedForBackward(wanted, rules, self._uses, self.variadic, self.smooth is not None)
         return found
 
 
