@@ -66,9 +66,11 @@ def integrate(
     return _of_each_result(integral, found, low, high, points, rtol, atol)
 
 
-def traced_in_parts(function: Callable[..., Any]) -> tuple[Callable[..., Any], TracedFunction]:
-    """A function of a number, traced; where its value may be complex, as one that returns its real and its imaginary
-    part."""
+def traced_in_parts(
+    function: Callable[..., Any], *, computes_all: bool = False
+) -> tuple[Callable[..., Any], TracedFunction]:
+    """A function of a number, traced as `traced` does it; where its value may be complex, as one that returns its real and
+    its imaginary part."""
     seen = False
 
     def real_of(t: Any) -> Any:
@@ -89,8 +91,8 @@ def traced_in_parts(function: Callable[..., Any]) -> tuple[Callable[..., Any], T
         value = function(t)
         return [real(value), imag(value)]
 
-    found = traced(real_of, [()])
-    return (parts, traced(parts, [()])) if seen else (function, found)
+    found = traced(real_of, [()], computes_all=computes_all)
+    return (parts, traced(parts, [()], computes_all=computes_all)) if seen else (function, found)
 
 
 def _is_singular_at_a_limit(function: TracedFunction, low: Any, high: Any) -> bool:

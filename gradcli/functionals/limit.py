@@ -26,6 +26,9 @@ _LENGTHS = (8, 20, 48)
 # The distances at which a series is compared with the function, and the relative tolerance.
 _DISTANCES = (2.0**-3, 2.0**-5, 2.0**-7)
 _TOLERANCE = 1e-5
+# Samples differ from the actual numbers by up to this, absolute and relative, in shares that are multiples of the golden
+# ratio modulo 1, which are far from each other.
+_PERTURBATION, _GOLDEN = 0.25, 0.5 * (5.0**0.5 - 1.0)
 # Limits from both sides that differ by no more than this, relative to their sizes, are one.
 _SAME = 1e-9
 
@@ -39,7 +42,7 @@ def limit(function: Callable[..., Any], point: Any, side: str | None = None) -> 
     """
     if arrays.is_complex(point):
         return _at_complex_point(function, point, side)
-    _, found = traced_in_parts(function)
+    _, found = traced_in_parts(function, computes_all=True)
     if math.isinf(_number(point)):
         return _of_parts(found, point, 1.0 if _number(point) > 0 else -1.0)
     if side is not None:
@@ -67,7 +70,7 @@ def _at_complex_point(function: Callable[..., Any], point: Any, side: str | None
             start = distance.trace.inside(point) if isinstance(point, Kind) else point
             return function(start + direction * distance)
 
-        return _of_parts(traced_in_parts(on_ray)[1], 0.0, 1.0)
+        return _of_parts(traced_in_parts(on_ray, computes_all=True)[1], 0.0, 1.0)
 
     found = [along(direction) for direction in _DIRECTIONS]
     first, *others = map(constant, found)
@@ -96,8 +99,9 @@ def _of_parts(found: TracedFunction, point: Any, side: float) -> Any:
     if any(found.shapes):
         raise EvaluationError("a limit is that of a function whose value is a number")
     check_real("limit", point, *found.reads)
-    numbers = [_number(x) for x in found.reads]
-    parts = [_by_formulas(found.body.result(k), point, side, found.reads, numbers) for k in range(found.body.results)]
+    at, *reads = map(_number_unless_differentiated, (point, *found.reads))
+    numbers = [_number(x) for x in reads]
+    parts = [_by_formulas(found.body.result(k), at, side, reads, numbers) for k in range(found.body.results)]
     # At a point, one path alone counts.
     return noted(joined_parts(parts, found.shapes), found._replace(holomorphic=found.holomorphic_on_paths))
 
@@ -107,6 +111,13 @@ def _number(value: Any) -> float:
     if found is None:
         raise EvaluationError("a limit is computed for numbers, one at a time")
     return found
+
+
+def _number_unless_differentiated(value: Any) -> Any:
+    """A value as a number if it is not differentiated by."""
+    while isinstance(value, Tensor) and not value.requires_grad:
+        value = value.inner
+    return value
 
 
 def _by_formulas(body: Body, point: Any, side: float, reads: Sequence[Any], numbers: Sequence[float]) -> Any:
@@ -125,15 +136,55 @@ def _at(body: Body, point: Any, side: float, reads: Sequence[Any], numbers: Sequ
     place = number_of(point)
     assert place is not None
     smooth = between(body, _moved(place, side, _DISTANCES[0]), _moved(place, side, _DISTANCES[-1]), numbers)
-    with samples(independent=False):
+    drawn = _drawn([point, *reads], [place, *numbers])
+    if drawn == [place, *numbers]:
+        return _by_series(smooth, point, side, reads, place, drawn, independent=False)
+    try:
+        return _by_series(smooth, point, side, reads, place, drawn, independent=True)
+    except NoLimitError:
+        pass
+    try:
+        # Exponents take their actual values alone.
+        return _by_series(smooth, point, side, reads, place, [place, *numbers], independent=False)
+    except NoLimitError:
+        # Raises NoLimitError where the value is not found either.
+        _by_series(smooth, place, side, numbers, place, [place, *numbers], independent=False)
+    raise EvaluationError("no derivative of the limit was found", hint="--no-grad has its value")
+
+
+def _by_series(
+    body: Body,
+    point: Any,
+    side: float,
+    reads: Sequence[Any],
+    place: float,
+    drawn: Sequence[float],
+    *,
+    independent: bool,
+) -> Any:
+    """The limit by series whose samples are taken for the numbers `drawn` for the point and the reads."""
+    at, *others = drawn
+    with samples(independent=independent):
         for count in _LENGTHS:
             try:
-                series = _series(smooth, point, place, side, count, reads, numbers)
-                _require_agreement(smooth, series, place, side, numbers)
+                series = _series(body, point, at, side, count, reads, others)
+                _require_agreement(body, series, at, side, others)
                 return _leading(series)
             except (NoLimitError, ArithmeticError, ValueError):
                 continue
-    raise EvaluationError(f"no limit was found at {place:.6g}")
+    raise NoLimitError(f"no limit was found at {place:.6g}")
+
+
+def _drawn(values: Sequence[Any], numbers: Sequence[float]) -> list[float]:
+    """Samples near the numbers of some values, other ones for each value that is differentiated by; a coefficient that is 0
+    for samples is 0 for all numbers, and has derivatives of 0."""
+    found = []
+    order = {id(value): k for k, value in reversed([*enumerate(values, 1)])}
+    for value, number in zip(values, numbers):
+        varies = isinstance(value, Kind) and value.differential and math.isfinite(number)
+        off = _PERTURBATION * (order[id(value)] * _GOLDEN % 1.0) if varies else 0.0
+        found.append(number * (1.0 + off) + off)
+    return found
 
 
 def _moved(place: float, side: float, distance: float) -> float:
@@ -174,8 +225,10 @@ def _leading(series: Asymptotic) -> Any:
         if series.end > 0.0:
             return 0.0
         raise NoLimitError("too few terms are known")
+    if not math.isfinite(float(constant(lead.c.value))):
+        raise NoLimitError("a coefficient is no number")
     if lead.exponent < 0.0 or (lead.exponent == 0.0 and lead.logs):
-        sign = math.copysign(1.0, lead.c.sample) * (-1.0) ** lead.logs
+        sign = math.copysign(1.0, float(constant(lead.c.value))) * (-1.0) ** lead.logs
         return sign * math.inf
     return lead.c.value if lead.exponent == 0.0 else 0.0
 
@@ -183,14 +236,11 @@ def _leading(series: Asymptotic) -> Any:
 def _vanishes_here(term: AsymptoticTerm) -> bool:
     """Whether a term goes to infinity but for its coefficient, which is 0 for the numbers that the function reads. Raises
     EvaluationError where that is differentiated."""
-    if term.c.sample != 0.0 or not (term.exponent < 0.0 or (term.exponent == 0.0 and term.logs)):
+    if float(constant(term.c.value)) != 0.0 or not (term.exponent < 0.0 or (term.exponent == 0.0 and term.logs)):
         return False
-    value = term.c.value
-    while isinstance(value, Tensor) and not value.requires_grad:
-        value = value.inner
-    if isinstance(value, Kind) and value.differential:
+    if isinstance(term.c.value, Kind) and term.c.value.differential:
         raise EvaluationError(
-            "the limit has no derivative here: it is infinite where a coefficient is not 0 as it is here",
+            "no derivative of the limit was found: a term that is infinite has a coefficient that is 0 for these numbers",
             hint="--no-grad has its value",
         )
     return True

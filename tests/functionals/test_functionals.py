@@ -33,6 +33,12 @@ CLOSED: dict[str, tuple[Callable[[Any], Any], float]] = {
     "limit((x**h-1)/h, h, 0)": (mpmath.log, 3.0),
     "limit(x*atan(h), h, -inf)": (lambda x: -mpmath.pi / 2 * x, 3.0),
     "limit(abs(h)/h*x, h, 0, '-')": (lambda x: -x, 3.0),
+    # Terms that are 0 for all numbers, each of which has a derivative of 0.
+    "limit((h**x-1)/(h-1), h, 1)": (lambda x: x, 3.0),
+    "limit((h**x-1)/(h**(2*x+1)-1), h, 1)": (lambda x: x / (2 * x + 1), 3.0),
+    "limit((h**3-x**3)/(h-x), h, x)": (lambda x: 3 * x**2, 2.0),
+    "limit((exp(x*h)-1-x*h)/h**2, h, 0)": (lambda x: x**2 / 2, 2.0),
+    "limit((erf(x+h)-erf(x))/h, h, 0)": (lambda x: 2 * mpmath.exp(-(x**2)) / mpmath.sqrt(mpmath.pi), 1.2),
     "root(lambda y: y*exp(y) - x, 1)": (mpmath.lambertw, 2.0),
     "newton(lambda y: y**3 - x, 1)": (mpmath.cbrt, 2.0),
     "brentq(lambda y: exp(y) - x, 0, 2)": (mpmath.log, 2.0),
@@ -237,4 +243,10 @@ def test_a_limit_that_is_infinite_for_other_numbers(program: str, value: float, 
     words = (f"limit({program}, x, 0, '+')", "p=0")
     assert run("eval", *words, "--no-grad", "--json").json["value"] == value
     done = run("eval", *words)
-    assert done.out.startswith("value  0.0") if program.startswith("sin") else "no derivative here" in done.err
+    assert done.out.startswith("value  0.0") if program.startswith("sin") else "no derivative of the limit" in done.err
+
+
+def test_a_limit_whose_derivatives_are_not_found(run: Callable[..., Any]) -> None:
+    words = ("limit((h**2-4*x**2)/(h-2*x), h, 2*x)", "x=2")
+    assert run("eval", *words, "--no-grad", "--json").json["value"] == 8.0
+    assert "no derivative of the limit was found" in run("eval", *words).err

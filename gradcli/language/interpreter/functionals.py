@@ -314,7 +314,11 @@ def _inside(value: Value, trace: Trace) -> Value:
     if isinstance(value, ProgramList):
         items = [_inside(item, trace) for item in value.items]
         return value if all(map(_is, items, value.items)) else ProgramList(items, value.span, value.made)
-    if not isinstance(value, Kind) or isinstance(value, Traced) or arrays.dtype_name(value) != "float64":
+    if (
+        not isinstance(value, Kind)
+        or isinstance(value, Traced)
+        or arrays.dtype_name(value) not in ("float64", "complex128")
+    ):
         return value
     if math.prod(arrays.shape(value)) > _MOST:
         return value
