@@ -411,7 +411,13 @@ class TestWords:
                 {"bootstrap": 10},
                 "samples are of the levels of one column, and the random effects vary by several",
             ),
-            ("Reaction ~ a + (1|Subject)", {"profile": True}, "--profile is not for random effects"),
+            ("Reaction ~ a + (1|Subject)", {"profile": True, "reml": True}, "--profile is not for REML"),
+            ("Reaction ~ a + (1|Subject)", {"bounds": "a=0:", "reml": True}, "--bounds is not for REML"),
+            (
+                "Reaction ~ a + (1|Subject)",
+                {"profile": True, "derive": {"half": "a/2"}},
+                "derived quantities have no profile with random effects",
+            ),
             ("Reaction ~ a + (1|Reaction)", {}, "they cannot be told from residuals"),
             ("Reaction ~ a + (1|Subject)", {"residuals": "r.csv"}, "no files are written for random effects"),
             ("Reaction ~ a + b*(Days + (1|Subject)", {}, "is never closed"),
@@ -470,6 +476,92 @@ class TestWords:
             "y ~ a + b*where((x > 2) | (z > 0), 1, 0)", {"x": [1, 2, 3, 4], "z": [0, 1, 0, 0], "y": [1, 2, 2, 2.1]}
         )
         assert fit.random is None
+
+
+def ends(spread):
+    return spread.low, spread.high
+
+
+class TestProfiles:
+    def test_parameters_deviations_and_correlations(self):
+        # R: confint(lmer(Reaction ~ Days + (Days | Subject), sleepstudy, REML=FALSE), method="profile")
+        fit = gradcli.fit("Reaction ~ a + b*Days + (Days|Subject)", SLEEP, profile=True)
+        group = fit.random.groups["Subject"]
+        assert ends(fit.estimates["a"]) == pytest.approx((237.6806955, 265.1295147), rel=1e-6)
+        assert ends(fit.estimates["b"]) == pytest.approx((7.3586533, 13.5759188), rel=1e-6)
+        assert ends(group.deviations["1"]) == pytest.approx((14.3814344, 37.7160122), rel=2e-5)
+        assert ends(group.deviations["Days"]) == pytest.approx((3.8011647, 8.7533667), rel=1e-5)
+        assert ends(group.correlations["1,Days"]) == pytest.approx((-0.4815004, 0.6849862), rel=2e-4)
+        assert ends(fit.random.residual) == pytest.approx((22.8982662, 28.8579973), rel=1e-6)
+
+    def test_events(self):
+        # R: confint(glmer(cbind(incidence, size - incidence) ~ period + (1 | herd), cbpp, binomial), method="profile")
+        fit = gradcli.fit(
+            "incidence/size ~ 1/(1 + exp(-(a[period] + (1|herd))))", CBPP, family="binomial", profile=True
+        )
+        assert ends(fit.estimates["a[1]"]) == pytest.approx((-1.90121, -0.94775), rel=1e-4)
+        assert ends(fit.random.groups["herd"].deviations["1"]) == pytest.approx((0.346073, 1.099975), rel=1e-4)
+
+    def test_a_deviation_of_0_has_an_upper_end(self):
+        # The likelihood of balanced groups, maximised by SciPy with the mean held; lme4 has 4.3121 by interpolation
+        fit = gradcli.fit("Yield ~ a + (1|Batch)", DYESTUFF2, profile=True)
+        assert ends(fit.estimates["a"]) == pytest.approx((4.31283749, 7.01836251), rel=1e-7)
+        # R: confint(lmer(Yield ~ 1 + (1 | Batch), Dyestuff2, REML=FALSE), method="profile")
+        assert ends(fit.random.groups["Batch"].deviations["1"]) == pytest.approx((0.0, 2.0840435), rel=1e-5)
+        assert fit.warnings == [
+            "the standard deviation of '1' by 'Batch' is 0: the fit is singular; a model without this effect fits as well"
+        ]
+
+    def test_a_bound(self):
+        # R: confint(lmer(Reaction ~ 1 + offset(9*Days) + (Days | Subject), sleepstudy, REML=FALSE))
+        fit = gradcli.fit("Reaction ~ a + b*Days + (Days|Subject)", SLEEP, bounds="b=:9", profile=True)
+        assert ends(fit.estimates["a"]) == pytest.approx((238.3466192, 266.2457270), rel=1e-6)
+        assert fit.estimates["b"].value == fit.estimates["b"].high == 9.0
+        assert 6 < fit.estimates["b"].low < 8
+        assert ends(fit.random.groups["Subject"].deviations["Days"]) == pytest.approx((3.956095, 9.005621), rel=1e-5)
+        assert any("b is at its bound 9" in warning for warning in fit.warnings)
+
+
+class TestBoundsAndPriors:
+    def test_a_bound_that_holds(self):
+        # R: lmer(Reaction ~ 1 + offset(9*Days) + (Days | Subject), sleepstudy, REML=FALSE)
+        fit = gradcli.fit("Reaction ~ a + b*Days + (Days|Subject)", SLEEP, bounds="b=:9")
+        assert (fit.loglik, fit.aic) == pytest.approx((-876.4344659, 1762.8689), abs=1e-4)
+        assert fit.estimates["a"][:2] == pytest.approx((252.2961559, 6.5692582), rel=1e-5)
+        assert math.isnan(fit.estimates["b"].error)
+        assert values(fit.random.groups["Subject"].deviations) == pytest.approx(
+            {"1": 23.7973829, "Days": 5.9021648}, rel=1e-5
+        )
+
+    def test_a_bound_that_does_not(self):
+        free, bounded = (
+            gradcli.fit("Reaction ~ a + b*Days + (Days|Subject)", SLEEP, bounds=bounds) for bounds in (None, "b=0:90")
+        )
+        assert bounded.loglik == pytest.approx(free.loglik, abs=1e-9)
+        assert bounded.estimates["b"][:2] == pytest.approx(free.estimates["b"][:2], rel=1e-6)
+        assert bounded.random.method == free.random.method == "maximum likelihood"
+
+    def test_a_prior(self):
+        # The sum of the log-likelihood and the logarithm of the prior, maximised by Nelder and Mead's method in SciPy
+        fit = gradcli.fit("Reaction ~ a + b*Days + (Days|Subject)", SLEEP, prior={"b": (8, 0.5)})
+        assert fit.estimates["a"].value == pytest.approx(252.76905513, rel=1e-8)
+        assert fit.estimates["b"].value == pytest.approx(8.2213244, rel=1e-7)
+        assert values(fit.random.groups["Subject"].deviations) == pytest.approx(
+            {"1": 23.819650, "Days": 6.142193}, rel=1e-6
+        )
+        # The likelihood is that of the rows.
+        assert fit.loglik == pytest.approx(-877.0231657, abs=1e-6)
+        # A prior as narrow as that keeps its parameter.
+        held = gradcli.fit("Reaction ~ a + b*Days + (Days|Subject)", SLEEP, {"b": 9}, fix="b")
+        near = gradcli.fit("Reaction ~ a + b*Days + (Days|Subject)", SLEEP, prior={"b": (9, 1e-6)})
+        assert near.estimates["a"][:2] == pytest.approx(held.estimates["a"][:2], rel=1e-6)
+
+    def test_a_model_that_is_not_linear(self):
+        fit = gradcli.fit(LOGISTIC, ORANGE, random="Asym|Tree", bounds="xmid=:700,scal=0:")
+        held = gradcli.fit(LOGISTIC, ORANGE, {"xmid": 700}, fix="xmid", random="Asym|Tree")
+        assert fit.estimates["xmid"].value == 700
+        assert fit.loglik == pytest.approx(held.loglik, abs=1e-8)
+        assert fit.estimates["Asym"][:2] == pytest.approx(held.estimates["Asym"][:2], rel=1e-6)
 
 
 class TestSamplesAndGroups:

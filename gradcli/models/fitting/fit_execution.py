@@ -51,7 +51,7 @@ from gradcli.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from gradcli.models.fitting.composed_programs import Relocation
-    from gradcli.models.fitting.mixed_fits import MixedFit
+    from gradcli.models.fitting.mixed_problems import MixedFit
     from gradcli.models.fitting.resampling import Refit
 
 
@@ -119,7 +119,7 @@ def _read(request: FitRequest) -> _Reading:
         texts = texts_of(request.model, request.response, *about)
         if texts.random is not None or request.restricted:
             # Imported here because few models have random effects.
-            from gradcli.models.fitting.mixed_fits import check_random, random_columns
+            from gradcli.models.fitting.mixed_problems import check_random, random_columns
 
             check_random(request, texts)
         terms = [] if texts.random is None else texts.random.terms
@@ -194,7 +194,7 @@ def _of_rows(request: FitRequest, search: SearchOptions, reading: _Reading, ever
     fitting = FitJob(question, deviations, request.profile, search, derived)
     mixed = None
     if texts.random is not None:
-        from gradcli.models.fitting.mixed_fits import posed_mixed
+        from gradcli.models.fitting.mixed_problems import posed_mixed
 
         mixed = posed_mixed(question, texts, data, request, search, derived)
     return Prepared(fitting, everything, data, groups, rewritings, mixed)
@@ -408,7 +408,7 @@ def _mixed_groups(request: FitRequest, search: SearchOptions, ready: Prepared) -
 def _mixed_refit(request: FitRequest, search: SearchOptions, ready: Prepared, fit: Fit) -> Refit:
     """The function that fits samples of the levels of the column within which random effects vary, from the
     estimates."""
-    from gradcli.models.fitting.mixed_fits import sampled_column, sampled_data
+    from gradcli.models.fitting.mixed_problems import sampled_column, sampled_data
 
     problem, reading, texts = ready.fitting.question.problem, _read(request), ready.fitting.question.names
     random = reading.texts.random
@@ -418,7 +418,7 @@ def _mixed_refit(request: FitRequest, search: SearchOptions, ready: Prepared, fi
     begin = {name: fit.estimates[name].value for name in texts if np.isfinite(fit.estimates[name].value)}
     given = request.parameters._replace(start={**request.parameters.start, **begin})
     whole, levels = parted(given, reading.texts.indexed)
-    asked = request._replace(parameters=given)
+    asked = request._replace(parameters=given, profile=False)
 
     def refit(samples: Sequence[Sequence[Any]]) -> Any:
         found = np.full((len(samples), len(problem.parameters)), np.nan)

@@ -44,8 +44,9 @@ class _Inner(NamedTuple):
 
 
 class LaplaceLikelihood:
-    """Minus the logarithm of the approximated likelihood, as a function of a point: the values at the places `free` among
-    all numbers of the design, and the parameters of the covariances."""
+    """Minus the logarithm of the approximated likelihood, and of the priors, as a function of a point: the values at the
+    places `free` among all numbers of the design, and the parameters of the covariances. `priors` are the means and the
+    standard deviations of the design's free parameters, the latter infinite for those without a prior."""
 
     def __init__(
         self,
@@ -55,8 +56,10 @@ class LaplaceLikelihood:
         constant: float,
         numbers: Any,
         free: Any,
+        priors: tuple[Any, Any],
     ) -> None:
         self._design, self._covariances, self._costs = design, covariances, costs
+        self._prior_means, self._prior_deviations = priors
         self._numbers, self._free = numbers, free
         self._structure = design.structure
         self._constant = constant
@@ -70,7 +73,17 @@ class LaplaceLikelihood:
 
     def value(self, point: Any) -> float:
         found = self._at(point)
-        return math.inf if found is None else self._constant + found.cost + found.log_det / 2
+        if found is None:
+            return math.inf
+        return self._constant + found.cost + found.log_det / 2 + self.of_priors(point)
+
+    def of_priors(self, point: Any) -> float:
+        """The part of the priors in the value: half of their squared distances in standard deviations."""
+        distances = self._prior_distances(point)
+        return float(distances @ distances) / 2
+
+    def _prior_distances(self, point: Any) -> Any:
+        return (point[: self._design.count] - self._prior_means) / self._prior_deviations
 
     def numbers(self, point: Any) -> Any:
         """All numbers of the design at a point."""
@@ -240,6 +253,9 @@ class LaplaceLikelihood:
                     total += covariances.sum_at(a, both)
                 total += float(crossed @ (by_effects + along_effects / 2 - back / 2))
                 hessian[i, j] = hessian[j, i] = total
+        known = np.arange(design.count)
+        gradient[known] += self._prior_distances(point) / self._prior_deviations
+        hessian[known, known] += self._prior_deviations**-2.0
         return gradient, hessian
 
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from gradcli.errors import EvaluationError
-from gradcli.models.optima.newton import step
+from gradcli.models.optima.newton import bounded_step, held_by_bounds
 from gradcli.models.results import Iteration, ProgressCallback
 from gradcli.named_tuples import NamedTuple
 
@@ -32,13 +32,14 @@ class Objective(Protocol):
 
 
 class Minimum(NamedTuple):
-    """The end of a search: the `point` `[p]`, its value, gradient and Hessian, the step that is left in standard
-    errors, and the numbers of steps and evaluations."""
+    """The end of a search: the `point` `[p]`, its value, gradient and Hessian, which parameters are `free` (not held by
+    a bound), the step that is left in standard errors, and the numbers of steps and evaluations."""
 
     point: Any
     value: float
     gradient: Any
     hessian: Any
+    free: Any
     left: float
     iterations: int
     evaluations: int
@@ -52,15 +53,24 @@ class Minimum(NamedTuple):
 
     @property
     def step(self) -> Any:
-        """Newton's step `[p]`, without directions in which the Hessian is 0."""
-        return -inverse(self.hessian) @ self.gradient
+        """Newton's step `[p]` of the free parameters, without directions in which the Hessian is 0."""
+        return -np.nan_to_num(self.inverse()) @ self.gradient
+
+    def inverse(self, among: Any = slice(None)) -> Any:
+        """The inverse `[p, p]` of the Hessian of the free parameters at the places `among`, nan for others."""
+        found = np.full(self.hessian.shape, np.nan)
+        taken = np.zeros(len(self.free), "bool")
+        taken[among] = self.free[among]
+        own = np.ix_(taken, taken)
+        found[own] = inverse(self.hessian[own])
+        return found
 
 
 def inverse(hessian: Any) -> Any:
     """The inverse of a Hessian `[p, p]`, leaving out directions in which it is 0; nan where it is indefinite."""
     own, scales = scaled(hessian)
     values, vectors = np.linalg.eigh(own)
-    flat = np.abs(values) <= _FLAT * np.abs(values).max()
+    flat = np.abs(values) <= _FLAT * np.abs(values).max(initial=0.0)
     if (values[~flat] < 0).any():
         return np.full(hessian.shape, np.nan)
     inverses = np.where(flat, 0.0, 1 / np.where(flat, 1.0, values))
@@ -74,17 +84,40 @@ def scaled(hessian: Any) -> tuple[Any, Any]:
     return hessian * scales[:, None] * scales, scales
 
 
-def minimised(objective: Objective, start: Any, watch: ProgressCallback | None) -> Minimum:
-    """Minimise from a point `[p]` at which the value is finite."""
+class Box(NamedTuple):
+    """The bounds `low` and `high` `[p]` of the parameters; equal ones hold a parameter."""
+
+    low: Any
+    high: Any
+
+    def free(self, point: Any, gradient: Any) -> Any:
+        """The parameters `[p]` that no bound holds."""
+        return ~held_by_bounds(point, gradient, self.low, self.high)
+
+    def moved(self, point: Any, move: Any, scales: Any) -> Any:
+        """The point after a `move` within the box, in units of `scales`; parameters that reach a bound are equal to it,
+        independently of rounding in the units."""
+        found = np.clip(point + move * scales, self.low, self.high)
+        found = np.where(move <= (self.low - point) / scales, self.low, found)
+        return np.where(move >= (self.high - point) / scales, self.high, found)
+
+
+def minimised(objective: Objective, start: Any, box: Box, watch: ProgressCallback | None) -> Minimum:
+    """Minimise within a box from a point `[p]` in it at which the value is finite."""
     point, value = start, objective.value(start)
     gradient, hessian = _finite(objective.slopes(point))
+    free = box.free(point, gradient)
     _, scales = scaled(hessian)
     radius, evaluations = _FIRST_RADIUS * len(start) ** 0.5, 1
-    left, iterations = _left(gradient, hessian), 0
+    left, iterations = _left(gradient, hessian, free), 0
     while iterations < _MOST_STEPS and left > _DONE:
         iterations += 1
-        move = step(gradient * scales, hessian * scales[:, None] * scales, radius).direction
-        moved = point + move * scales
+        units = scales[free]
+        low, high = ((end - point)[free] / units for end in box)
+        reduced = hessian[np.ix_(free, free)] * units[:, None] * units
+        move = np.zeros(len(point))
+        move[free] = bounded_step(gradient[free] * units, reduced, radius, low, high).direction
+        moved = box.moved(point, move, scales)
         there = objective.value(moved)
         evaluations += 1
         expected = -float(gradient @ (move * scales) + move * scales @ hessian @ (move * scales) / 2)
@@ -102,14 +135,15 @@ def minimised(objective: Objective, start: Any, watch: ProgressCallback | None) 
         if gained > 0.75 * expected and length > 0.9 * radius:
             radius *= 2
         further = _finite(objective.slopes(moved))
-        remaining = _left(*further)
+        still_free = box.free(moved, further[0])
+        remaining = _left(*further, still_free)
         if expected <= noise and not remaining < left / 2:
             break
-        point, value, left = moved, there, remaining
+        point, value, left, free = moved, there, remaining, still_free
         gradient, hessian = further
         if watch is not None:
             watch(Iteration(iterations, value, float(np.linalg.norm(gradient)), point))
-    return Minimum(point, value, gradient, hessian, left, iterations, evaluations)
+    return Minimum(point, value, gradient, hessian, free, left, iterations, evaluations)
 
 
 def _finite(slopes: tuple[Any, Any]) -> tuple[Any, Any]:
@@ -121,11 +155,11 @@ def _finite(slopes: tuple[Any, Any]) -> tuple[Any, Any]:
     return slopes
 
 
-def _left(gradient: Any, hessian: Any) -> float:
-    """The length of Newton's step in standard errors; infinite where the Hessian is indefinite."""
-    own, scales = scaled(hessian)
+def _left(gradient: Any, hessian: Any, free: Any) -> float:
+    """The length of Newton's step of the free parameters in standard errors; infinite where the Hessian is indefinite."""
+    own, scales = scaled(hessian[np.ix_(free, free)])
     values, vectors = np.linalg.eigh(own)
-    along = vectors.T @ (gradient * scales)
+    along = vectors.T @ (gradient[free] * scales)
     flat = np.abs(values) <= _FLAT * np.abs(values).max(initial=0.0)
     if (values[~flat] < 0).any():
         return float("inf")
