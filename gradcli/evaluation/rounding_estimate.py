@@ -7,6 +7,7 @@ magnitudes of these terms select the runs that are repeated with other roundings
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -93,18 +94,22 @@ class RoundingErrorEstimate:
                 shares.append(_size(g, leaves[name]))
             elif g is not None:
                 shares += _sizes(g, leaves[name])
-        sizes = [abs(complex(value)), *shares]
+        sizes = [_modulus(complex(value)), *shares]
         if min(sizes) == 0.0 and (not self._scalar or self._vanished or 0.0 in self._sent.values()):
             return True
         smallest = min([sizes[0], *(s for s in shares if s > 0.0)])
         return max(self._largest, *sizes) > _SUSPECT[arrays.real_dtype(arrays.dtype_name(value))] * smallest
 
 
+def _modulus(number: complex) -> float:
+    # `abs` raises an exception where the result is beyond floats.
+    return math.hypot(number.real, number.imag)
+
+
 def _size(derivative: Any, number: Any) -> float:
     """The largest magnitude of a derivative times the number that it is taken by."""
     if type(derivative) in _NUMBERS and type(number) in _NUMBERS:
-        size: float = abs(derivative * number)
-        return size
+        return _modulus(derivative * number)
     products = _products(derivative, number)
     return 0.0 if products is None else float(products.max(initial=0.0))
 

@@ -312,3 +312,9 @@ def test_tensors_of_whole_numbers_and_numbers_of_any_kind_are_looked_at(run):
     outcome = run("eval", "sum((x**a - 1)/a) + 1e9 - 1e9", "x=[2,4,1]", "a=[0,1,1]", "--json")
     assert outcome.status == 0
     assert outcome.json["value"] == pytest.approx(3.6931471805599454, rel=1e-6)
+
+
+def test_complex_numbers_whose_modulus_is_beyond_floats(run):
+    outcome = run("eval", "x + x*1e-3", "x=1e308+1.7e308j", "--json")
+    assert outcome.status == 0, outcome.err
+    assert outcome.json["grad"]["x"] == {"re": 1.001, "im": 0.0}
