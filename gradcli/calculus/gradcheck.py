@@ -163,14 +163,6 @@ def _entry(array: Any, index: tuple[int, ...]) -> float:
     return float(array[index] if index else array)
 
 
-def _on_host(gradient: Tensor | None) -> Any:
-    return None if gradient is None else arrays.on_host(gradient.inner)
-
-
-def _reverse(gradient: Any, index: tuple[int, ...]) -> float | None:
-    return None if gradient is None else _entry(gradient, index)
-
-
 def _neighbours(point: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield points that differ from `point` in the last bits of every number."""
     for seed in (2, 3):
@@ -210,7 +202,10 @@ class _Checker:
         for name, array in self.point.items():
             checks = []
             for index in entries(array):
-                reverse, *others = (_reverse(gradients[name], index) for gradients in (found, *beside))
+                reverse, *others = (
+                    None if gradients[name] is None else _entry(gradients[name], index)
+                    for gradients in (found, *beside)
+                )
                 rounding = max(abs((other or 0.0) - (reverse or 0.0)) for other in others)
                 checks.append(self._check(name, order, index, reverse, rounding, centre))
             if checks:
@@ -220,7 +215,7 @@ class _Checker:
     def _gradients(self, point: Mapping[str, Any], order: int) -> tuple[float, dict[str, Any]]:
         """Return the derivative of order `order` - 1, and its gradient by each leaf."""
         value, found = gradients_along(self.function, point, self.directions, order - 1)
-        return float(concrete(value)), {n: _on_host(g) for n, g in found.items()}
+        return float(concrete(value)), {n: None if g is None else arrays.on_host(g.inner) for n, g in found.items()}
 
     def _derivative(self, point: Mapping[str, Any], order: int) -> tuple[dict[str, Tensor], Any]:
         return _along_directions(self.function, point, self.directions, order)

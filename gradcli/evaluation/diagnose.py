@@ -125,7 +125,7 @@ class Watch:
         if not isinstance(node, PrimitiveNode) or node.span is None or node.span in self.nonsmooth:
             return
         # A factor of 0 flattens a kink, and makes a kink of a jump.
-        if node.is_smooth() or (_all_zero(cotangents[0]) and not node.primitive.jumps):
+        if node.is_smooth() or (assume(equal(constant(cotangents[0]), 0)) and not node.primitive.jumps):
             return
         name = operation_at(self.program, node.span) or node.primitive.name
         message = f"'{name}' is not differentiable here, for {_describe(node.operands, None)}"
@@ -250,10 +250,6 @@ def inaccurate(program: Module, place: Span | None, text: str, digits: Mapping[s
 
 def _finite(value: Any) -> bool:
     return not (arrays.is_array(value) or isinstance(value, Kind)) or assume(isfinite(constant(value)))
-
-
-def _all_zero(value: Any) -> bool:
-    return assume(equal(constant(value), 0))
 
 
 def all_finite(*values: Any) -> bool:

@@ -397,7 +397,7 @@ def _run(request: EvaluationRequest, watch: Watch, observe: Any, *, inaccurate: 
     ):
         evaluation = _evaluate(request, leaves, observe)
     result = Result(as_numpy(evaluation.value))
-    retained = {name: _retained(request, evaluation, name) for name in request.retain}
+    retained = {name: _retained(evaluation, name) for name in request.retain}
 
     def again(given: Mapping[str, Any]) -> Any:
         return _evaluate(request, {**request.bindings, **given}, observe).value
@@ -607,7 +607,7 @@ def _complex_value(request: EvaluationRequest, value: Any, leaves: Mapping[str, 
     return ComplexValue(value, request.program, request.bindings, rest, request.rewrite)
 
 
-def _retained(request: EvaluationRequest, evaluation: Evaluation, name: str) -> Any:
+def _retained(evaluation: Evaluation, name: str) -> Any:
     if name not in evaluation.names:
         raise UnknownNameError(
             f"the program gives no value to '{name}', which --retain asks for",

@@ -25,7 +25,8 @@ class WholeProgram:
     def __init__(self, program: Program, namespace: Compiler) -> None:
         self.namespace = namespace
         # A constant array becomes an operand: it is transferred once, and not embedded in the code.
-        found = {id(a): a for a in _atoms(program) if not isinstance(a, Variable) and arrays.shape(a)}
+        atoms = [*(a for e in program.equations for a in e.inputs), *program.outputs]
+        found = {id(a): a for a in atoms if not isinstance(a, Variable) and arrays.shape(a)}
         self.constants = [namespace.asarray(a) for a in found.values()]
         self.function = _function(program, namespace, list(found))
         self.elements = elements(program.equations)
@@ -61,10 +62,6 @@ class WholeProgram:
                 hint=self.namespace.compiler_hint,
             ) from error
         return compiled
-
-
-def _atoms(program: Program) -> list[Atom]:
-    return [*(a for e in program.equations for a in e.inputs), *program.outputs]
 
 
 def _function(program: Program, namespace: Compiler, constants: Sequence[int]) -> Callable[..., list[Any]]:

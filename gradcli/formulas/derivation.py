@@ -111,7 +111,11 @@ class _DerivativeRecorder:
         # Scalars that replace their names.
         self.fixed = {n: v for n, v in bindings.items() if n not in self.by and not arrays.shape(v)}
         given = {*bindings, *wrt}
-        reads = [n for n, r in scope.free_names(program).items() if n in given or not _has_value(n, r)]
+        reads = [
+            n
+            for n, r in scope.free_names(program).items()
+            if n in given or not (n in scope.CONSTANTS or r.maybe_assigned)
+        ]
         self.names = [n for n in reads if n not in self.fixed]
         if scope.has_imaginary_literals(program) or any(map(arrays.is_complex, bindings.values())):
             # First, so that it is the first factor of products.
@@ -297,10 +301,6 @@ class _DerivativeRecorder:
 def _with_unit(number: complex, unit: Any) -> Any:
     """A complex number in terms of the imaginary unit."""
     return add(number.real, multiply(number.imag, unit))
-
-
-def _has_value(name: str, read: scope.Read) -> bool:
-    return name in scope.CONSTANTS or read.maybe_assigned
 
 
 def _is_plain(program: tree.Module) -> bool:

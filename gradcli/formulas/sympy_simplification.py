@@ -89,7 +89,7 @@ def sympy_simplified_text(program: Program) -> str:
     found = sympy.simplify(_atom(sympy, output, known))
     if any(_is_decimal(a) for e in program.equations for a in (*e.inputs, *program.outputs)):
         found = _with_decimals(sympy, found)
-    return _written(sympy, found)
+    return _written(found)
 
 
 def _is_decimal(atom: Atom) -> bool:
@@ -168,7 +168,7 @@ def _arithmetic(sympy: Any) -> dict[str, Any]:
     }
 
 
-def _written(sympy: Any, expression: Any) -> str:
+def _written(expression: Any) -> str:
     """An expression of SymPy in the expression language."""
     from sympy.printing.str import StrPrinter
 

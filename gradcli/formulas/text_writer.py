@@ -390,11 +390,11 @@ def _is_power_of_two(atom: Atom) -> bool:
     return not isinstance(atom, Variable) and not arrays.shape(atom) and abs(math.frexp(float(atom))[0]) == 0.5
 
 
-def by_part(part: str, form: str, level: int = ATOM) -> SpellingWithPart:
+def by_part(part: str, form: str) -> SpellingWithPart:
     """A spelling `form` in which {0} is a named part, made from the operand by the template `part`."""
 
     def spelled(_equation: Equation, operands: Sequence[Fragment], named: Callable[[str], str]) -> Fragment:
-        return Fragment(form.format(named(part.format(operands[0].at(ATOM)))), level)
+        return Fragment(form.format(named(part.format(operands[0].at(ATOM)))))
 
     return spelled
 

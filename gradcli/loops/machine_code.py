@@ -249,7 +249,7 @@ class _LoopCode(NumberCode):
         if any(e.output.dtype not in ("float64", "bool") for e in loop.program.equations):
             return None
         self.lines = entry = list[str]()
-        begin, end, factor, result, *skipped = self._integers("%bounds", 4 + len(loop.widths))
+        begin, end, factor, result, *skipped = self._bounds(4 + len(loop.widths))
         lanes = [self._size(5 + 3 * j) for j in range(len(loop.widths))]
         steps = [self._distances(number, width) for number, width in zip(lanes, loop.widths)]
         distance = self.put(f"mul i64 {factor}, {self.put(f'mul i64 %count, {loop.carries}')}")
@@ -361,9 +361,9 @@ rest.round:
   br label %rest.test
 """
 
-    def _integers(self, pointer: str, count: int) -> list[str]:
-        """Consecutive whole numbers, which are stored as floats."""
-        return [self.put(f"fptosi double {number} to i64") for number in self._loaded(pointer, count)]
+    def _bounds(self, count: int) -> list[str]:
+        """The first of the bounds: whole numbers, which are stored as floats."""
+        return [self.put(f"fptosi double {number} to i64") for number in self._loaded("%bounds", count)]
 
     def _size(self, number: int) -> str:
         """The length of an axis of the arguments."""

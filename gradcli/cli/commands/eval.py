@@ -294,7 +294,7 @@ def _check(options: EvalOptions) -> None:
     if options.sparse and options.order != 2:
         raise UsageError("--sparse is for derivatives of order 2", hint="add --order 2")
     _check_executor(options)
-    _check_digits(options)
+    inputs.check_digits(options, [name for name, given in _options_excluding_digits(options).items() if given])
     _check_certified(options)
     if options.save is not None:
         output.check_npz_path(options.save)
@@ -343,10 +343,6 @@ def _check_executor(options: EvalOptions) -> None:
     asked = [name for name, given in further.items() if given]
     if options.executor == "compiled" and asked:
         raise UsageError(f"{asked[0]} is computed eagerly alone", hint="leave out --executor compiled")
-
-
-def _check_digits(options: EvalOptions) -> None:
-    inputs.check_digits(options, [name for name, given in _options_excluding_digits(options).items() if given])
 
 
 def _options_excluding_digits(options: EvalOptions) -> dict[str, bool]:

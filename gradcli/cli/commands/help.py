@@ -62,7 +62,7 @@ def _explain_word(word: str, environment: Environment) -> None:
     commands = {} if of_commands else {name: text for name, text in COMMANDS.items() if _mentions(text, word)}
     if of_commands:
         environment.write(help_pages.option_page(environment, of_commands))
-        for others in _in_group(word).values():
+        for others in _options_for_which(lambda declared: declared.group.lower() == word.lower()).values():
             environment.write(help_pages.option_page(environment, others))
     if commands:
         environment.write(help_pages.commands_page(environment, commands))
@@ -102,12 +102,8 @@ def _mentioning(word: str) -> dict[str, dict[str, Field]]:
     return _options_for_which(mentions)
 
 
-def _in_group(word: str) -> dict[str, dict[str, Field]]:
-    """The options of the group with a word as its title, each with its declaration by command."""
-    return _options_for_which(lambda declared: declared.group.lower() == word.lower())
-
-
 def _options_for_which(holds: Callable[[opt.Option], bool]) -> dict[str, dict[str, Field]]:
+    """The options with a property, each with its declaration by command."""
     found: dict[str, dict[str, Field]] = {}
     for command in COMMANDS:
         for name, field in declared_options(command).items():

@@ -51,7 +51,7 @@ def run(options: OpsOptions, environment: Environment) -> ExitStatus:
     """List the groups of functions, or describe what a word means; see `gradcli ops --help`."""
     name = options.name
     if name is None and options.json:
-        show_json(_listing_json(), environment)
+        show_json({"functions": [_json(entry) for entry in reference.entries()]}, environment)
     elif name is None:
         environment.write(_overview(help_pages.width(environment)))
         environment.write(help_pages.commands_page(environment, _USES))
@@ -230,10 +230,6 @@ def _by_subject() -> Iterator[tuple[str, list[Entry]]]:
 def _operators() -> list[tuple[str, str]]:
     """The calls of operators, and of the functions that they stand for."""
     return [(operator, reference.find(name).usage) for name, operator in reference.OPERATORS.items()]
-
-
-def _listing_json() -> dict[str, Any]:
-    return {"functions": [_json(entry) for entry in reference.entries()]}
 
 
 def _json(entry: Entry) -> dict[str, Any]:

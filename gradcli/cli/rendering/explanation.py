@@ -78,7 +78,7 @@ def _sections(explanation: Explanation, notation: _Text) -> Iterator[_Section]:
     if lines:
         yield _Section(_GRADIENTS.format(notation.in_words(value)), lines)
     for second in explanation.second:
-        yield _second(second, value, notation)
+        yield _second(second, notation)
 
 
 def _inputs(explanation: Explanation, notation: _Text) -> Iterator[tuple[str, Any]]:
@@ -169,7 +169,7 @@ def _factors(term: Term, value: str, notation: _Text) -> str | None:
     return notation.dot.join([*factors, notation.factor(term.local)])
 
 
-def _second(second: SecondDerivative, value: str, notation: _Text) -> _Section:
+def _second(second: SecondDerivative, notation: _Text) -> _Section:
     one, other = second.symbols
     names = one if one == other else f"{one} and {other}"
     lines = [line for step in second.steps for line in _second_step(step, second.symbols, notation)]

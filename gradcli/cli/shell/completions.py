@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from gradcli.cli import command, main
 from gradcli.cli.shell import colon_commands
@@ -103,8 +103,5 @@ def _known_words(workspace: Workspace) -> Iterator[tuple[str, str]]:
         operation = described.operation
         yield operation.name, operation.doc
         yield from ((alias, f"{operation.name}, {operation.doc}") for alias in operation.aliases)
-    yield from ((name, "") for name in sorted({*_further_words()}))
-
-
-def _further_words() -> Iterable[str]:
-    return (*_KEYWORDS, *_MORE_KEYWORDS, *scope.PYTHON_FUNCTIONS, *scope.TRANSFORMS, *scope.CONSTANTS)
+    words = {*_KEYWORDS, *_MORE_KEYWORDS, *scope.PYTHON_FUNCTIONS, *scope.TRANSFORMS, *scope.CONSTANTS}
+    yield from ((name, "") for name in sorted(words))

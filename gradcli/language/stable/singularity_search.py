@@ -66,7 +66,9 @@ class SingularitySearch:
             self._parts[node] = parts = 1 + sum([self._parts.get(b, 1) for b in below])
             singular = self._is_singular(node)
             met = len(below) > 1 and self._meet(node, below, singular)
-            met = met or (self._nested and (singular or _is_exp(node)) and _singular_with(node, below) in self._poles)
+            # exp has limits at infinite operands.
+            near_pole = self._nested and (singular or called_function(node) == "exp")
+            met = met or (near_pole and _singular_with(node, below) in self._poles)
             if not self._removed.isdisjoint(below):
                 # Digits of the limit may cancel.
                 met = met or not _multiplies(node)
@@ -133,11 +135,6 @@ def has_irregular(program: tree.Module) -> bool:
         return False
     named = any(isinstance(n, tree.Assign) for n in nodes)
     return named or next(iter(SingularitySearch(program, WrittenReader(), may_be_irregular)), None) is not None
-
-
-def _is_exp(node: tree.SyntaxNode) -> bool:
-    """Whether it is a call of `exp`, which has limits at infinite operands."""
-    return called_function(node) == "exp"
 
 
 def singular_operand(node: tree.SyntaxNode, below: Sequence[tree.Expression]) -> int | None:

@@ -82,7 +82,7 @@ cosine_embedding_loss = Composite(
 )  # fmt: skip
 
 
-def _labelled(input: Any, target: Any, name: str) -> tuple[Any, Any]:
+def _labelled(input: Any, target: Any) -> tuple[Any, Any]:
     """Scores as a matrix `[rows, classes]`, and the class of each row as a column. Raises ShapeError if they do not
     fit."""
     classes = integer_array(concrete(target), "a class")
@@ -90,7 +90,7 @@ def _labelled(input: Any, target: Any, name: str) -> tuple[Any, Any]:
     count = arrays.shape(rows)[-1]
     if len(arrays.shape(rows)) != 2 or classes.size != arrays.shape(rows)[0]:
         raise ShapeError(
-            f"'{name}' does not fit scores of {list(arrays.shape(input))} and classes of {list(classes.shape)}"
+            f"'multi_margin_loss' does not fit scores of {list(arrays.shape(input))} and classes of {list(classes.shape)}"
         )
     if classes.size and not 0 <= classes.min() <= classes.max() < count:
         raise ShapeError(f"there are {count} classes, and a label is none of 0 to {count - 1}")
@@ -100,7 +100,7 @@ def _labelled(input: Any, target: Any, name: str) -> tuple[Any, Any]:
 def _multi_margin(
     input: Any, target: Any, p: Any = 1, margin: Any = 1.0, weight: Any = None, reduction: Any = "mean"
 ) -> Any:
-    rows, classes = _labelled(input, target, "multi_margin_loss")
+    rows, classes = _labelled(input, target)
     shape = arrays.shape(rows)
     right = index(rows, take_along_key((shape[0], 1), 1, classes))
     losses = power(relu(add(subtract(margin, right), rows)), p)
