@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from threading import Lock
 
 from gradcli.executors import llvm_loops, llvm_ufuncs, sincos
-from gradcli.executors.sincos_policy import SinCosPolicy
+from gradcli.executors.sincos import SinCosPolicy
 from gradcli.program.ir import Equation
 from gradcli.timing import phase
 
@@ -29,8 +29,8 @@ class CompilePolicy:
     """
 
     def __init__(self, equations: Sequence[Equation], *, reproducible: bool) -> None:
-        self._waves = SinCosPolicy(equations, reproducible=reproducible)
-        self.together: sincos.SinCos | None = self._waves.together
+        self._sines = SinCosPolicy(equations, reproducible=reproducible)
+        self.together: sincos.SinCos | None = self._sines.together
         self.merged = False
         shapes = [e.output.shape for e in equations if llvm_loops.takes(e)]
         # A loop over a single equation would not be faster than NumPy.
@@ -42,17 +42,17 @@ class CompilePolicy:
 
     def count_run(self) -> bool:
         """Count one run; return whether something new is to be compiled. Of several threads, only one gets True."""
-        waves, loops = self._waves.count_run(), self._are_many()
-        if waves:
+        sines, loops = self._sines.count_run(), self._are_many()
+        if sines:
             with phase("compile"):
                 self.together = sincos.compiled()
         self.merged = self.merged or loops
         self._update()
-        return waves or loops
+        return sines or loops
 
     def _update(self) -> None:
         # Whether counting can still lead to compiling.
-        self.counts = self._waves.counts or (self._each > 0 and not self._once.locked())
+        self.counts = self._sines.counts or (self._each > 0 and not self._once.locked())
 
     def _are_many(self) -> bool:
         self._left -= self._each

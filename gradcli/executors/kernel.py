@@ -16,7 +16,7 @@ from gradcli.executors.compile_policy import CompilePolicy
 from gradcli.executors.loop_fusion import FusedLoop, Step, fused
 from gradcli.executors.reused_memory import NumpyCode
 from gradcli.executors.schedule import Segment, last_uses
-from gradcli.executors.sincos_policy import WAVES
+from gradcli.executors.sincos import SINE_AND_COSINE
 from gradcli.primitives.entries import reductions
 from gradcli.program.ir import Atom, Equation, Variable
 from gradcli.timing import phase
@@ -253,7 +253,7 @@ class BlockCode:
             for atom in step.inputs:
                 self._load(atom)
             if step.primitive.elementwise:
-                if step.primitive not in WAVES and ufuncs.is_in_place(step):
+                if step.primitive not in SINE_AND_COSINE and ufuncs.is_in_place(step):
                     self._write_over(number, step.output)
                 self._lines.compute(number, step)
             else:

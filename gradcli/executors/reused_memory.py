@@ -13,8 +13,7 @@ from gradcli import arrays
 from gradcli.executors import ufuncs
 from gradcli.executors.buffers import Buffer
 from gradcli.executors.loop_fusion import FusedLoop
-from gradcli.executors.sincos import SinCos
-from gradcli.executors.sincos_policy import WAVES, is_wave
+from gradcli.executors.sincos import SINE_AND_COSINE, SinCos, is_sine_or_cosine
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Variable
 
@@ -44,7 +43,7 @@ class NumpyCode:
         # By operand: its sine and cosine.
         self._waves: dict[Variable, dict[Primitive, Variable]] = {}
         for equation in equations if together is not None else ():
-            if is_wave(equation):
+            if is_sine_or_cosine(equation):
                 self._waves.setdefault(equation.inputs[0], {})[equation.primitive] = equation.output
         self._global_names: dict[int, str] = {}
         # The names of variables outside of buffers, the buffers of the other variables, and the free buffers.
@@ -55,7 +54,7 @@ class NumpyCode:
 
     def compute(self, number: int, equation: Equation) -> None:
         """Write the lines for an elementwise equation."""
-        if is_wave(equation) and self._together is not None:
+        if is_sine_or_cosine(equation) and self._together is not None:
             self._compute_waves(equation, self._together)
             return
         self._surcharge(equation)
@@ -162,8 +161,8 @@ class NumpyCode:
         operand = equation.inputs[0]
         pair = self._waves[operand]
         # The compiled function writes both; one that is not read goes to a buffer.
-        unread = [Variable(operand.shape, operand.dtype) for wave in WAVES if wave not in pair]
-        outputs = [pair[wave] if wave in pair else unread[0] for wave in WAVES]
+        unread = [Variable(operand.shape, operand.dtype) for function in SINE_AND_COSINE if function not in pair]
+        outputs = [pair[function] if function in pair else unread[0] for function in SINE_AND_COSINE]
         sine, cosine = (f"b{self._buffer(Buffer(v.shape, v.dtype))}" if v in unread else self._put(v) for v in outputs)
         self.body.append(f"{self.constant(together)}({self.names[operand]}, {sine}, {cosine})")
 

@@ -14,13 +14,16 @@ result for a number depends neither on its position nor on its neighbours.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
 from functools import cache
 from threading import Thread
 from typing import Any
 
 from gradcli.executors import llvm_ufuncs
 from gradcli.executors.llvm_vectors import VectorCode
+from gradcli.primitives.entries import trigonometric
+from gradcli.program.ir import Equation, Variable
 
 # Beyond this magnitude three parts of pi/2 do not suffice for the argument reduction.
 LIMIT = 2.0**20
@@ -41,6 +44,9 @@ _COSINE = (
 SinCos = Callable[[Any, Any, Any], Any]
 
 _OPERANDS = ("x", "sine", "cosine")
+SINE_AND_COSINE = (trigonometric.sin, trigonometric.cos)
+# Computing this many takes NumPy as long as compiling the function.
+ELEMENTS_PER_COMPILE = 2**22
 
 
 def ready() -> SinCos | None:
@@ -247,3 +253,35 @@ class _SinCosBody(VectorCode):
 
     def _integer(self, value: int) -> str:
         return self.filled(f"i64 {value}")
+
+
+def is_sine_or_cosine(equation: Equation) -> bool:
+    """Whether it is a sine or cosine that can be computed together with the other."""
+    operand = equation.inputs[0] if equation.primitive in SINE_AND_COSINE else None
+    return isinstance(operand, Variable) and operand.dtype == "float64" and operand.shape != ()
+
+
+class SinCosPolicy:
+    """Counts the sines and cosines that runs of equations compute.
+
+    If `reproducible`, the function is compiled from the start, because results must not depend on earlier runs.
+    """
+
+    def __init__(self, equations: Iterable[Equation], *, reproducible: bool) -> None:
+        self._each = sum(math.prod(e.output.shape) for e in equations if is_sine_or_cosine(e))
+        # The compiled function, if it is used from the start.
+        self.together = (compiled() if reproducible else ready()) if self._each else None
+        # Whether counting can still lead to compiling.
+        self.counts = self._each > 0 and self.together is None and not reproducible
+        self._left = ELEMENTS_PER_COMPILE
+
+    def count_run(self) -> bool:
+        """Count one run; return whether the code is to be regenerated with the compiled function.
+
+        That is so once compiling pays, or if the function exists already.
+        """
+        self._left -= self._each
+        if not self.counts or (self._left > 0 and ready() is None):
+            return False
+        self.counts = False
+        return True

@@ -10,7 +10,7 @@ from gradcli import arrays, limits
 from gradcli.errors import BindingError, GradcliError, did_you_mean, locating
 from gradcli.evaluation.bounded_cache import BoundedCache
 from gradcli.executors import sincos
-from gradcli.executors.sincos_policy import WAVES
+from gradcli.executors.sincos import SINE_AND_COSINE
 from gradcli.language.names import scope
 from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree
@@ -322,7 +322,7 @@ class _Found:
 
 def _has_waves(program: Module) -> bool:
     calls = (node for node in tree.all_nodes(program) if isinstance(node, tree.Call))
-    return any(table.find(call.name) in WAVES for call in calls)
+    return any(table.find(call.name) in SINE_AND_COSINE for call in calls)
 
 
 def _in_range(columns: Mapping[str, Column], dtype: str) -> dict[str, Column]:

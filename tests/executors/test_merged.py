@@ -15,16 +15,7 @@ import pytest
 
 import gradcli
 from gradcli.evaluation.recordings import recording
-from gradcli.executors import (
-    compile_policy,
-    cpu,
-    llvm_equations,
-    llvm_loops,
-    llvm_ufuncs,
-    schedule,
-    sincos_policy,
-    ufuncs,
-)
+from gradcli.executors import compile_policy, cpu, llvm_equations, llvm_loops, llvm_ufuncs, schedule, sincos, ufuncs
 from gradcli.executors.loop_fusion import FusedLoop, fused
 from gradcli.language.syntax import parse
 from gradcli.primitives import conversions
@@ -49,7 +40,7 @@ TAKEN = [
 @pytest.fixture(autouse=True)
 def numpy_computes_sines(monkeypatch: pytest.MonkeyPatch) -> None:
     """Prevents a compiled sine in the meantime, which would round differently."""
-    monkeypatch.setattr(sincos_policy, "ELEMENTS_PER_COMPILE", 2**60)
+    monkeypatch.setattr(sincos, "ELEMENTS_PER_COMPILE", 2**60)
 
 
 @pytest.fixture

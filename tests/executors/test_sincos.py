@@ -12,7 +12,7 @@ import pytest
 
 import gradcli
 from gradcli.evaluation.recordings import recording
-from gradcli.executors import llvm_ufuncs, schedule, sincos, sincos_policy
+from gradcli.executors import llvm_ufuncs, schedule, sincos
 from gradcli.language.syntax import parse
 
 RNG = np.random.default_rng(0)
@@ -93,7 +93,7 @@ def test_segments_with_compiled_sines_give_what_they_give_without(monkeypatch, t
     values = {"x": RNG.random(shape)}
     wrt = ("x",) if text.startswith("sum") else ()
     expected = recording(parse(text), values, wrt).outcome([*values.values()])
-    monkeypatch.setattr(sincos_policy, "ELEMENTS_PER_COMPILE", 1)
+    monkeypatch.setattr(sincos, "ELEMENTS_PER_COMPILE", 1)
     used = []
     compiled = sincos.compiled()
     monkeypatch.setattr(sincos, "compiled", lambda: lambda *arrays: (used.append(1), compiled(*arrays)))
@@ -124,7 +124,7 @@ def test_without_llvmlite_numpy_computes_them(monkeypatch):
     monkeypatch.setattr(llvm_ufuncs, "_target", llvm_ufuncs._target.__wrapped__)
     for name in ("_code", "_compiled"):
         monkeypatch.setattr(sincos, name, cache(getattr(sincos, name).__wrapped__))
-    monkeypatch.setattr(sincos_policy, "ELEMENTS_PER_COMPILE", 1)
+    monkeypatch.setattr(sincos, "ELEMENTS_PER_COMPILE", 1)
     monkeypatch.setattr(schedule, "BLOCK", 4)
     assert sincos.compiled() is None
     program, x = gradcli.compile("sum(sin(x))"), RNG.random(9)
