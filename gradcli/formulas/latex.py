@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gradcli import arrays, limits
-from gradcli.formulas.bound_variables import with_body
 from gradcli.formulas.documents import Document, Formulas, separate_formulas
 from gradcli.formulas.naming import Naming, names_of
 from gradcli.formulas.numbers import written_fraction
@@ -28,6 +27,7 @@ from gradcli.formulas.text_writer import (
     Language,
     UnsupportedPrimitiveError,
     operators,
+    with_body,
     write,
 )
 from gradcli.primitives.entries.linear import latin

@@ -9,7 +9,6 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import DifferentiationError, LimitError
-from gradcli.formulas.bound_variables import with_body
 from gradcli.formulas.documents import SHORT, Document, Formulas, separate_formulas
 from gradcli.formulas.naming import Names, names_of
 from gradcli.formulas.numbers import written_fraction
@@ -36,6 +35,7 @@ from gradcli.formulas.text_writer import (
     operators,
     plain_call,
     template,
+    with_body,
     with_order,
     write,
 )
