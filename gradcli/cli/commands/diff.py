@@ -12,8 +12,7 @@ from gradcli.cli import options as opt
 from gradcli.cli.arguments import inputs
 from gradcli.cli.command import Command
 from gradcli.cli.process.environment import Environment
-from gradcli.cli.rendering.render import show_json
-from gradcli.cli.rendering.warning_output import warning_json, warning_text
+from gradcli.cli.rendering.render import show_json, warning_json, warning_text
 from gradcli.errors import ExitStatus, NonHolomorphicError, Span, UnknownNameError, UsageError, did_you_mean
 from gradcli.evaluation.diagnose import Warning, unused_parts
 from gradcli.formulas import languages

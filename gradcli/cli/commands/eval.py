@@ -12,8 +12,7 @@ from gradcli.cli.arguments import inputs
 from gradcli.cli.command import Command
 from gradcli.cli.process.environment import Environment
 from gradcli.cli.rendering.evaluation_report import evaluation_tables, sparse_matrices
-from gradcli.cli.rendering.render import opening, show, show_json
-from gradcli.cli.rendering.warning_output import warning_json, warning_text
+from gradcli.cli.rendering.render import opening, show, show_json, warning_json, warning_text
 from gradcli.errors import ExitStatus, SeveralTensorsError, UsageError, position
 from gradcli.evaluation import session
 from gradcli.io import output

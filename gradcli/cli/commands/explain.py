@@ -12,7 +12,7 @@ from gradcli.cli.command import Command
 from gradcli.cli.commands.diff import names_to_differentiate
 from gradcli.cli.process.environment import Environment
 from gradcli.cli.rendering import explanation as rendering
-from gradcli.cli.rendering.warning_output import warning_text
+from gradcli.cli.rendering.render import warning_text
 from gradcli.errors import DifferentiationError, ExitStatus, UsageError, did_you_mean
 from gradcli.evaluation.explanation.chain_rule import Explanation, ExplanationRequest, explain
 from gradcli.evaluation.explanation.rules import RulesExplanation, explain_rules

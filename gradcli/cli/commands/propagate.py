@@ -10,7 +10,7 @@ from gradcli.cli.arguments import inputs, propagate_arguments
 from gradcli.cli.command import Command
 from gradcli.cli.process.environment import Environment
 from gradcli.cli.rendering import model_report
-from gradcli.cli.rendering.warning_output import warning_json, warning_text
+from gradcli.cli.rendering.render import warning_json, warning_text
 from gradcli.errors import ExitStatus, UsageError
 from gradcli.limits import MAX_PRECISION
 from gradcli.models.uncertainty import propagation_tables

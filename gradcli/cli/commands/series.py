@@ -10,7 +10,7 @@ from gradcli.cli.arguments import inputs
 from gradcli.cli.command import Command
 from gradcli.cli.process.environment import Environment
 from gradcli.cli.rendering import model_report
-from gradcli.cli.rendering.warning_output import warning_json, warning_text
+from gradcli.cli.rendering.render import warning_json, warning_text
 from gradcli.errors import ExitStatus, UsageError, did_you_mean
 from gradcli.evaluation.nested_lists import items
 from gradcli.io.text_tables import Table

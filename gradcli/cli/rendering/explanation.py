@@ -10,8 +10,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.cli.process.environment import Environment, is_unicode
-from gradcli.cli.rendering.render import show_json
-from gradcli.cli.rendering.warning_output import warning_json
+from gradcli.cli.rendering.render import show_json, warning_json
 from gradcli.errors import position
 from gradcli.evaluation.explanation.chain_rule import Explanation, Leaf, Note, Step, Term
 from gradcli.evaluation.explanation.local_derivatives import LocalDerivative

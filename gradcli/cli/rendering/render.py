@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays
 from gradcli.cli.process.environment import Environment, is_unicode
+from gradcli.errors import caret_text, position
 from gradcli.io.text_tables import Table, plain
+
+if TYPE_CHECKING:
+    from gradcli.evaluation.diagnose import Warning
 
 
 def opening(program: str, namespace: arrays.Namespace | None) -> dict[str, Any]:
@@ -113,3 +117,19 @@ def _decorated(tables: Sequence[Table], environment: Environment) -> str:
                 drawn.add_row(*map(Text, row))
             console.print(drawn)
     return capture.get()
+
+
+def warning_text(warning: Warning, source: str) -> str:
+    return f"warning: {warning.message}\n{caret_text(source, warning.span)}"
+
+
+def warning_json(warning: Warning, source: str) -> dict[str, Any]:
+    place = position(source, warning.span)
+    return {
+        "code": warning.code,
+        "phase": warning.phase,
+        "operation": warning.operation,
+        "line": place.line,
+        "column": place.column,
+        "message": warning.message,
+    } | ({} if warning.digits is None else {"digits": dict(warning.digits)})

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.cli.process.environment import Environment, is_unicode
-from gradcli.cli.rendering.warning_output import warning_text
+from gradcli.cli.rendering.render import warning_text
 from gradcli.errors import GradcliError, caret_text
 from gradcli.evaluation import session
 from gradcli.io import json_text

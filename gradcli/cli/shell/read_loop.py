@@ -119,8 +119,7 @@ class Shell(Session):
         from gradcli import arrays
         from gradcli.cli.arguments import inputs
         from gradcli.cli.rendering.evaluation_report import evaluation_tables
-        from gradcli.cli.rendering.render import show
-        from gradcli.cli.rendering.warning_output import warning_text
+        from gradcli.cli.rendering.render import show, warning_text
         from gradcli.cli.shell.workspace import place_in
 
         result = answer.result
