@@ -10,7 +10,7 @@ from typing import Any
 
 
 def is_available() -> bool:
-    """Whether a GPU is used without naming a backend, which is never so."""
+    """Return whether a GPU is used without naming a backend, which is never so."""
     return False
 
 

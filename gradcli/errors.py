@@ -158,7 +158,7 @@ def similar_words(word: str, candidates: Iterable[str]) -> list[str]:
 
 
 def _is_misspelt(word: str, candidate: str) -> bool:
-    """Whether `word` is `candidate` with at most one mistake in three letters, or is an abbreviation of it."""
+    """Return whether `word` is `candidate` with at most one mistake in three letters, or is an abbreviation of it."""
     rest = candidate.removeprefix(word) if len(word) >= _SHORTEST_BEGINNING else candidate
     begins = rest != candidate and (len(rest) <= _LONGEST_REST or rest.startswith(" "))
     # A misspelling has the right first letter, or the first two swapped: `seq` is not `eq`, nor `rnorm` `norm`.

@@ -48,7 +48,7 @@ def _has_pip() -> bool:
 
 
 def _is_of_uv() -> bool:
-    """Whether the virtual environment was created by uv."""
+    """Return whether the virtual environment was created by uv."""
     try:
         with open(os.path.join(sys.prefix, "pyvenv.cfg"), encoding="utf-8") as noted:
             return any(line.startswith("uv = ") for line in noted)
@@ -134,7 +134,7 @@ def _other_extras(extra: str) -> list[str]:
 
 
 def _installed(requirement: str) -> bool:
-    """Whether the package of a requirement, as `polars>=1.34`, is installed; never for gradcli with extras."""
+    """Return whether the package of a requirement, as `polars>=1.34`, is installed; never for gradcli with extras."""
     from importlib.metadata import PackageNotFoundError, distribution
 
     name = requirement[: next((i for i, c in enumerate(requirement) if not (c.isalnum() or c in "._-")), None)]

@@ -151,7 +151,7 @@ def _reply(process: subprocess.Popen[bytes], question: bytes, limits: Limits) ->
 
 
 def _is_exhausted(process: int, limits: Limits) -> bool:
-    """Whether the process has less than `_TOO_FEW` bytes of memory left."""
+    """Return whether the process has less than `_TOO_FEW` bytes of memory left."""
     if limits.memory is None or sys.platform != "linux":
         return False
     import resource

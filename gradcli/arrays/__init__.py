@@ -88,7 +88,7 @@ __all__ = [
 
 
 def is_array(value: object) -> bool:
-    """Whether `value` is a number or an array of a supported library. Imports no library."""
+    """Return whether `value` is a number or an array of a supported library. Imports no library."""
     return type(value) in PYTHON_NUMBERS or backend_of(type(value)) is not None
 
 
@@ -235,7 +235,7 @@ def ones_like(array: Array) -> Array:
 
 
 def all_true(condition: Array) -> bool:
-    """Whether a truth value, or every element of an array of truth values, is true."""
+    """Return whether a truth value, or every element of an array of truth values, is true."""
     if type(condition) in PYTHON_NUMBERS:
         return bool(condition)
     foreign = foreign_namespace((condition,))

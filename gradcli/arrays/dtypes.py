@@ -71,7 +71,7 @@ def is_floating(array: Array) -> bool:
 
 
 def is_complex(array: Array) -> bool:
-    """Whether the dtype is complex."""
+    """Return whether the dtype is complex."""
     kind: Any = type(array)
     if kind in PYTHON_NUMBERS:
         return kind is complex
@@ -84,7 +84,7 @@ def _is_complex(kind: type, dtype: Any) -> bool:
 
 
 def is_inexact(array: Array) -> bool:
-    """Whether the dtype is floating or complex, so that derivatives by the elements exist."""
+    """Return whether the dtype is floating or complex, so that derivatives by the elements exist."""
     return type(array) is float or dtype_name(array).startswith(("float", "complex"))
 
 

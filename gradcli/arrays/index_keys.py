@@ -11,7 +11,7 @@ Key = tuple[Any, ...]
 
 
 def has_arrays(key: Key) -> bool:
-    """Whether an index contains arrays of positions, so that the result is a copy."""
+    """Return whether an index contains arrays of positions, so that the result is a copy."""
     return any(hasattr(item, "dtype") for item in key)
 
 

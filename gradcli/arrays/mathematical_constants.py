@@ -53,7 +53,7 @@ def ratio(numerator: int, denominator: int = 1) -> Array:
 
 
 def is_exact() -> bool:
-    """Whether the chosen namespace is exact, so that rules need no care about rounding errors."""
+    """Return whether the chosen namespace is exact, so that rules need no care about rounding errors."""
     namespace = chosen_namespace()
     return namespace is not None and namespace.scalars is not None
 

@@ -177,7 +177,7 @@ def _as_numbers(operands: Sequence[Array], chars: Set[str]) -> Sequence[Array]:
 
 
 def are_float64(operands: Iterable[Array]) -> bool:
-    """Whether all operands are Python floats or NumPy arrays of float64, which need no promotion."""
+    """Return whether all operands are Python floats or NumPy arrays of float64, which need no promotion."""
     for operand in operands:
         kind = type(operand)
         if kind is not float and (kind is not _ndarray or operand.dtype is not _FLOAT64):
@@ -315,7 +315,7 @@ def cumprod(x: Array, *, axis: int) -> Array:
 
 
 def _lacks_digits(product: Array) -> Array:
-    """Whether a product may have overflowed or underflowed in between.
+    """Return whether a product may have overflowed or underflowed in between.
 
     Such products are recomputed with separate exponents.
     """

@@ -102,7 +102,7 @@ class Namespace(Library, Protocol):
         """The insertion points of `values` in an ascending vector: before equal numbers (`left`) or after them."""
 
     def all(self, x: Array, /) -> Array:
-        """Whether every element is true."""
+        """Return whether every element is true."""
 
     def expm(self, x: Array, /) -> Array:
         """The exponential of each matrix over the last two axes."""

@@ -69,7 +69,7 @@ class StandardArrays(Library):
         return str(self.device)
 
     def owns(self, value: Any) -> bool:
-        """Whether `value` is an array of this library."""
+        """Return whether `value` is an array of this library."""
         return backend_of(type(value)) == self.name
 
     def asarray(self, value: Any, dtype: str | None = None) -> Array:

@@ -31,7 +31,7 @@ def deviation(one: Any, other: Any) -> Any:
 
 
 def is_inaccurate(series: Any) -> bool:
-    """Whether a coefficient of a watched Taylor series has lost more than half of its digits."""
+    """Return whether a coefficient of a watched Taylor series has lost more than half of its digits."""
     if not isinstance(series, Jet) or series.shadow is None:
         return False
     found, apart = {}, {}

@@ -132,7 +132,7 @@ def series_of(x: Tensor, derivative: Tensor) -> Tensor:
 
 
 def depends_only_on_series(values: Iterable[Tensor]) -> bool:
-    """Whether tensors that are series depend on other tensors only through `series_of`.
+    """Return whether tensors that are series depend on other tensors only through `series_of`.
 
     The cotangent of any other tensor would be a series instead of a number.
     """

@@ -31,7 +31,7 @@ def hessian(function: Any, *arguments: Any, **options: Any) -> Any:
 
 
 def _of_function_alone(arguments: tuple[Any, ...], options: dict[str, Any]) -> bool:
-    """Whether no point is given: integers cannot be differentiated by, so they are argument numbers."""
+    """Return whether no point is given: integers cannot be differentiated by, so they are argument numbers."""
     if not arguments:
         return "inputs" not in options
     places = arguments[0] if isinstance(arguments[0], (tuple, list)) else arguments[:1]

@@ -76,7 +76,7 @@ def inner_value(value: Any) -> Any:
 
 
 def all_finite(found: Iterable[Any]) -> bool:
-    """Whether all numbers of some derivatives are finite; None is skipped."""
+    """Return whether all numbers of some derivatives are finite; None is skipped."""
     return all(d is None or assume(isfinite(d)) for d in found)
 
 

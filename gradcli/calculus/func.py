@@ -313,7 +313,7 @@ def _plain(leaf: Any) -> Any:
 
 
 def _is_inside(x: Tensor) -> bool:
-    """Whether a tensor carries a tangent or other components beside its value."""
+    """Return whether a tensor carries a tangent or other components beside its value."""
     return len(primal_and_tangents(x.inner)) > 1
 
 

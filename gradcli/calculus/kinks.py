@@ -198,7 +198,8 @@ class _Rays:
         return found
 
     def _has_value_beside(self, direction: Counts) -> bool:
-        """Whether the function has a finite value a short way along a direction; True where that is undecided."""
+        """Return whether the function has a finite value a short way along a direction; True where that is
+        undecided."""
         if direction in self._outside:
             return False
         numbers = dict(direction)
@@ -214,7 +215,7 @@ class _Rays:
     # --- whether derivatives are those along rays
 
     def agree_with(self, found: Mapping[str, Any]) -> bool:
-        """Whether derivatives match the series on both sides of a few directions.
+        """Return whether derivatives match the series on both sides of a few directions.
 
         Directions without a series are skipped, such as x = 0 for x*y/x, where a quotient is 0/0. Raises _UnknownError
         where at least half of the directions have none.

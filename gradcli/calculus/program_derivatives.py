@@ -91,7 +91,7 @@ def _of_complex(y: Any, x: Any, differentiate: Any) -> Any:
 
 
 def _has_kinks(y: Any, x: Any) -> bool:
-    """Whether an operation on a path from `x` to `y` has a kink here, so that reverse mode of order 2 follows a
+    """Return whether an operation on a path from `x` to `y` has a kink here, so that reverse mode of order 2 follows a
     convention.
 
     One-sided Taylor series give the right derivatives, and are not affected.
@@ -106,14 +106,14 @@ _at_kinks: WeakSet[Any] = WeakSet()
 
 
 def _is_of_derivative_at_kink(y: Any, x: Any) -> bool:
-    """Whether `y` is computed from a derivative taken through a kink."""
+    """Return whether `y` is computed from a derivative taken through a kink."""
     if not _at_kinks or not isinstance(y, Tensor):
         return False
     return y in _at_kinks or any(node in _at_kinks for node in ancestors(y, after=beginning((x,))))
 
 
 def depends(y: Any, x: Any) -> bool:
-    """Whether `y` is computed from `x`."""
+    """Return whether `y` is computed from `x`."""
     seed = arrays.ones_like(concrete(y)) if arrays.is_complex(y) else None
     return gradients(y, (x,), seed, create_graph=True)[0] is not None
 
@@ -205,7 +205,8 @@ def _or_zeros(found: Any, y: Any, x: Any) -> Any:
 
 
 def _depends_past_name(y: Tensor, x: Tensor) -> bool:
-    """Whether `y` depends on what the tracked tensor `x` was made from, by a path that passes through no name."""
+    """Return whether `y` depends on what the tracked tensor `x` was made from, by a path that passes through no
+    name."""
     sources: set[Any] = set()
     node = x.grad_fn
     while isinstance(node, Node) and not _is_no_name(node):

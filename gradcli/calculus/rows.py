@@ -88,7 +88,7 @@ def _recompute_nan_rows(value: Tensor, leaves: Sequence[Tensor], found: Any, cre
 
 
 def _is_defined(found: Sequence[Any], i: int) -> bool:
-    """Whether row i has no nan."""
+    """Return whether row i has no nan."""
     rows = [constant(index(f, i)) for f in found if f is not None]
     return all(assume(equal(row, row)) for row in rows)
 
@@ -135,7 +135,7 @@ def _rows_at_once(value: Tensor, leaves: Sequence[Tensor]) -> int:
 
 
 def _takes_batches(target: Any) -> bool:
-    """Whether a node or leaf can process all rows at once."""
+    """Return whether a node or leaf can process all rows at once."""
     if isinstance(target, FunctionNode) and not target.function.generate_vmap_rule:
         return False
     node = target._accumulator if isinstance(target, Tensor) else target

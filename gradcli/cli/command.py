@@ -212,7 +212,7 @@ def _with_long_names(words: Sequence[str], declared: Mapping[str, Field], has_pr
 
 
 def _may_be_program(word: str) -> bool:
-    """Whether a word may be a program: it is no NAME=VALUE, or its value reads a name, as in `y=x**2`."""
+    """Return whether a word may be a program: it is no NAME=VALUE, or its value reads a name, as in `y=x**2`."""
     if "=" not in word:
         return True
     value = re.fullmatch(_VALUE, word)
@@ -225,7 +225,7 @@ _READ_NAME = r"(?i)(?<![\w.])(?!(?:pi|π|e|inf|infinity|nan|true|false)\b)[^\W\d
 
 
 def _has_program(option: Field, rest: Sequence[str], declared: Mapping[str, Field]) -> bool:
-    """Whether the words behind a short option have a program among them or name its file."""
+    """Return whether the words behind a short option have a program among them or name its file."""
     words = iter(rest)
     if option.kind is not bool and ("=" in next(words, "=") or option.declared.name == "--file"):
         return bool(rest) and "=" not in rest[0]

@@ -103,7 +103,8 @@ def _runs(hint: Proposal, error: GradcliError, name: str, options: Any) -> bool:
 
 
 def _reads_as_much(proposed: str, source: str, values: Iterable[str]) -> bool:
-    """Whether a proposal leaves out no name that has a value, as it does where `m` of `5 m` is taken for metres."""
+    """Return whether a proposal leaves out no name that has a value, as it does where `m` of `5 m` is taken for
+    metres."""
     return all(name in proposed or name not in source for name in values)
 
 

@@ -136,7 +136,7 @@ def _check_proposal(error: GradcliError, arguments: Sequence[str], environment: 
 
 
 def wants_json(arguments: Sequence[str]) -> bool:
-    """Whether a command line asks for JSON, in which its errors are reported then too."""
+    """Return whether a command line asks for JSON, in which its errors are reported then too."""
     # Before any other word -j may be a program.
     return (
         "--json" in arguments

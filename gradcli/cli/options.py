@@ -351,7 +351,7 @@ class PictureRun(ProgramRun):
 
 
 def is_on_cluster(cluster: str | None, given: Mapping[str, bool]) -> bool:
-    """Whether a cluster is requested. Raises UsageError for cluster options in `given` without --cluster."""
+    """Return whether a cluster is requested. Raises UsageError for cluster options in `given` without --cluster."""
     for name, is_given in given.items():
         if is_given and cluster is None:
             raise UsageError(f"{name} is for many machines", hint="add --cluster tcp://HOST:PORT, or --cluster local")

@@ -104,7 +104,7 @@ def unknown_command(name: str, commands: Collection[str], words: Sequence[str]) 
 
 
 def _same_words(name: str, other: str) -> bool:
-    """Whether two options consist of the same words, in any order."""
+    """Return whether two options consist of the same words, in any order."""
     return sorted(name.strip("-").split("-")) == sorted(other.strip("-").split("-"))
 
 

@@ -112,7 +112,7 @@ def _are_told(both: _Both, point: Mapping[str, Any], tolerance: float) -> bool:
 
 
 def _agree(written: Number, own: Number, tolerance: float) -> bool | None:
-    """Whether two numbers are close; None where the balls leave that undecided."""
+    """Return whether two numbers are close; None where the balls leave that undecided."""
     from gradcli.arrays.flint.balls import exact, to_float
 
     if not math.isfinite(to_float(written - own)):

@@ -113,7 +113,7 @@ def _as_result(derivative: Any) -> Any:
 def _satisfies_cauchy_riemann(
     program: Module, bindings: Mapping[str, Any], names: Sequence[str], *, rewrite: bool = True
 ) -> bool:
-    """Whether a program is proved to satisfy the Cauchy-Riemann equations by the complex inputs `names`.
+    """Return whether a program is proved to satisfy the Cauchy-Riemann equations by the complex inputs `names`.
 
     They are that the derivative by the conjugate of z, with z and it as independent variables, is 0. That is proved in
     exact arithmetic, or from real and imaginary parts.
@@ -142,7 +142,7 @@ def _by_conjugates(program: Module, bindings: Mapping[str, Any], names: Sequence
 
 
 def _by_parts(program: Module, bindings: Mapping[str, Any], given: Mapping[str, Any], rewrite: bool) -> bool:
-    """Whether the equations hold for real and imaginary parts.
+    """Return whether the equations hold for real and imaginary parts.
 
     With z = a + i*b and the value u + i*v, du/da and dv/db, and du/db and -dv/da, are recorded as programs of a and b,
     which are simplified. Where they are one and the same expression, or equal constants, the equations hold everywhere.

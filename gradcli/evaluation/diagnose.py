@@ -253,7 +253,7 @@ def _finite(value: Any) -> bool:
 
 
 def all_finite(*values: Any) -> bool:
-    """Whether every number in `values` is finite; None is skipped."""
+    """Return whether every number in `values` is finite; None is skipped."""
     return all(_finite(v) for v in values if v is not None)
 
 

@@ -218,7 +218,7 @@ def _is_zero(error: Any) -> bool:
 
 
 def _is_short(number: Any) -> bool:
-    """Whether all numbers have at most 24 significant bits, so that they are not results of rounding."""
+    """Return whether all numbers have at most 24 significant bits, so that they are not results of rounding."""
     if type(number) is float:
         return is_short(number)
     xp = arrays.numpy_namespace()

@@ -56,7 +56,7 @@ def dtype(bindings: Mapping[str, Any]) -> str:
 
 
 def is_boolean_array(given: Any) -> bool:
-    """Whether an input is a boolean array (not a scalar), which selects elements and is not differentiated."""
+    """Return whether an input is a boolean array (not a scalar), which selects elements and is not differentiated."""
     if type(given) in arrays.PYTHON_NUMBERS:
         return False
     array = concrete(given)

@@ -140,7 +140,8 @@ def _executable(trace: Trace, namespace: arrays.Namespace | None = None) -> Reco
 
 
 def _is_own(output: Atom, own: Container[Variable]) -> bool:
-    """Whether an output of the NumPy executor is a number, or one of the arrays in `own`, which nothing else shares."""
+    """Return whether an output of the NumPy executor is a number, or one of the arrays in `own`, which nothing else
+    shares."""
     if isinstance(output, Variable):
         return output in own or (not output.shape and output.dtype == "float64")
     return type(output) is float

@@ -85,7 +85,7 @@ class RoundingErrorEstimate:
         return self._whole and bool(self._results)
 
     def is_suspect(self, value: Any, gradients: Mapping[str, Any], leaves: Mapping[str, Any]) -> bool:
-        """Whether the scalar value or a gradient may have lost half of its digits."""
+        """Return whether the scalar value or a gradient may have lost half of its digits."""
         if not self.is_whole:
             return False
         shares: list[float] = []

@@ -199,7 +199,7 @@ def _may_be_complex(request: EvaluationRequest) -> bool:
 
 
 def _has_complex(request: EvaluationRequest, result: Result) -> bool:
-    """Whether the value or an input is complex. Kinks are examined along real lines alone."""
+    """Return whether the value or an input is complex. Kinks are examined along real lines alone."""
     return arrays.is_complex(result.value) or any(map(arrays.is_complex, request.bindings.values()))
 
 
@@ -319,7 +319,7 @@ def _losses_inside(request: EvaluationRequest, first: InnerDerivativeObserver) -
 
 
 def _is_worth_recording(request: EvaluationRequest) -> bool:
-    """Whether to try a recorded program."""
+    """Return whether to try a recorded program."""
     if request.executor is None:
         namespace = arrays.chosen_namespace()
         backend = backends.of_namespace(namespace)
@@ -489,7 +489,7 @@ def _backward(request: EvaluationRequest, value: Any, by: Mapping[str, Tensor], 
 
 
 def _in_complex(request: EvaluationRequest, value: Any) -> bool:
-    """Whether derivatives other than PyTorch's gradient are requested, as that is one of real values."""
+    """Return whether derivatives other than PyTorch's gradient are requested, as that is one of real values."""
     return request.grad_output is None and (request.wirtinger or arrays.is_complex(value))
 
 

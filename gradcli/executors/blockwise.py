@@ -163,14 +163,14 @@ def _charged(step: Segment | Equation) -> Iterable[Equation]:
 
 
 def _is_direct(equation: Equation) -> bool:
-    """Whether the generated text calls NumPy directly instead of `bind`."""
+    """Return whether the generated text calls NumPy directly instead of `bind`."""
     if not equation.primitive.elementwise:
         return _is_reduction(equation)
     return equation.output.shape != () and ufuncs.of(equation) is not None
 
 
 def _is_small(equation: Equation) -> bool:
-    """Whether an equation on few numbers is computed without the checks of `bind`, which would take longer."""
+    """Return whether an equation on few numbers is computed without the checks of `bind`, which would take longer."""
     primitive = equation.primitive
     if primitive.elementwise or primitive.surcharge is not None or equation.output.dtype != "float64":
         return False
@@ -180,7 +180,7 @@ def _is_small(equation: Equation) -> bool:
 
 
 def _is_reduction(equation: Equation) -> bool:
-    """Whether it is a reduction that is computed by one call of NumPy."""
+    """Return whether it is a reduction that is computed by one call of NumPy."""
     x = equation.inputs[0]
     return (
         schedule.is_reduction(equation.primitive)

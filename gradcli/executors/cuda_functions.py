@@ -147,7 +147,7 @@ _PRODUCTS = frozenset({1.0, 2.0, 3.0, 4.0})
 
 
 def takes(equation: Equation) -> bool:
-    """Whether an equation can be computed in a kernel.
+    """Return whether an equation can be computed in a kernel.
 
     CUDA must have its functions if it is elementwise, it must return floats or truth values, and integer operands must
     be converted to floats.
@@ -164,7 +164,7 @@ def takes(equation: Equation) -> bool:
 
 @cache
 def _is_written(primitive: Primitive, operands: int, params: tuple[tuple[str, Any], ...]) -> bool:
-    """Whether CUDA has all functions that an elementwise primitive is composed of."""
+    """Return whether CUDA has all functions that an elementwise primitive is composed of."""
     if primitive is conversions.cast:
         return True
     functions = Functions(Statements(), "float64")

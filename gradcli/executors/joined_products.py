@@ -129,7 +129,7 @@ class _Sum:
 
 
 def _is_worth_joining(product: Equation, shape: Shape) -> bool:
-    """Whether a term is a product of two matrices that take no more memory than the product."""
+    """Return whether a term is a product of two matrices that take no more memory than the product."""
     if product.primitive is not matmul or product.output.shape != shape or not _of_floats(product):
         return False
     left, right = map(arrays.shape, product.inputs)

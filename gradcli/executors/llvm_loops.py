@@ -21,7 +21,7 @@ _IN_MEMORY = {"float64": "double", "bool": "i8"}
 
 
 def takes(equation: Equation) -> bool:
-    """Whether an equation can be part of a loop."""
+    """Return whether an equation can be part of a loop."""
     atoms = (*equation.inputs, equation.output)
     if not equation.output.shape or not all(map(_is_taken, atoms)):
         return False

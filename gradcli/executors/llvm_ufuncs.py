@@ -47,7 +47,7 @@ class Loop:
 
 
 def is_available() -> bool:
-    """Whether loops can be compiled and wrapped."""
+    """Return whether loops can be compiled and wrapped."""
     with lock:
         return _target() is not None and _make() is not None
 

@@ -106,7 +106,7 @@ class NumpyCode:
         return name
 
     def is_buffer(self, variable: Variable) -> bool:
-        """Whether a variable is in a buffer."""
+        """Return whether a variable is in a buffer."""
         return variable in self._held
 
     def release(self, variables: Iterable[Variable]) -> list[str]:

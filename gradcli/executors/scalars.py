@@ -72,12 +72,14 @@ def template(primitive: Primitive) -> str | None:
 
 
 def _is_unchanged(primitive: Primitive) -> bool:
-    """Whether a primitive moves or selects elements, and thus leaves the single element of a scalar unchanged."""
+    """Return whether a primitive moves or selects elements, and thus leaves the single element of a scalar
+    unchanged."""
     return not primitive.elementwise and (primitive.moves or primitive.selects)
 
 
 def fits(program: Program) -> bool:
-    """Whether every variable of `program` is a float64 scalar or a truth value, and every constant a real number."""
+    """Return whether every variable of `program` is a float64 scalar or a truth value, and every constant a real
+    number."""
     variables = (*program.inputs, *(e.output for e in program.equations))
     constants = (a for atoms in (*(e.inputs for e in program.equations), program.outputs) for a in atoms)
     return all(v.shape == () and v.dtype in _DTYPES for v in variables) and all(

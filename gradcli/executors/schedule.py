@@ -34,7 +34,7 @@ _FLOATING = ("float64", "float32")
 
 
 def is_reduction(primitive: Primitive) -> bool:
-    """Whether it reduces numbers by an associative operation on two elements.
+    """Return whether it reduces numbers by an associative operation on two elements.
 
     `prod` is excluded: a partial product may overflow where the whole does not, and is then recomputed.
     """
@@ -67,7 +67,7 @@ class Segment:
         return (e for e in self.equations.values() if not e.primitive.elementwise)
 
     def is_partial(self) -> bool:
-        """Whether a reduction runs over some axes only."""
+        """Return whether a reduction runs over some axes only."""
         return any(len(e.params["axis"]) < len(self.shape) for e in self.reductions())
 
 
@@ -233,7 +233,7 @@ class _Scheduler:
         return self._placed(atom).level
 
     def _blocked(self, atom: Atom) -> bool:
-        """Whether an atom is computed block by block in a segment; a reduction is not."""
+        """Return whether an atom is computed block by block in a segment; a reduction is not."""
         return isinstance(atom, Variable) and atom in self.made and self.made[atom].primitive.elementwise
 
     def _store(self, atom: Atom) -> None:
@@ -268,7 +268,7 @@ def exclusive(program: Program) -> frozenset[Variable]:
 
 
 def _makes_array(equation: Equation) -> bool:
-    """Whether the result shares no memory with the operands."""
+    """Return whether the result shares no memory with the operands."""
     elementwise = equation.primitive.elementwise and equation.primitive not in _MAY_BE_THE_SAME
     return elementwise or equation.primitive in (linear.matmul, concat)
 

@@ -256,7 +256,7 @@ class _SinCosBody(VectorCode):
 
 
 def is_sine_or_cosine(equation: Equation) -> bool:
-    """Whether it is a sine or cosine that can be computed together with the other."""
+    """Return whether it is a sine or cosine that can be computed together with the other."""
     operand = equation.inputs[0] if equation.primitive in SINE_AND_COSINE else None
     return isinstance(operand, Variable) and operand.dtype == "float64" and operand.shape != ()
 

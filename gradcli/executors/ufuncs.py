@@ -83,7 +83,7 @@ def of(equation: Equation) -> Into | None:
 
 
 def is_in_place(equation: Equation) -> bool:
-    """Whether the result of an equation may be written over its operands."""
+    """Return whether the result of an equation may be written over its operands."""
     return equation.primitive not in NOT_IN_PLACE and of(equation) is not None
 
 
@@ -147,7 +147,7 @@ def _ufunc(primitive: Primitive) -> Into | None:
 
 
 def is_plain(equation: Equation) -> bool:
-    """Whether NumPy's promotion rules are those of the language for an equation.
+    """Return whether NumPy's promotion rules are those of the language for an equation.
 
     No operand may be an integer or truth value, except Python ints.
     """

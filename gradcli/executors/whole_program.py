@@ -86,7 +86,7 @@ def _function(program: Program, namespace: Compiler, constants: Sequence[int]) -
 
 
 def _all(conditions: Sequence[Any], namespace: Compiler) -> Any:
-    """Whether all elements of all conditions are true.
+    """Return whether all elements of all conditions are true.
 
     Conditions of the same shape are combined first, to share one reduction.
     """

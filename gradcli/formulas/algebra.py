@@ -135,7 +135,7 @@ class Algebra:
         return found[0]
 
     def has_time(self) -> bool:
-        """Whether less than half of the share is spent, so that more expensive forms may be tried."""
+        """Return whether less than half of the share is spent, so that more expensive forms may be tried."""
         return self._left is None or self._left > self._share // 2
 
     def _intern(self, key: Hashable, make: Any) -> Any:
@@ -271,11 +271,11 @@ class Algebra:
         return content, rest
 
     def is_negative(self, node: Formula) -> bool:
-        """Whether the coefficient of every term is negative."""
+        """Return whether the coefficient of every term is negative."""
         return node is not self.zero and all(c < 0 for c in self.terms(node).values())
 
     def is_sum_of_squares(self, node: Formula) -> bool:
-        """Whether every term has a positive coefficient and only even powers (or powers of e)."""
+        """Return whether every term has a positive coefficient and only even powers (or powers of e)."""
         return all(
             c > 0 and all(b is self.euler or self.is_even(e) for b, e in self.powers(term).items())
             for term, c in self.terms(node).items()
@@ -437,7 +437,7 @@ class Algebra:
         return node
 
     def _is_positive(self, base: Formula, exponent: Formula) -> bool:
-        """Whether a base is positive, or its power undefined for a negative base."""
+        """Return whether a base is positive, or its power undefined for a negative base."""
         n, value = self.as_number(exponent), self.as_number(base)
         if base is self.euler or base is self.pi or (value is not None and value > 0):
             return True
@@ -445,12 +445,12 @@ class Algebra:
 
 
 def is_call(node: Formula, name: str) -> bool:
-    """Whether a node applies the primitive with this name."""
+    """Return whether a node applies the primitive with this name."""
     return isinstance(node, Call) and node.primitive is not None and node.primitive.name == name
 
 
 def is_constant(node: Formula) -> bool:
-    """Whether a node is a constant that is not a plain number: an array, nan or an infinity."""
+    """Return whether a node is a constant that is not a plain number: an array, nan or an infinity."""
     return isinstance(node, Call) and node.primitive is None
 
 

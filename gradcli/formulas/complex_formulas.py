@@ -91,7 +91,7 @@ def formulas_with_conjugates(
 
 
 def _is_open(program: tree.Module, name: str) -> bool:
-    """Whether a name that the program reads has no value of its own."""
+    """Return whether a name that the program reads has no value of its own."""
     return name not in scope.CONSTANTS and not scope.free_names(program)[name].maybe_assigned
 
 
@@ -129,7 +129,7 @@ def _recorded(
 
 
 def _is_analytic(program: Program) -> bool:
-    """Whether all operations on complex numbers are analytic."""
+    """Return whether all operations on complex numbers are analytic."""
     return not any(
         e.primitive is from_parts or (e.primitive.numbers == "complex" and any(map(arrays.is_complex, e.inputs)))
         for e in program.equations

@@ -304,8 +304,8 @@ def _with_unit(number: complex, unit: Any) -> Any:
 
 
 def _is_plain(program: tree.Module) -> bool:
-    """Whether the derivatives are those of the computed value: nothing is detached, and no derivative is written by
-    hand."""
+    """Return whether the derivatives are those of the computed value: nothing is detached, and no derivative is written
+    by hand."""
     calls = (node for node in tree.all_nodes(program) if isinstance(node, tree.Call))
     return not any(call.name in scope.DETACH for call in calls) and not scope.functions_with_backward(program)
 

@@ -50,8 +50,8 @@ class Quotient(NamedTuple):
 
 
 def is_zero(program: Program, squares: Mapping[Variable, tuple[Atom, Atom]]) -> bool:
-    """Whether all outputs of a program are proved to be 0. Inputs in `squares` are moduli, of which the squares are the
-    products of two atoms."""
+    """Return whether all outputs of a program are proved to be 0. Inputs in `squares` are moduli, of which the squares
+    are the products of two atoms."""
     try:
         return _Proof(program, squares).holds()
     except TooHardError:
@@ -114,7 +114,7 @@ class _Proof:
         return first if first == second else self._variable(("where", condition, first.key, second.key))
 
     def _differ(self, x: Quotient, y: Quotient) -> bool:
-        """Whether two numbers differ at almost all points, as polynomials of inputs do."""
+        """Return whether two numbers differ at almost all points, as polynomials of inputs do."""
         independent = {self.numbers[v.name] for v in self.program.inputs if v not in self.squares}
         above = total(x, scaled(-1, y)).above
         return bool(above) and all(i in independent for monomial in above for i, _ in monomial)
@@ -168,7 +168,7 @@ class _Proof:
         return quotient(scaled(Fraction(1, 2), both), unit) if turned and sign < 0 else scaled(Fraction(1, 2), both)
 
     def _vanishes(self, polynomial: Polynomial) -> bool:
-        """Whether a polynomial is 0 if the squares of roots are what they are."""
+        """Return whether a polynomial is 0 if the squares of roots are what they are."""
         pending = [_renamed(polynomial, self.equals)]
         for root in sorted(self.roots, key=self._depths().__getitem__, reverse=True):
             pending = [half for one in pending for half in self._halves(one, root)]

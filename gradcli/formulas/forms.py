@@ -296,7 +296,7 @@ class Lengths:
         )
 
     def _has_sign(self, coefficient: Fraction, term: Formula) -> bool:
-        """Whether a term is written with a minus that no factor such as x - 1 can absorb."""
+        """Return whether a term is written with a minus that no factor such as x - 1 can absorb."""
         signs = (coefficient < 0) + len(negated_sums(self.algebra, coefficient, self.algebra.powers(term)))
         return signs % 2 == 1
 

@@ -21,7 +21,8 @@ _KNOWN = frozenset([conjugate, real_part, imaginary_part, phase, from_parts])
 
 
 def is_holomorphic(program: Program, complex_names: Collection[str]) -> bool:
-    """Whether a program is proved to be holomorphic in its complex inputs, except at branch cuts and single points.
+    """Return whether a program is proved to be holomorphic in its complex inputs, except at branch cuts and single
+    points.
 
     Nothing is claimed of a program that is piecewise another function: one that chooses, rounds or takes the modulus of
     a real number.
@@ -40,8 +41,8 @@ def is_holomorphic(program: Program, complex_names: Collection[str]) -> bool:
 
 
 def is_regular(program: Program, point: Mapping[str, Any]) -> bool:
-    """Whether a program of numbers has no modulus or angle of 0 at a point, where these have no derivative, and no test
-    that holds there."""
+    """Return whether a program of numbers has no modulus or angle of 0 at a point, where these have no derivative, and
+    no test that holds there."""
     if any(arrays.shape(atom) for e in program.equations for atom in (*e.inputs, e.output)):
         return False
     known: dict[Variable, Any] = {v: point[v.name or ""] for v in program.inputs}
@@ -55,8 +56,8 @@ def is_regular(program: Program, point: Mapping[str, Any]) -> bool:
 
 
 def _excludes_points(program: Program) -> bool:
-    """Whether a program is recorded for all inputs but those for which numbers are 0, have another single value, or are
-    not finite."""
+    """Return whether a program is recorded for all inputs but those for which numbers are 0, have another single value,
+    or are not finite."""
     made = {equation.output: equation for equation in program.equations}
     for guard in program.guards:
         primitive, inputs, _, _ = made[guard]

@@ -331,7 +331,7 @@ def _negation(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[st
 
 
 def _equality(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[str, Any]) -> Formula | None:
-    """Whether two formulas are equal, or None if unknown.
+    """Return whether two formulas are equal, or None if unknown.
 
     Different formulas are equal at single points only, unless they choose or pick elements; that is decided by probing.
     Where the program itself compares for equality, those points count and the comparison stays. A formula is not
@@ -352,7 +352,7 @@ def _equality(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[st
 
 
 def _has_infinity(node: Formula) -> bool:
-    """Whether a term of a sum is infinite, so that the finite rest does not matter."""
+    """Return whether a term of a sum is infinite, so that the finite rest does not matter."""
     terms = node.terms if isinstance(node, Sum) else ()
     constants = [t.array for t in terms if isinstance(t, Call) and t.primitive is None]
     return any(arrays.all_true(abs(constant) == math.inf) for constant in constants)
@@ -364,9 +364,9 @@ def _inequality(algebra: Algebra, operands: Sequence[Formula], params: Mapping[s
 
 
 def _is_generic(node: Formula, of_number: bool) -> bool:
-    """Whether a node contains nothing that can be constant over a range: piecewise functions and predicates such as
-    floor(x) and x > 1; and, unless `of_number` (it is compared with a number), nothing that can coincide with another
-    formula over a range, such as abs(x) or a maximum."""
+    """Return whether a node contains nothing that can be constant over a range: piecewise functions and predicates such
+    as floor(x) and x > 1; and, unless `of_number` (it is compared with a number), nothing that can coincide with
+    another formula over a range, such as abs(x) or a maximum."""
     stack, seen = [node], {node}
     while stack:
         current = stack.pop()
@@ -465,7 +465,7 @@ IDENTITIES: dict[str, Identity] = {
 
 
 def is_linear(primitive: Primitive) -> bool:
-    """Whether a scalar factor of any operand can be taken out of the function."""
+    """Return whether a scalar factor of any operand can be taken out of the function."""
     if primitive.elementwise or primitive.variadic:
         return False
     return primitive.multilinear or (primitive.jet is linear and len(primitive.vjp or ()) == 1)  # type: ignore[arg-type]
@@ -485,8 +485,8 @@ _ALIKE = 1e-12
 
 
 def are_equal(algebra: Algebra, one: Formula, other: Formula) -> bool | None:
-    """Whether two formulas agree at all sample points; None where they agree at some points or in some elements only.
-    False, too, where they cannot be evaluated."""
+    """Return whether two formulas agree at all sample points; None where they agree at some points or in some elements
+    only. False, too, where they cannot be evaluated."""
     nodes = sorted({*topological_order(one), *topological_order(other)}, key=lambda node: node.rank)
     if any(math.prod(node.shape) > _MOST_ELEMENTS for node in nodes):
         return False

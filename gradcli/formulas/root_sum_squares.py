@@ -43,7 +43,7 @@ def without_squares(program: Program, language: Language, *, own: bool, read: bo
 
 
 def has_squares(program: Program) -> bool:
-    """Whether a program takes or divides by roots of sums of squares, none of which are scaled."""
+    """Return whether a program takes or divides by roots of sums of squares, none of which are scaled."""
     finder = _Finder()
     finder.rewritten(program)
     return finder.found and not finder.scaled
@@ -113,7 +113,7 @@ class _Squares(Rewriter):
         return None if made is None or square is None else (made, square)
 
     def is_scaled(self, atom: Atom) -> bool:
-        """Whether an operand is divided by its size already, as the function norm does."""
+        """Return whether an operand is divided by its size already, as the function norm does."""
         made = self.defining_equation(atom, divide)
         return made is not None and self.defining_equation(made.inputs[1], where) is not None
 
@@ -224,7 +224,7 @@ class _Roots(_Squares):
         return parts[0] if len(parts) == 1 else (1.0, atom)
 
     def _is_plain(self, terms: Sequence[tuple[float, Atom]]) -> bool:
-        """Whether the terms are inputs and at least one number, as in sqrt(x**2 + 1)."""
+        """Return whether the terms are inputs and at least one number, as in sqrt(x**2 + 1)."""
         bases = [base for _, base in terms if isinstance(base, Variable)]
         return len(bases) < len(terms) and not any(base in self.made for base in bases)
 

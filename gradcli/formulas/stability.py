@@ -264,7 +264,7 @@ class _Sums(Rewriter):
         return self._quotient(*equation.inputs) or self._softmax(*equation.inputs)
 
     def _is_shifted(self, exponent: Atom) -> bool:
-        """Whether the maximum is already subtracted from the exponent, so that nothing overflows."""
+        """Return whether the maximum is already subtracted from the exponent, so that nothing overflows."""
         made = self.defining_equation(exponent, subtract)
         return made is not None and self.defining_equation(made.inputs[1], max_) is not None
 

@@ -159,7 +159,7 @@ def _decimals(program: tree.Module, bindings: Mapping[str, Any]) -> Collection[f
 
 
 def _has_complex_numbers(program: tree.Module, bindings: Mapping[str, Any]) -> bool:
-    """Whether a program writes complex numbers, makes them of two real ones, or is given them."""
+    """Return whether a program writes complex numbers, makes them of two real ones, or is given them."""
     return (
         scope.has_imaginary_literals(program)
         or any(map(arrays.is_complex, bindings.values()))
@@ -178,7 +178,7 @@ def compared_for_equality(program: tree.Module) -> tree.Expression | None:
 
 
 def tests_equality(derivative: Program, by: str) -> bool:
-    """Whether a derivative by a name selects by whether numbers that depend on this name are equal."""
+    """Return whether a derivative by a name selects by whether numbers that depend on this name are equal."""
     dependent: set[Variable] = {v for v in derivative.inputs if owner_name(v.name or "") == by}
     for equation in derivative.equations:
         if any(isinstance(a, Variable) and a in dependent for a in equation.inputs):
@@ -189,13 +189,13 @@ def tests_equality(derivative: Program, by: str) -> bool:
 
 
 def _tests_finiteness(program: tree.Module) -> bool:
-    """Whether the source text tests whether numbers are finite."""
+    """Return whether the source text tests whether numbers are finite."""
     return any(isinstance(node, tree.Call) and table.find(node.name) is isfinite for node in tree.all_nodes(program))
 
 
 def _is_written_as_it_stands(program: tree.Module, programs: Mapping[By, Program], language: Language) -> bool:
-    """Whether a program computes only with scalars, without control flow, in primitives and numbers that `language` can
-    write.
+    """Return whether a program computes only with scalars, without control flow, in primitives and numbers that
+    `language` can write.
 
     Such a program needs no splitting into elements.
     """
@@ -219,14 +219,14 @@ def _has_number(language: Language, number: Any) -> bool:
 
 
 def _is_elementwise(program: Program) -> bool:
-    """Whether a program is elementwise and computes only with scalars."""
+    """Return whether a program is elementwise and computes only with scalars."""
     equations = program.equations
     atoms = [*program.inputs, *(a for e in equations for a in (*e.inputs, e.output))]
     return all(e.primitive.elementwise for e in equations) and not any(arrays.shape(atom) for atom in atoms)
 
 
 def _reads_elements(value: Program, wrt: Sequence[str]) -> bool:
-    """Whether the program takes elements out of tensors that depend on the names in `wrt`."""
+    """Return whether the program takes elements out of tensors that depend on the names in `wrt`."""
     by = frozenset(wrt)
     varying = {v for v in value.inputs if v.name in by}
     for equation in value.equations:

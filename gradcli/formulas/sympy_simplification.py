@@ -93,7 +93,8 @@ def sympy_simplified_text(program: Program) -> str:
 
 
 def _is_decimal(atom: Atom) -> bool:
-    """Whether an atom is a non-integer number without pi, roots or logarithms; fractions in the text are divisions."""
+    """Return whether an atom is a non-integer number without pi, roots or logarithms; fractions in the text are
+    divisions."""
     if isinstance(atom, Variable) or arrays.shape(atom) or not math.isfinite(atom):
         return False
     coefficient, pi, root, _, logarithm = closed_form(float(atom))

@@ -104,7 +104,7 @@ class Language(NamedTuple):
         return self.imaginary_unit
 
     def writes(self, primitive: Primitive) -> bool:
-        """Whether the language has a spelling for a primitive."""
+        """Return whether the language has a spelling for a primitive."""
         return primitive.name in self.with_parts or self.spelling(primitive) is not None
 
 

@@ -352,7 +352,7 @@ def _derivatives(request: Request, point: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _agrees(formula: Program, name: str, known: Sequence[_Known], factor: float) -> bool:
-    """Whether a formula is the derivative, or a multiple of it, at all points where that is accurate."""
+    """Return whether a formula is the derivative, or a multiple of it, at all points where that is accurate."""
     function = _function(formula)
     compared = 0
     for point, derivatives in known:

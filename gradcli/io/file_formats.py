@@ -52,7 +52,7 @@ def columnar_format(start: bytes) -> str | None:
 
 
 def begins_with_object(start: bytes) -> bool:
-    """Whether a text begins with a JSON object, as JSON lines do."""
+    """Return whether a text begins with a JSON object, as JSON lines do."""
     return _without_space(start).startswith(b"{")
 
 

@@ -57,7 +57,7 @@ def read_json(source: Source) -> float | complex | NDArray[Any]:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a single JSON number, without spaces around it."""
+    """Return whether a text is a single JSON number, without spaces around it."""
     return _NUMBER.fullmatch(text) is not None
 
 

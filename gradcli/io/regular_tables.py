@@ -65,7 +65,7 @@ def _rows(block: bytes, separator: bytes, width: int) -> int | None:
 
 
 def is_rectangular(text: bytes, separator: bytes, width: int) -> bool:
-    """Whether each line of a text without quotes has `width` cells."""
+    """Return whether each line of a text without quotes has `width` cells."""
     # One pass in C over the text, which is several times faster than finding the separators of each line.
     marks = text.translate(None, _all_but(separator + b"\n"))
     if not text.endswith(b"\n"):

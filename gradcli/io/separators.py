@@ -67,8 +67,8 @@ def beside_texts(text: str) -> Sequence[str]:
 
 
 def _is_spaced(text: str) -> bool:
-    """Whether the beginning of a table has several columns separated by spaces, one of which holds only numbers below
-    the header."""
+    """Return whether the beginning of a table has several columns separated by spaces, one of which holds only numbers
+    below the header."""
     rows = list(csv.reader(_lines(text), delimiter=" ", skipinitialspace=True))
     if len(rows) < _FEWEST or len(rows[0]) == 1 or any(len(row) != len(rows[0]) for row in rows):
         return False

@@ -50,7 +50,7 @@ def status_or_none(path: str) -> os.stat_result | None:
 
 
 def exists(path: str) -> bool:
-    """Whether a path exists; False where that cannot be determined."""
+    """Return whether a path exists; False where that cannot be determined."""
     try:
         return status_or_none(path) is not None
     except OSError:
@@ -58,7 +58,7 @@ def exists(path: str) -> bool:
 
 
 def is_directory(path: str) -> bool:
-    """Whether a path is a directory; False where that cannot be determined."""
+    """Return whether a path is a directory; False where that cannot be determined."""
     try:
         return stat.S_ISDIR(status(path).st_mode)
     except OSError:
@@ -153,7 +153,7 @@ def text_of(stream: TextIO, most: int) -> str:
 
 
 def is_waiting(stream: TextIO) -> bool:
-    """Whether a stream has unread text: in a pipe, or from the beginning of a file."""
+    """Return whether a stream has unread text: in a pipe, or from the beginning of a file."""
     try:
         number = stream.fileno()
     except OSError:

@@ -149,12 +149,12 @@ def _layout(source: Source, members: Sequence[str | None], notation: Notation, f
 
 
 def _is_name(cell: str, notation: Notation) -> bool:
-    """Whether a cell holds more than a number, or than several numbers with other separators."""
+    """Return whether a cell holds more than a number, or than several numbers with other separators."""
     return complex_number(cell) is None and any(notation.number(part) is None for part in _BETWEEN.split(cell) if part)
 
 
 def _is_foreign(cell: str) -> bool:
-    """Whether a cell is a number in another notation. Beside words it may still be a name, as in `mean,25%`."""
+    """Return whether a cell is a number in another notation. Beside words it may still be a name, as in `mean,25%`."""
     return _FOREIGN_NUMBER.fullmatch(cell) is not None
 
 

@@ -38,7 +38,7 @@ class ComplexText:
 
 
 def has_complex_texts(value: object) -> bool:
-    """Whether a value is such a number, or an object array of them."""
+    """Return whether a value is such a number, or an object array of them."""
     if isinstance(value, ComplexText):
         return True
     return getattr(getattr(value, "dtype", None), "kind", "") == "O" and any(

@@ -237,14 +237,14 @@ def _product(a: AsymptoticCoefficient, b: AsymptoticCoefficient) -> AsymptoticCo
 
 
 def _is_noise(c: AsymptoticCoefficient) -> bool:
-    """Whether a sample is 0 up to rounding."""
+    """Return whether a sample is 0 up to rounding."""
     if not math.isfinite(c.sample):
         raise NoLimitError("a coefficient is no number")
     return abs(c.sample) <= _NOISE * c.size
 
 
 def _is_zero(c: AsymptoticCoefficient) -> bool:
-    """Whether a coefficient is 0 for all values of the variables; in ball arithmetic this must be proved."""
+    """Return whether a coefficient is 0 for all values of the variables; in ball arithmetic this must be proved."""
     if not _is_noise(c) or (not _independent.get() and isinstance(c.value, Kind) and c.value.differential):
         return False
     if not is_exact():
@@ -434,7 +434,7 @@ def _exp(a: Asymptotic) -> Asymptotic:
 
 
 def _tends_to_minus_infinity(lead: AsymptoticTerm) -> bool:
-    """Whether a term tends to -inf at the point, on both sides if it is defined on both."""
+    """Return whether a term tends to -inf at the point, on both sides if it is defined on both."""
     both = lead.exponent % 2.0 == 0.0 or lead.exponent % 1.0
     return bool(both) and not lead.logs and lead.c.sample < 0.0 and assume(less(constant(lead.c.value), 0.0))
 

@@ -53,8 +53,8 @@ def watching(see: Watcher | None) -> Iterator[None]:
 
 
 def is_at_branch_point(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> bool:
-    """Whether a primitive has a kink at its operands, or compares equal ones. A recorded program is guarded against
-    it."""
+    """Return whether a primitive has a kink at its operands, or compares equal ones. A recorded program is guarded
+    against it."""
     given = [constant(o) for o in operands]
     if primitive.smooth is None and len(given) == 2 and all(type(o) is float for o in given):
         # A fast path without the time and the steps that `bind` takes: loops compare in each iteration.

@@ -384,7 +384,7 @@ def check_order(order: int) -> None:
 
 
 def _has_images(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> bool:
-    """Whether this is a function of one operand whose parameters can be compared, so that it can be cached."""
+    """Return whether this is a function of one operand whose parameters can be compared, so that it can be cached."""
     return len(operands) == 1 and (primitive.elementwise or not params)
 
 

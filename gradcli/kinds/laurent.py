@@ -155,8 +155,8 @@ def _normalized(valuation: int, jet: Any) -> Laurent:
 
 
 def _is_zero(coefficient: Any) -> bool:
-    """Whether an exact number is 0. A ball that stands for all its numbers is not: keeping a zero coefficient in the
-    series is correct."""
+    """Return whether an exact number is 0. A ball that stands for all its numbers is not: keeping a zero coefficient in
+    the series is correct."""
     from gradcli.arrays.flint.balls import exact, stands_for_others
 
     number = exact(coefficient) if type(coefficient) is float else coefficient.item()

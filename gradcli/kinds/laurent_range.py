@@ -99,7 +99,7 @@ class LaurentRange(Operators):
 
 
 def _is_zero(operand: Any) -> bool:
-    """Whether an operand is the exact constant 0."""
+    """Return whether an operand is the exact constant 0."""
     if isinstance(operand, LaurentRange):
         return False
     number = exact(operand.item() if hasattr(operand, "item") else operand)

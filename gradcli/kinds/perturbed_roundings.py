@@ -145,7 +145,7 @@ def _compared(number: Any) -> Any:
 
 
 def _is_exact(primitive: Primitive, result: float, operands: Sequence[float], params: Mapping[str, Any]) -> bool:
-    """Whether the result of an operation on numbers has no rounding error."""
+    """Return whether the result of an operation on numbers has no rounding error."""
     if not all(map(math.isfinite, (result, *operands))):
         return False
     if primitive is multiply:
@@ -156,12 +156,12 @@ def _is_exact(primitive: Primitive, result: float, operands: Sequence[float], pa
 
 
 def is_first_power(primitive: Primitive, params: Mapping[str, Any]) -> bool:
-    """Whether an operation raises a number to the power 0 or 1, which is exact."""
+    """Return whether an operation raises a number to the power 0 or 1, which is exact."""
     return primitive is whole_power and params["n"] in (0.0, 1.0)
 
 
 def is_exact_result(result: float, operands: Sequence[float]) -> bool:
-    """Whether the result of a function without a reliable test is assumed to be exact.
+    """Return whether the result of a function without a reliable test is assumed to be exact.
 
     It is if operands and result have few bits, as in `gamma(5)` and `exp(0)`, unless the result is a limit that it is
     close to, as in `tanh(20)` and `hypot(1e9, 1)`.
@@ -177,7 +177,8 @@ def _is_product(product: float, a: float, b: float) -> bool:
 
 
 def is_short(number: Any) -> bool:
-    """Whether a float has so few significant bits that it is not the result of rounding; False for anything else."""
+    """Return whether a float has so few significant bits that it is not the result of rounding; False for anything
+    else."""
     return type(number) is float and math.ldexp(math.frexp(number)[0], _EXACT_BITS).is_integer()
 
 

@@ -113,7 +113,7 @@ class DifferentialEquations:
 
 
 def has_differential_equations(source: str) -> bool:
-    """Whether a text has an equation for a derivative."""
+    """Return whether a text has an equation for a derivative."""
     try:
         found = derivative_marks.marked(source)
     except GradcliError:

@@ -52,7 +52,7 @@ def _listed(last: tree.Statement, program: Module) -> Sequence[tree.Expression]:
 
 
 def _is_formula(statement: tree.Statement) -> bool:
-    """Whether a statement is an expression that is computed for its value."""
+    """Return whether a statement is an expression that is computed for its value."""
     if not isinstance(statement, tree.Evaluate) or isinstance(statement.value, (tree.String, tree.Constant)):
         return False
     value = statement.value

@@ -183,7 +183,7 @@ class Trace:
         self.excluded |= self._excludes
 
     def decided(self, condition: Traced) -> bool:
-        """Whether a condition holds on this path: as asked, else as in the example."""
+        """Return whether a condition holds on this path: as asked, else as in the example."""
         if condition.variable in self.conditions:
             return self.holds[self.conditions.index(condition.variable)]
         place = len(self.holds)
@@ -277,7 +277,7 @@ def require_plain(value: Any) -> None:
 
 
 def _are_numbers(x: Any, y: Any) -> bool:
-    """Whether both are numbers of one dtype that rounds compute with."""
+    """Return whether both are numbers of one dtype that rounds compute with."""
     dtype = arrays.dtype_name(x)
     return not arrays.shape(x) and not arrays.shape(y) and dtype == arrays.dtype_name(y) and dtype in _DTYPES
 

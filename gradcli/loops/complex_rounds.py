@@ -151,7 +151,7 @@ def note_analytic(value: Any, operands: Sequence[Any]) -> None:
 
 
 def may_lose_digits(path: TracedPath) -> bool:
-    """Whether `by_parts` requires a condition for an equation of a path."""
+    """Return whether `by_parts` requires a condition for an equation of a path."""
     return any(
         e.primitive.name in _CONDITIONAL_RULES and any(map(arrays.is_complex, (*e.inputs, e.output)))
         for e in path.equations

@@ -214,7 +214,7 @@ def _of_columns(used: Sequence[tuple[LoopResult, Any]], columns: Sequence[int]) 
 
 
 def _is_zero(cotangent: Any) -> bool:
-    """Whether all numbers of a cotangent are 0 in the run that is recorded."""
+    """Return whether all numbers of a cotangent are 0 in the run that is recorded."""
     example = example_of(cotangent)
     return not isinstance(example, Kind) and arrays.all_true(example == 0)
 

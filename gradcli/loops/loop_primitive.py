@@ -165,7 +165,8 @@ def _history(loop: RolledLoop, operands: Sequence[Any], *, last: bool) -> Any:
 def has_infinite_derivatives(
     loop: RolledLoop, live: LiveValues, y: Any, given: Any, sequences: Sequence[Any], *, rows: bool
 ) -> bool:
-    """Whether cotangents of 0 give others than 0, for a history `y` of numbers; `rows` includes those of sequences."""
+    """Return whether cotangents of 0 give others than 0, for a history `y` of numbers; `rows` includes those of
+    sequences."""
     np, back = arrays.numpy_namespace(), loop.reversed(live, outside=False)
     start = np.concatenate([np.zeros(back.carries), given[loop.carries :]])
     found = loop_execution.history(arrays.namespace_of((y,)), start, y, *sequences, loop=back, last=not rows)

@@ -137,7 +137,7 @@ def _writers() -> Mapping[Primitive, Callable[..., str]]:
 
 
 def writes(primitive: Primitive) -> bool:
-    """Whether `NumberCode` writes an elementwise primitive."""
+    """Return whether `NumberCode` writes an elementwise primitive."""
     plain = (chosen, comparisons.where, conversions.cast, powers.whole_power)
     return (
         primitive in plain

@@ -393,7 +393,7 @@ EXAMPLE = math.nan
 
 
 def _assumes_finite_numbers(program: Program) -> bool:
-    """Whether the guards of the derivative of a round say that numbers are finite.
+    """Return whether the guards of the derivative of a round say that numbers are finite.
 
     Raises NotRecordableError for any other guard.
     """

@@ -129,7 +129,7 @@ def _reads_none(path: TracedPath, output: Any, variables: set[Variable]) -> bool
 
 
 def guards_held(trace: Trace, before: Traced) -> Traced:
-    """Whether the guards of the path hold, and `before`, as 1 or 0."""
+    """Return whether the guards of the path hold, and `before`, as 1 or 0."""
     found = before
     for guard in dict.fromkeys(trace.guards):
         holds = Traced(trace, guard, arrays.zeros(guard.shape, guard.dtype) if guard.shape else True)

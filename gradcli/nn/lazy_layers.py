@@ -30,7 +30,7 @@ class _Lazy(Module):
             self._parameters[name] = None if parameter is None else UninitializedParameter()
 
     def has_uninitialized_params(self) -> bool:
-        """Whether the layer has not been called yet; its class has no such method afterwards."""
+        """Return whether the layer has not been called yet; its class has no such method afterwards."""
         return True
 
     def reset_parameters(self) -> None:

@@ -44,7 +44,7 @@ def dispatching(function: Any) -> Any:
 
 
 def has_tensors(value: Any) -> bool:
-    """Whether arguments, or containers among them, contain a tensor."""
+    """Return whether arguments, or containers among them, contain a tensor."""
     return any(isinstance(leaf, Kind) for leaf in leaves(value))
 
 

@@ -60,7 +60,8 @@ def _new_shape(old: Shape, asked: Shape) -> Shape:
 
 
 def _keeps_its_place(x: Any, *, shape: Shape) -> bool:
-    """Whether NumPy reshapes `x` without a copy: it is contiguous, or only axes of size 1 are added or removed."""
+    """Return whether NumPy reshapes `x` without a copy: it is contiguous, or only axes of size 1 are added or
+    removed."""
     return bool(x.flags.c_contiguous) or [s for s in x.shape if s != 1] == [s for s in shape if s != 1]
 
 

@@ -11,13 +11,13 @@ METHODS = frozenset(_METHODS.split())
 
 
 def may_be_distribution(module: str) -> bool:
-    """Whether the parent of `module` is a package of distributions, as that of `scipy.stats.norm` is, supported or
-    not."""
+    """Return whether the parent of `module` is a package of distributions, as that of `scipy.stats.norm` is, supported
+    or not."""
     return module.removeprefix("jax.").rpartition(".")[0] in DISTRIBUTIONS
 
 
 def is_distribution(module: str) -> bool:
-    """Whether `module` is a supported distribution: `scipy.stats.norm`, `jax.scipy.stats.norm` or
+    """Return whether `module` is a supported distribution: `scipy.stats.norm`, `jax.scipy.stats.norm` or
     `torch.distributions.Normal`."""
     library, _, name = module.removeprefix("jax.").rpartition(".")
     return name in DISTRIBUTIONS.get(library, ())

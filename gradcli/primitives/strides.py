@@ -29,7 +29,7 @@ def contiguous(shape: Shape) -> Layout:
 
 
 def overlaps(layout: Layout) -> bool:
-    """Whether several elements share a memory location."""
+    """Return whether several elements share a memory location."""
     return any(size > 1 and step == 0 for size, step in zip(*layout))
 
 

@@ -277,12 +277,12 @@ def reason_suffix(name: str) -> str:
 
 
 def is_wider(name: str) -> bool:
-    """Whether PyTorch's function of this name accepts more than the language's."""
+    """Return whether PyTorch's function of this name accepts more than the language's."""
     return name in TORCH_EXTENSIONS["torch"]
 
 
 def differs(name: str) -> bool:
-    """Whether PyTorch or NumPy means something else by a name than the language."""
+    """Return whether PyTorch or NumPy means something else by a name than the language."""
     return name in LIBRARY_MEANINGS["torch"] or name in LIBRARY_MEANINGS["numpy"]
 
 

@@ -96,7 +96,7 @@ class Builder:
         return self.definitions.get(atom) if isinstance(atom, Variable) else None
 
     def holds(self, predicate: Primitive, inputs: Sequence[Atom]) -> bool:
-        """Whether a guard implies that `predicate` is true for every element of `inputs`."""
+        """Return whether a guard implies that `predicate` is true for every element of `inputs`."""
         found = self._known.get(equation_key(predicate, self._ordered(predicate, inputs), {}))
         return found is not None and found in self.true
 
@@ -176,7 +176,7 @@ def _folded(primitive: Primitive, inputs: Sequence[Atom], params: Mapping[str, A
 
 
 def _over_or_underflows(primitive: Primitive, inputs: Sequence[Atom], found: Any) -> bool:
-    """Whether folding overflowed or underflowed: rewriting may avoid that, as for exp(1000)*exp(-x)."""
+    """Return whether folding overflowed or underflowed: rewriting may avoid that, as for exp(1000)*exp(-x)."""
     reals = all(type(a) in arrays.PYTHON_NUMBERS and type(a) is not complex for a in inputs)
     if type(found) is not float or not reals or not all(map(math.isfinite, inputs)):
         return False

@@ -29,7 +29,7 @@ def both(x: Any) -> Parts:
 
 
 def computes_complex(program: Program) -> bool:
-    """Whether an operand or a result of an equation is complex."""
+    """Return whether an operand or a result of an equation is complex."""
     return any(arrays.is_complex(a) for e in program.equations for a in (*e.inputs, e.output))
 
 

@@ -153,7 +153,7 @@ def _signed(number: float) -> tuple[float, float]:
 
 
 def may_begin(sought: Template, sorts: Sequence[MatchKey]) -> bool:
-    """Whether a template may match operands of these sorts."""
+    """Return whether a template may match operands of these sorts."""
     return any(all(map(_begins, sought.root.operands, order)) for order in _orders(sought.root, sorts))
 
 
@@ -166,7 +166,7 @@ def _begins(pattern: Any, sort: MatchKey) -> bool:
 
 
 def _may_fit(pattern: Any, atom: Atom, definitions: Mapping[Variable, Equation]) -> bool:
-    """Whether the root of a pattern matches: a cheap test, which most patterns fail."""
+    """Return whether the root of a pattern matches: a cheap test, which most patterns fail."""
     if not isinstance(pattern, Pattern):
         return program_constants.is_number(atom, pattern)
     if pattern.primitive is None:

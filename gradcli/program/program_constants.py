@@ -23,7 +23,7 @@ def is_constant(atom: Atom) -> bool:
 
 
 def may_be_folded(shape: Shape) -> bool:
-    """Whether a constant of this shape is computed when the program is built instead of when it runs."""
+    """Return whether a constant of this shape is computed when the program is built instead of when it runs."""
     return math.prod(shape) <= _MOST_FOLDED
 
 
@@ -56,7 +56,7 @@ def _digest(data: bytes) -> bytes:
 
 
 def keeps_signs(constant: Any) -> bool:
-    """Whether negation changes the sign of every element. An integer 0 has no sign."""
+    """Return whether negation changes the sign of every element. An integer 0 has no sign."""
     return arrays.is_inexact(constant) or arrays.all_true(constant != 0)
 
 
@@ -92,7 +92,7 @@ def number(atom: Atom) -> float | None:
 
 
 def is_number(atom: Atom, value: float) -> bool:
-    """Whether an atom is this number everywhere, including the sign of zero."""
+    """Return whether an atom is this number everywhere, including the sign of zero."""
     found = number(atom)
     if found is None:
         return False

@@ -286,8 +286,8 @@ def _prepared(rule: Rewrite) -> _Prepared:
 
 
 def _is_small(rule: _Prepared, parts: Parts) -> bool:
-    """Whether the result of a rule's constants is small enough to be folded. Otherwise the rules that move a sign out
-    of a product and into its constant would undo one another forever."""
+    """Return whether the result of a rule's constants is small enough to be folded. Otherwise the rules that move a
+    sign out of a product and into its constant would undo one another forever."""
     shapes = [arrays.shape(parts[name]) for name in rule.constants]
     return not any(shapes) or program_constants.may_be_folded(broadcast(shapes))
 

@@ -378,7 +378,7 @@ def _wave(function: Any, peak: float) -> Any:
 
 
 def _reaches(a: Interval, place: float, period: float = 2 * math.pi) -> Any:
-    """Whether an interval may contain `place` plus a multiple of a period."""
+    """Return whether an interval may contain `place` plus a multiple of a period."""
     margin = 1e-9
     return np.floor((a.high - place) / period + margin) >= np.ceil((a.low - place) / period - margin)
 

@@ -145,7 +145,7 @@ def _pairs(result: Result, exact: Result) -> Iterator[tuple[tuple[str, ...], Any
 
 
 def _is_enough(result: Result, exact: Result) -> bool:
-    """Whether a higher precision could not prove more digits, apart from one digit at a rounding boundary."""
+    """Return whether a higher precision could not prove more digits, apart from one digit at a rounding boundary."""
     rights = (_right(number, ball) for _, number, ball in _pairs(result, exact))
     return all(right is None or _is_tight(right) for right in rights)
 

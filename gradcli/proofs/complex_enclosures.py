@@ -92,7 +92,7 @@ class _ComplexProgram:
         return found
 
     def _has_complex_value(self, made: Module, point: Mapping[str, Any]) -> bool:
-        """Whether the value is complex, over the box or at a point of it."""
+        """Return whether the value is complex, over the box or at a point of it."""
         given = {n: v if isinstance(v, Intervals) else points(v) for n, v in self.values.items() if n not in point}
         given |= {n: v for n, v in self.values.items() if isinstance(v, Intervals)}
         fixed = {n: v for n, v in self.values.items() if n not in given}

@@ -186,7 +186,7 @@ def _has_digits(result: Result, digits: int) -> bool:
 
 
 def have_digits(numbers: Iterable[Number], digits: int) -> bool:
-    """Whether every number has at least `digits` certain digits."""
+    """Return whether every number has at least `digits` certain digits."""
     from gradcli.arrays.flint.balls import is_exact
 
     bits = digits * _BITS_PER_DIGIT + _MARGIN
@@ -194,7 +194,7 @@ def have_digits(numbers: Iterable[Number], digits: int) -> bool:
 
 
 def is_complex_number(number: Any) -> bool:
-    """Whether an element of an array of balls is complex."""
+    """Return whether an element of an array of balls is complex."""
     return hasattr(number, "parts")
 
 
@@ -204,7 +204,7 @@ def _parts(number: Any) -> tuple[Number, ...]:
 
 
 def is_bound(text: str | float | ComplexText) -> bool:
-    """Whether a text of a number, or of a part of it, is a magnitude bound rather than a number."""
+    """Return whether a text of a number, or of a part of it, is a magnitude bound rather than a number."""
     return _BOUND in str(text)
 
 

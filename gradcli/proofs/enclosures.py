@@ -280,7 +280,7 @@ class _EnclosureSearch:
         return len(self.boxed.known) > before
 
     def _goes_further(self) -> bool:
-        """Whether derivatives of one order more than requested are computed."""
+        """Return whether derivatives of one order more than requested are computed."""
         if not self.wide or not self.boxed.honest:
             return False
         return self.order == 0 or (not self.boxed.shape and len(self.boxed.whole) ** (self.order + 1) <= _MOST_FURTHER)
@@ -430,7 +430,7 @@ def _times(part: Bounds, factor: int) -> Bounds:
 
 
 def _is_near(point: fmpq, part: Bounds) -> bool:
-    """Whether a point is in an interval, or within a few widths of it."""
+    """Return whether a point is in an interval, or within a few widths of it."""
     return bool(max(part.low - point, point - part.high) <= _NEAR * _width(part))
 
 

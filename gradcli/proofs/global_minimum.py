@@ -583,8 +583,8 @@ class MinimumSearch:
         return found
 
     def _is_unique(self, low: Any, high: Any) -> bool:
-        """Whether there is at most one minimiser next to a box: it is a point, or the gradient vanishes exactly once
-        there."""
+        """Return whether there is at most one minimiser next to a box: it is a point, or the gradient vanishes exactly
+        once there."""
         held = self.whole | ((low == high) & ((low == self.low) | (high == self.high)))
         free = ~held
         if not free.any():

@@ -53,7 +53,7 @@ _LEAVES_THE_GRAPH = re.compile(r"detach|stop_gradient|backward|no_grad|\.\s*(?:d
 
 
 def derivatives_are_honest(program: Module) -> bool:
-    """Whether the derivatives of a program are those of its value: nothing leaves the graph."""
+    """Return whether the derivatives of a program are those of its value: nothing leaves the graph."""
     return _LEAVES_THE_GRAPH.search(unicodedata.normalize("NFKC", program.source)) is None
 
 

@@ -40,7 +40,7 @@ _COMPLEX = re.compile(
 
 
 def is_interval(text: str) -> bool:
-    """Whether the text of a value contains an interval."""
+    """Return whether the text of a value contains an interval."""
     return _MARK.search(text) is not None
 
 

@@ -239,7 +239,7 @@ def _run_tasks(pool: Pool, tasks: Tasks[_Key], retries: int) -> Generator[tuple[
 
 
 def _fits(size: int, running: int, held: int) -> bool:
-    """Whether another task may be submitted while `running` others run."""
+    """Return whether another task may be submitted while `running` others run."""
     return not running or (running < _MOST_TASKS and held + size <= _MOST_BYTES)
 
 

@@ -91,7 +91,7 @@ def words_of(items: Sequence[Any], missing: Any) -> TextCells | None:
 
 
 def is_word(item: Any) -> bool:
-    """Whether an item without a number is a text that does not stand for a missing value."""
+    """Return whether an item without a number is a text that does not stand for a missing value."""
     return isinstance(item, str) and item.strip().lower() not in MISSING_TEXTS
 
 

@@ -136,7 +136,7 @@ class DaskPool:
         self._told = False
 
     def check(self) -> bool:
-        """Whether there are workers. Raises UsageError for a new worker with another version or without gradcli,
+        """Return whether there are workers. Raises UsageError for a new worker with another version or without gradcli,
         GradcliError where there have been no workers for long or the scheduler does not answer."""
         if self._client.status != "running":
             raise self._lost(OSError("it does not answer"))

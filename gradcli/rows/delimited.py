@@ -126,7 +126,7 @@ class Delimited:
         return None if floats[:, -1].null_count() else floats
 
     def _has_structure(self, data: bytes) -> bool:
-        """Whether every line has exactly one field per column."""
+        """Return whether every line has exactly one field per column."""
         if b'"' in data:
             data = self._quoting.without_quoted_separators(data)
         return is_rectangular(data, self._separator, len(self._names))

@@ -126,7 +126,7 @@ class ElementColumns:
 
 
 def _is_complex(found: Any) -> bool:
-    """Whether results are complex: an array, or one of arrays."""
+    """Return whether results are complex: an array, or one of arrays."""
     if found.dtype != "object":
         return bool(found.dtype.kind == "c")
     return any(getattr(item, "dtype", None) is not None and item.dtype.kind == "c" for item in unmasked(found)[0])

@@ -266,7 +266,7 @@ def column_of(name: str, column: Any) -> Any:
 
 
 def _is_flat(found: Any) -> bool:
-    """Whether results are one number per row."""
+    """Return whether results are one number per row."""
     return bool(found.ndim == 1 and found.dtype.kind == "f")
 
 

@@ -115,8 +115,8 @@ _PAIRS = json.JSONDecoder(parse_constant=str, object_pairs_hook=list)
 
 
 def _may_repeat(text: str, found: int) -> bool:
-    """Whether an object in a text may have two members of the same name, given the total number `found` of different
-    ones. Without repetition, there are as many colons, or colons after quotes, as members."""
+    """Return whether an object in a text may have two members of the same name, given the total number `found` of
+    different ones. Without repetition, there are as many colons, or colons after quotes, as members."""
     if text.count(":") == found:
         return False
     return text.count('":') != found or _SPACED_COLON.search(text) is not None

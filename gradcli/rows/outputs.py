@@ -66,7 +66,7 @@ def check_path(path: str, otherwise: str = "") -> None:
 
 
 def _is_open(path: str) -> bool:
-    """Whether the extension of a path leaves the format open."""
+    """Return whether the extension of a path leaves the format open."""
     compression = format_of(path)[1]
     stem = path[: -len(compression) - 1] if compression else path
     return os.path.splitext(stem)[1].lower() in _OPEN

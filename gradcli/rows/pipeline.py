@@ -198,7 +198,7 @@ class _Run:
                 yield reader, piece
 
     def ready(self) -> bool:
-        """Whether a piece is available without waiting."""
+        """Return whether a piece is available without waiting."""
         return self._reader.ready()
 
     def work(self, piece: tuple[Reader, Piece]) -> _Worked:

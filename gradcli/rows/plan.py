@@ -236,7 +236,7 @@ def _no_value(name: str, first: scope.Read, program: Module, table: Collection[s
 
 
 def has_numbers_for_names(columns: Collection[str]) -> bool:
-    """Whether the first line of a table seems to be a row and not a header."""
+    """Return whether the first line of a table seems to be a row and not a header."""
     return bool(columns) and all(map(_NUMBER.fullmatch, columns))
 
 

@@ -71,7 +71,7 @@ class Reader:
         raise NotImplementedError
 
     def ready(self) -> bool:
-        """Whether a piece is available without waiting."""
+        """Return whether a piece is available without waiting."""
         return True
 
     def close(self) -> None:

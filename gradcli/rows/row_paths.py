@@ -181,7 +181,7 @@ class RowPath:
         self._of_size(size, guards=False)
 
     def fits_shared(self, shared: Mapping[str, Any]) -> bool:
-        """Whether the path is valid for these shared inputs."""
+        """Return whether the path is valid for these shared inputs."""
         return all(_same(value, shared[name]) for name, value in self.fixed.items())
 
     def holds(self, rows: Rows, threads: int) -> Any:

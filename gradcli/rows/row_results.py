@@ -70,7 +70,7 @@ class RowCollector:
         self.limited += isinstance(error, LimitError)
 
     def has_too_many_limited(self) -> bool:
-        """Whether more rows have reached a limit than allowed."""
+        """Return whether more rows have reached a limit than allowed."""
         return self.limited > self.most_limited
 
     def too_many_limited_error(self) -> LimitError:

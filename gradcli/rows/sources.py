@@ -92,7 +92,7 @@ def _files(word: str) -> list[str]:
 
 
 def is_read_once(path: str) -> bool:
-    """Whether a path can be read only once, as a pipe."""
+    """Return whether a path can be read only once, as a pipe."""
     found = None if is_url(path) else system.status_or_none(path)
     return found is not None and not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode))
 
@@ -202,7 +202,7 @@ class Stream:
         return self._pipe is not None
 
     def ready(self) -> bool:
-        """Whether a read would return without waiting."""
+        """Return whether a read would return without waiting."""
         return bool(self._unread) or self._pipe is None or bool(select.select([self._pipe], [], [], 0)[0])
 
     def within(self, start: int, end: int) -> Callable[[int], bytes]:

@@ -236,7 +236,7 @@ def _beta_density_at_ends(xp: Any, a: Array, b: Array, x: Array) -> Array:
 
 
 def is_of_large(xp: Any, a: Array, b: Array) -> Array:
-    """Whether `betainc_of_large` is accurate to rounding."""
+    """Return whether `betainc_of_large` is accurate to rounding."""
     low, high = xp.minimum(a, b), xp.maximum(a, b)
     both, one = xp.greater(low, _BOTH_LARGE), xp.logical_and(xp.greater(low, 0.0), xp.greater(high, _ONE_LARGE))
     return xp.logical_and(xp.logical_or(both, one), xp.less(high, math.inf))

@@ -66,7 +66,8 @@ class Undecided:
         self._left: dict[Any, tuple[str, Any]] = {}
 
     def decide(self, x: Number, relations: str, y: Number) -> bool:
-        """Whether one of `relations`, a subset of "<=>", holds between x and y; repeated calls give consistent answers.
+        """Return whether one of `relations`, a subset of "<=>", holds between x and y; repeated calls give consistent
+        answers.
 
         Raises UndecidedError if `most` comparisons are undecided already.
         """
@@ -107,7 +108,7 @@ def interval_evaluation(doubts: Undecided | None) -> Iterator[None]:
 
 
 def is_interval_evaluation() -> bool:
-    """Whether balls stand for all numbers in them."""
+    """Return whether balls stand for all numbers in them."""
     return _doubts.get() is not None
 
 
@@ -119,7 +120,7 @@ def record_discontinuity() -> None:
 
 
 def stands_for_others(number: Number) -> bool:
-    """Whether a number is an inexact ball that stands for all numbers in it."""
+    """Return whether a number is an inexact ball that stands for all numbers in it."""
     return type(number) is not fmpq and _doubts.get() is not None and not number.is_exact()
 
 
@@ -229,17 +230,17 @@ def _decimal(match: re.Match[str]) -> Number:
 
 
 def is_exact(number: Number) -> bool:
-    """Whether a number has no error radius; true for infinities and `UNDEFINED`."""
+    """Return whether a number has no error radius; true for infinities and `UNDEFINED`."""
     return type(number) is fmpq or number.is_exact() or number is UNDEFINED
 
 
 def is_nan(number: Number) -> bool:
-    """Whether a number is `UNDEFINED` or another nan ball."""
+    """Return whether a number is `UNDEFINED` or another nan ball."""
     return type(number) is arb and number.is_nan()
 
 
 def decided(truth: bool, opposite: bool, x: Number, relations: str, y: Number) -> bool:
-    """Whether a relation of `relations`, a subset of "<=>", certainly holds between x and y.
+    """Return whether a relation of `relations`, a subset of "<=>", certainly holds between x and y.
 
     `truth` and `opposite` are FLINT's answers for the relation and its negation, as in `decided(x < y, x >= y, x, "<",
     y)`: FLINT affirms a comparison of balls only if it holds for all numbers in them. If both are false, the question

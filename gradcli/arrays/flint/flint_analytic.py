@@ -123,12 +123,12 @@ def _right(*operands: Any) -> bool:
 
 
 def _of_order(v: Any, x: Any) -> bool:
-    """Whether x**v is analytic in a neighbourhood of the ball x."""
+    """Return whether x**v is analytic in a neighbourhood of the ball x."""
     return bool(x.real > 0) or (v.is_exact() and v.contains_integer())
 
 
 def _with_zeros(*operands: Any) -> bool:
-    """Whether the square roots of all operands are analytic, or the operand is exactly 0."""
+    """Return whether the square roots of all operands are analytic, or the operand is exactly 0."""
     return all(x.is_zero() or x.real > 0 for x in operands)
 
 

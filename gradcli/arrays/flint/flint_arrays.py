@@ -64,7 +64,7 @@ class _FunctionInfo:
     """Queries about the functions of numbers: whether one exists, and what it costs."""
 
     def has(self, name: str) -> bool:
-        """Whether there is a function of numbers with this name."""
+        """Return whether there is a function of numbers with this name."""
         return of_numbers(name) is not None
 
     def eighths(self, name: str, time: int = 1) -> int:
@@ -292,7 +292,7 @@ def _complex_arrays() -> Any:
 
 
 def _has_complex(array: Any) -> bool:
-    """Whether a NumPy array has complex numbers; those of object arrays are tested one by one."""
+    """Return whether a NumPy array has complex numbers; those of object arrays are tested one by one."""
     if array.dtype.kind != "O":
         return bool(array.dtype.kind == "c")
     return any(
@@ -308,7 +308,7 @@ def _objects(array: Any) -> Any:
 
 
 def _is_float(number: Any) -> bool:
-    """Whether a number is certainly equal to a float, or is infinite or undefined."""
+    """Return whether a number is certainly equal to a float, or is infinite or undefined."""
     if type(number) is arb and not (number.is_finite() and number.is_exact()):
         return not number.is_finite()
     return bool(exact(_to_float(number)) == number)

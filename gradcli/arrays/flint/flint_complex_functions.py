@@ -84,7 +84,7 @@ def _may_be_zero(x: Number) -> bool:
 
 
 def on_axis(z: Complex) -> bool:
-    """Whether a number is certainly real. FLINT's `z.imag != 0` is no opposite of this."""
+    """Return whether a number is certainly real. FLINT's `z.imag != 0` is no opposite of this."""
     return bool(z.imag == 0)
 
 
@@ -158,7 +158,7 @@ def isnan(z: Any) -> bool:
 
 
 def may_differ_from_zero(z: Any) -> bool:
-    """Whether a number is not known to be 0."""
+    """Return whether a number is not known to be 0."""
     return not _is_origin(as_complex(z))
 
 

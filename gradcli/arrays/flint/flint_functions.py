@@ -31,7 +31,7 @@ from gradcli.arrays.flint.flint_numbers import (
 
 
 def is_zero(x: Number) -> bool:
-    """Whether a number is 0. Raises UndecidedError if the ball does not decide it."""
+    """Return whether a number is 0. Raises UndecidedError if the ball does not decide it."""
     return equal(x, ZERO)
 
 
@@ -298,5 +298,5 @@ def _softsign(x: Number) -> Number:
 
 
 def may_differ_from_zero(x: Number) -> bool:
-    """Whether a number is not known to be 0."""
+    """Return whether a number is not known to be 0."""
     return type(x) is not fmpq or x != 0

@@ -210,5 +210,5 @@ def _height(x: Array) -> float:
 
 
 def _affordable(a: Array, *others: Array) -> bool:
-    """Whether the determinants that occur in exact elimination of matrices of fractions stay short enough."""
+    """Return whether the determinants that occur in exact elimination of matrices of fractions stay short enough."""
     return len(a) * max(map(_height, (a, *others))) <= _LARGEST * precision()

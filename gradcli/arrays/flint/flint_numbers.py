@@ -57,7 +57,7 @@ def compared(x: Number, y: Number) -> int:
 
 
 def is_at(x: Number, point: fmpq) -> bool:
-    """Whether a number is certainly equal to `point`."""
+    """Return whether a number is certainly equal to `point`."""
     return bool(x == point)
 
 

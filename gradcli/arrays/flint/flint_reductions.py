@@ -110,7 +110,8 @@ def _truths(x: Array) -> Array:
 
 
 def _below(x: Number, y: Number) -> bool:
-    """Whether x sorts before y in ascending order, with nan last. The same ball object compares equal to itself."""
+    """Return whether x sorts before y in ascending order, with nan last. The same ball object compares equal to
+    itself."""
     if x is y or is_nan(x):
         return False
     return is_nan(y) or flint_functions.less(x, y)

@@ -352,7 +352,7 @@ def hurwitz_zeta(x: Number, q: Number, *, n: int) -> Number:
 
 
 def _is_far(x: Number, q: Number, n: int) -> bool:
-    """Whether the terms of the series after the first two are certainly below a rounding error of the second.
+    """Return whether the terms of the series after the first two are certainly below a rounding error of the second.
 
     The terms are log(q + k)**n/(q + k)**x. FLINT's own function does not terminate in reasonable time there.
     """

@@ -89,7 +89,7 @@ def check_digits(options: Any, others: Sequence[str] = ()) -> None:
 
 
 def is_exact(options: Any) -> bool:
-    """Whether input numbers keep the exact decimals that were typed."""
+    """Return whether input numbers keep the exact decimals that were typed."""
     return getattr(options, "digits", None) is not None or getattr(options, "enclose", False)
 
 
@@ -142,7 +142,7 @@ def note_degree_functions(text: str, options: BindingOptions, environment: Envir
 
 
 def _reads_program(options: BindingOptions) -> bool:
-    """Whether the program is read from standard input."""
+    """Return whether the program is read from standard input."""
     return options.file is None and (options.words or [])[:1] == ["-"]
 
 
@@ -165,12 +165,12 @@ _NAME = re.compile(r"[^\W\d]\w*")
 
 
 def is_binding(word: str) -> bool:
-    """Whether a word has the form NAME=VALUE."""
+    """Return whether a word has the form NAME=VALUE."""
     return _BINDING.match(word) is not None
 
 
 def reads_input(word: str) -> bool:
-    """Whether a word has the form NAME=@-."""
+    """Return whether a word has the form NAME=@-."""
     return "@-" in word and re.match(_FROM_INPUT, word) is not None
 
 

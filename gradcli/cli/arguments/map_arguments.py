@@ -80,7 +80,7 @@ def read_words(options: RowOptions, environment: Environment) -> Given:
 
 
 def _by_row(options: RowOptions) -> bool:
-    """Whether each row has its own program. Raises UsageError if --file gives a program too."""
+    """Return whether each row has its own program. Raises UsageError if --file gives a program too."""
     if options.program_column is not None and options.file is not None:
         raise UsageError("--program-column and --file both give the program", hint="leave out one of them")
     return options.program_column is not None

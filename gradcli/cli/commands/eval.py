@@ -194,7 +194,7 @@ def run(options: EvalOptions, environment: Environment) -> ExitStatus:
 
 
 def _fails(options: EvalOptions, result: session.Result) -> bool:
-    """Whether a result is one that the options refuse."""
+    """Return whether a result is one that the options refuse."""
     inaccurate = any(warning.code == "inaccurate" for warning in result.warnings)
     return (options.fail_on_nonfinite and not result.finite) or (options.fail_on_inaccurate and inaccurate)
 

@@ -82,7 +82,7 @@ def _explain_word(word: str, environment: Environment) -> None:
 
 
 def _mentions(text: str, word: str) -> bool:
-    """Whether a text has a word that begins like this one, in the singular or plural."""
+    """Return whether a text has a word that begins like this one, in the singular or plural."""
     stem = word[:-1] if word.endswith("s") else word
     return len(word) >= _SHORTEST_SEARCHED and re.search(rf"\b{re.escape(stem)}", text, re.IGNORECASE) is not None
 

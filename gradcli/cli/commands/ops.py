@@ -71,12 +71,12 @@ _BESIDE = 60
 
 
 def is_described(word: str) -> bool:
-    """Whether a word is the name of a function or a keyword of a statement."""
+    """Return whether a word is the name of a function or a keyword of a statement."""
     return word in _KEYWORDS or any(word in (e.operation.name, *e.operation.aliases) for e in reference.entries())
 
 
 def is_found(word: str) -> bool:
-    """Whether `gradcli ops WORD` finds something."""
+    """Return whether `gradcli ops WORD` finds something."""
     try:
         reference.find(_ELSEWHERE.get(word, word))
     except UnknownNameError:
@@ -175,7 +175,7 @@ def _search(text: str) -> _Found:
 
 
 def _has_all(words: Sequence[str], texts: Iterable[str]) -> bool:
-    """Whether each word begins a word of some texts."""
+    """Return whether each word begins a word of some texts."""
     known = " ".join(texts).casefold()
     return all(re.search(rf"(?<![^\W_]){re.escape(word)}", known) for word in words)
 
@@ -283,7 +283,7 @@ def _related(entry: Entry) -> str:
 
 
 def _digits(name: str) -> str:
-    """Whether a function has proved digits, and why not."""
+    """Return whether a function has proved digits, and why not."""
     lacking = _WITHOUT_DIGITS.get(name)
     return f"none: ball arithmetic has no {lacking}" if lacking else "proved, with --digits"
 

@@ -69,7 +69,7 @@ class Environment(NamedTuple):
         return all(stream is not None and stream.isatty() for stream in (self.stdin, self.stdout))
 
     def has_unread_input(self) -> bool:
-        """Whether standard input has data that has not been read."""
+        """Return whether standard input has data that has not been read."""
         try:
             return self.stdin is not None and system.is_waiting(self.stdin)
         except (OSError, ValueError):
@@ -157,7 +157,7 @@ def output_errors() -> Iterator[None]:
 
 
 def is_unicode(stream: TextIO | None) -> bool:
-    """Whether `stream` encodes as UTF-8."""
+    """Return whether `stream` encodes as UTF-8."""
     return codecs.lookup(getattr(stream, "encoding", None) or "utf-8").name == "utf-8"
 
 

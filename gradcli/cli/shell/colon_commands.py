@@ -219,7 +219,7 @@ def _save(session: Session, rest: str) -> None:
 
 
 def _may_be_written(path: str) -> bool:
-    """Whether a path is that of a transcript, or of no file."""
+    """Return whether a path is that of a transcript, or of no file."""
     try:
         return system.read_text(path, len(HEADER)).startswith(HEADER)
     except UnicodeDecodeError:

@@ -239,7 +239,7 @@ class Editor:
         return keys
 
     def _is_at_end(self) -> bool:
-        """Whether the cursor is behind the text, or there is one line of it."""
+        """Return whether the cursor is behind the text, or there is one line of it."""
         text = self._buffer.text
         return "\n" not in text or not text[self._buffer.cursor_position :].strip()
 

@@ -76,7 +76,8 @@ class Shell(Session):
             raise KeyboardInterrupt
 
     def _take_interrupt(self) -> bool:
-        """Whether there was an interrupt since the last call; a library may have turned it into another error."""
+        """Return whether there was an interrupt since the last call; a library may have turned it into another
+        error."""
         interrupts = self.environment.interrupts
         seen = interrupts is not None and interrupts.seen
         if interrupts is not None:

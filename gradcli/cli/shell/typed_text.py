@@ -94,7 +94,7 @@ def is_command(text: str) -> bool:
 
 
 def is_complete(text: str) -> bool:
-    """Whether a text that is typed can be run: nothing is open, and a blank line ends indented lines."""
+    """Return whether a text that is typed can be run: nothing is open, and a blank line ends indented lines."""
     lines = text.split("\n")
     start = next((i for i in reversed(range(len(lines))) if lines[i][:1].strip() and not _GOES_ON.match(lines[i])), 0)
     if _layout(text).is_open:
@@ -227,7 +227,7 @@ _QUOTED_VALUE = re.compile(r"^([\w-]+=)(['\"])(.*)\2$", re.DOTALL)
 
 
 def _ends_program(word: str, behind: str, takes_value: bool, names: Container[str]) -> bool:
-    """Whether a short name of an option is no operand with a minus: an operand has an operator behind it, or the
+    """Return whether a short name of an option is no operand with a minus: an operand has an operator behind it, or the
     end."""
     if behind and _RIGHT_OPEN.match(behind) is not None and not _PATH.match(behind):
         return False
@@ -235,7 +235,7 @@ def _ends_program(word: str, behind: str, takes_value: bool, names: Container[st
 
 
 def _goes_on(program: str, word: str) -> bool:
-    """Whether a word behind a blank belongs to the program before it."""
+    """Return whether a word behind a blank belongs to the program before it."""
     if _LEFT_OPEN.search(program):
         return True
     return _RIGHT_OPEN.match(word) is not None and not word.startswith("--") and not _PATH.match(word)

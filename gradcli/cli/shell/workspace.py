@@ -98,7 +98,7 @@ class Answer(NamedTuple):
 
 
 def reads_file(text: str) -> bool:
-    """Whether a text is `NAME = @PATH`."""
+    """Return whether a text is `NAME = @PATH`."""
     return _FROM_FILE.match(text) is not None
 
 
@@ -331,13 +331,13 @@ class Workspace:
         return statement._replace(reads=statement.reads | changed, writes=statement.writes | changed)
 
     def _is_list_elsewhere(self, statement: TypedStatement, needs: frozenset[Entry]) -> bool:
-        """Whether a statement needs a list that other names stand for, so that these may be the same list."""
+        """Return whether a statement needs a list that other names stand for, so that these may be the same list."""
         lists = frozenset(entry for entry in needs if isinstance(entry, Definition) and _is_list(entry))
         others = (name for name in self.entries if name not in statement.writes) if lists else ()
         return any(lists & self._needed([name]) for name in others)
 
     def _is_without_value(self, name: str) -> bool:
-        """Whether a name stands for a function, a text, or a list that is no tensor."""
+        """Return whether a name stands for a function, a text, or a list that is no tensor."""
         entry = self.entries.get(name)
         return isinstance(entry, Definition) and not entry.values
 
@@ -456,12 +456,12 @@ def _constant(statement: TypedStatement) -> SessionInput | None:
 
 
 def _begins_a_list(node: tree.Statement) -> bool:
-    """Whether a statement assigns an empty list, which is there to be appended to."""
+    """Return whether a statement assigns an empty list, which is there to be appended to."""
     return isinstance(node, tree.Assign) and isinstance(node.value, tree.List) and not node.value.items
 
 
 def _may_change_in_place(statement: TypedStatement, needs: Collection[Entry]) -> bool:
-    """Whether a statement, or a function that it may call, may change tensors or lists that have other names."""
+    """Return whether a statement, or a function that it may call, may change tensors or lists that have other names."""
     definitions = [entry for entry in needs if isinstance(entry, Definition)]
     late = [entry.text for entry in definitions if not entry.values]
     lists = [*filter(_is_list, definitions)]
@@ -475,7 +475,7 @@ def _may_change_in_place(statement: TypedStatement, needs: Collection[Entry]) ->
 
 
 def _is_list(entry: Definition) -> bool:
-    """Whether a definition begins a list that is no tensor yet."""
+    """Return whether a definition begins a list that is no tensor yet."""
     assigned = _ASSIGNED.match(entry.text)
     return not entry.values and assigned is not None and assigned[2].startswith("[")
 

@@ -161,7 +161,7 @@ def _along(run: Run, steps: Sequence[_Locals], pair: tuple[str, str]) -> SecondD
 
 
 def _counts(slopes: Mapping[str, Mapping[Any, float]], pair: tuple[str, str], a: Any, b: Any) -> bool:
-    """Whether a second derivative by two operands enters that by the inputs."""
+    """Return whether a second derivative by two operands enters that by the inputs."""
     one, other = slopes[pair[0]], slopes[pair[1]]
     return (a in one and b in other) or (b in one and a in other)
 

@@ -200,8 +200,8 @@ def escaped(text: str) -> str:
 
 
 def _is_plain(node: tree.SyntaxNode) -> bool:
-    """Whether the value of a node depends on the values of its parts alone: it calls no function of the program, and
-    takes no derivative."""
+    """Return whether the value of a node depends on the values of its parts alone: it calls no function of the program,
+    and takes no derivative."""
     if not isinstance(node, tree.Call):
         return True
     return (

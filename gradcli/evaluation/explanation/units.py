@@ -90,7 +90,7 @@ def _unit_around(unit: Unit, event: Event, child: Event) -> Unit | None:
 
 
 def _joins(event: Event, joined: _Joined) -> bool:
-    """Whether an operand is part of the sum or product around it."""
+    """Return whether an operand is part of the sum or product around it."""
     kind = _kind(event.node)
     if kind is None or joined.kind is None or joined.count >= _MOST_JOINED:
         return False
@@ -131,7 +131,7 @@ def _levels(events: Sequence[tuple[int, Event]]) -> Iterator[set[int]]:
 
 
 def _runs_code(event: Event) -> bool:
-    """Whether an event is a loop, or calls a function of the program."""
+    """Return whether an event is a loop, or calls a function of the program."""
     if isinstance(event.node, (tree.For, tree.While, tree.Comprehension)):
         return True
     arguments: set[Any] = {id(n) for n in tree.children(event.node)}

@@ -113,7 +113,7 @@ def _last_arguments(
 
 @functools.lru_cache(maxsize=128)
 def _calls_itself_within(function: tree.Define | tree.Lambda, tail_calls: frozenset[tree.SyntaxNode]) -> bool:
-    """Whether a function may also call itself where its value is computed from that of the call."""
+    """Return whether a function may also call itself where its value is computed from that of the call."""
     names = {call.name for call in tail_calls if isinstance(call, tree.Call)}
     calls = (n for n in tree.walk(function.body) if isinstance(n, (tree.Call, tree.Name)) and n not in tail_calls)
     return any(name in names for name in scope_of_program.mentioned_names(calls))

@@ -103,7 +103,7 @@ def _real_product(y: Value, weights: Value) -> Value:
 
 
 def _is_variable(machine: Evaluator, node: tree.Call, scope: Scope) -> bool:
-    """Whether the third positional argument names an input, which is never the order of a derivative."""
+    """Return whether the third positional argument names an input, which is never the order of a derivative."""
     return any(isinstance(a, tree.Name) and machine.is_input(a.id, scope) for a in tree.positional(node)[2:3])
 
 

@@ -191,7 +191,7 @@ def _of_truths(machine: Evaluator, node: tree.Binary | tree.Unary, operation: Op
 
 
 def _is_written(item: tree.SyntaxNode) -> bool:
-    """Whether an item of a list is a literal, or a list of literals, such as `[[0.0]*2]*3`."""
+    """Return whether an item of a list is a literal, or a list of literals, such as `[[0.0]*2]*3`."""
     waiting = [item]
     while waiting:
         part = waiting.pop()

@@ -179,7 +179,7 @@ def _joined(items: list[Value]) -> Value:
 
 
 def _is_number(value: Value) -> bool:
-    """Whether a value is a number or a tensor that cannot be changed."""
+    """Return whether a value is a number or a tensor that cannot be changed."""
     return isinstance(value, Kind) or arrays.is_array(value)
 
 
@@ -189,7 +189,7 @@ def as_default_dtype(value: Value) -> Value:
 
 
 def is_position(key: Value) -> bool:
-    """Whether a key is a number or a slice of numbers, as Python's lists take."""
+    """Return whether a key is a number or a slice of numbers, as Python's lists take."""
     parts = (key.start, key.stop, key.step) if isinstance(key, slice) else (key,)
     return all(type(p) in arrays.PYTHON_NUMBERS or p is None for p in parts) and (
         isinstance(key, slice) or key is not None

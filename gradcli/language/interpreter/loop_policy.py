@@ -67,7 +67,7 @@ def rolled_calls(
 
 
 def _pays(machine: Evaluator, node: tree.SyntaxNode, count: int | None, rounds_so_far: int) -> bool:
-    """Whether rolling the rest of a loop may be possible and pays."""
+    """Return whether rolling the rest of a loop may be possible and pays."""
     if (
         (count is not None and count < _FEWEST_ROUNDS)
         or machine.rolling == "never"

@@ -172,7 +172,8 @@ class Evaluator:
         return value
 
     def loses_no_gradient(self, node: tree.Call) -> bool:
-        """Whether this call of `item` or `float` loses no gradient, as only conditions and indices read its result."""
+        """Return whether this call of `item` or `float` loses no gradient, as only conditions and indices read its
+        result."""
         if self._lossless is None:
             from gradcli.language.names import gradient_free_reads
 
@@ -188,7 +189,7 @@ class Evaluator:
         return self._complex
 
     def assigns(self, name: str) -> bool:
-        """Whether some statement of the program assigns a name."""
+        """Return whether some statement of the program assigns a name."""
         if self._assigned is None:
             self._assigned = frozenset(scope_of_program.known_names(self.program, ()))
         return name in self._assigned
@@ -247,7 +248,7 @@ class Evaluator:
         self.provenance.bind(name, value)
 
     def is_input(self, name: str, scope: Scope) -> bool:
-        """Whether a name refers to an input in this scope, not to a parameter or a local variable."""
+        """Return whether a name refers to an input in this scope, not to a parameter or a local variable."""
         if name not in self.inputs:
             return False
         around: Scope | None = scope

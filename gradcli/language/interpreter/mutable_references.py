@@ -145,5 +145,5 @@ class ElementwiseInput(MutableReference):
 
 
 def is_basic(key: tuple[Any, ...]) -> bool:
-    """Whether a key consists of scalars, slices, None and `...`, so that indexing with it gives a view."""
+    """Return whether a key consists of scalars, slices, None and `...`, so that indexing with it gives a view."""
     return all(k is None or k is Ellipsis or isinstance(k, slice) or not arrays.shape(k) for k in key)

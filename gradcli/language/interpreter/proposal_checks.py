@@ -19,7 +19,7 @@ _ASSUMED = 0.5
 
 
 def proposal_runs(text: str, new: Span, values: Mapping[str, Any], read: Callable[[str], tree.Module]) -> bool:
-    """Whether a program, in which the text at `new` was proposed, runs with these values of its names.
+    """Return whether a program, in which the text at `new` was proposed, runs with these values of its names.
 
     Syntax errors and wrong names outside of `new` are not the proposal's, and are ignored. Where a name has no value,
     one is made up, and only errors of syntax, names and calls within `new` count.

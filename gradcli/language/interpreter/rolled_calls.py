@@ -147,5 +147,6 @@ def _rebuilt(structure: Structure, leaves: Iterator[Value], span: Span) -> Value
 
 @functools.lru_cache(maxsize=32)
 def _changes_lists(program: tree.Module) -> bool:
-    """Whether a program calls methods that change lists, as a function might change one that outlives a round."""
+    """Return whether a program calls methods that change lists, as a function might change one that outlives a
+    round."""
     return any(map(changes_list, tree.all_nodes(program)))

@@ -141,8 +141,8 @@ class _Rolling(TracedLoop):
         return results.get(_VALUE)
 
     def _has_other_meaning(self, name: str) -> bool:
-        """Whether a name that is not assigned yet is read as that of a value around, as only the first round reads
-        it."""
+        """Return whether a name that is not assigned yet is read as that of a value around, as only the first round
+        reads it."""
         return name in scope_of_program.CONSTANTS or self.machine.find(name, self.scope) is not None
 
     def _results(
@@ -376,7 +376,8 @@ def _require_distinct(values: Sequence[Value]) -> None:
 
 
 def _is_changeable(value: Value) -> bool:
-    """Whether rounds may pass on a value that they change: a tensor, or a list of what cannot be changed itself."""
+    """Return whether rounds may pass on a value that they change: a tensor, or a list of what cannot be changed
+    itself."""
     if type(value) is ProgramList:
         return value.is_vector or not any(isinstance(i, (ProgramList, MutableReference)) for i in value.items)
     return type(value) is MutableReference
@@ -391,7 +392,7 @@ def _hide(value: Value, *, hidden: bool) -> None:
 
 
 def _is_read_later(program: tree.Module, loop: Loop, name: str) -> bool:
-    """Whether a name may be read after the loop, or before it is assigned where the loop is run again."""
+    """Return whether a name may be read after the loop, or before it is assigned where the loop is run again."""
     within = {*tree.walk(loop)}
     if any(n not in within for n in _readers(program).get(name, ())):
         return True
@@ -399,7 +400,7 @@ def _is_read_later(program: tree.Module, loop: Loop, name: str) -> bool:
 
 
 def _is_assigned_first(body: Sequence[tree.Statement], name: str) -> bool:
-    """Whether the first statement that mentions a name assigns it and does not read it."""
+    """Return whether the first statement that mentions a name assigns it and does not read it."""
     for statement in body:
         mentioned = [n for n in tree.walk(statement) if name in (getattr(n, "id", None), getattr(n, "name", None))]
         if mentioned:
@@ -440,6 +441,6 @@ def _last_statements(program: tree.Module) -> frozenset[tree.SyntaxNode]:
 
 @functools.lru_cache(maxsize=128)
 def _functions_change_lists(program: tree.Module, loop: Loop) -> bool:
-    """Whether a function that a loop may call changes a list."""
+    """Return whether a function that a loop may call changes a list."""
     lambdas = [n for n in tree.walk(loop) if isinstance(n, tree.Lambda)]
     return any(map(changes_list, _nodes_below([*lambdas, *scope_of_program.reached_functions(program, loop)])))

@@ -200,7 +200,7 @@ def _is_always_true(test: tree.Expression) -> bool:
 
 
 def _goes_on(machine: Evaluator) -> bool:
-    """Whether the innermost loop continues after a `return`, `break` or `continue`."""
+    """Return whether the innermost loop continues after a `return`, `break` or `continue`."""
     assert machine.leaving is not None
     by = machine.leaving.by
     if by is not tree.Return:

@@ -123,7 +123,7 @@ class TracedLoop:
         return self.row(as_tensor_or_number(sequence, "an index"), key[0], key[1:])
 
     def owns(self, value: Value) -> bool:
-        """Whether a list or a reference belongs to the round, which may change it."""
+        """Return whether a list or a reference belongs to the round, which may change it."""
         traced = isinstance(value, MutableReference) and isinstance(value.value, Traced)
         return traced or any(value is own for own in self.owned)
 
@@ -184,13 +184,13 @@ def is_number(value: Value) -> bool:
 
 
 def changes_list(node: tree.SyntaxNode) -> bool:
-    """Whether a node calls a method that changes a list."""
+    """Return whether a node calls a method that changes a list."""
     return isinstance(node, tree.Call) and node.receiver is not None and node.name in _CHANGING
 
 
 @functools.lru_cache(maxsize=32)
 def may_be_rolled(program: tree.Module) -> bool:
-    """Whether loops of a program may be rolled: not where it differentiates or detaches, or has functions with
+    """Return whether loops of a program may be rolled: not where it differentiates or detaches, or has functions with
     derivatives of their own."""
     return not (
         scope_of_program.differentiates(program)

@@ -191,7 +191,7 @@ def _check_argument(operation: Operation, parameter: Parameter, value: Value) ->
 
 
 def as_bool(value: Value, node: tree.SyntaxNode, *, of_loop: bool = False) -> bool:
-    """Whether a condition holds; `of_loop` marks that of a loop, which may run any number of times.
+    """Return whether a condition holds; `of_loop` marks that of a loop, which may run any number of times.
 
     Raises EvaluationError for values that are no number, and ShapeError for a tensor of several elements.
     """

@@ -121,12 +121,12 @@ _OF_TORCH_ALONE = frozenset({"dim", "dims", "keepdim", "unbiased", "input", "oth
 
 
 def _may_say(call: tree.Call) -> bool:
-    """Whether the keywords of a call may tell which library is meant."""
+    """Return whether the keywords of a call may tell which library is meant."""
     return bool(call.keywords) and not call.module and (table.differs(call.name) or table.is_wider(call.name))
 
 
 def _is_defined(program: tree.Module, name: str) -> bool:
-    """Whether a program defines or assigns a name itself."""
+    """Return whether a program defines or assigns a name itself."""
     return name in scope.defined_functions(program) or name in scope.assigned_names(program)
 
 
@@ -169,5 +169,5 @@ _METHODS_OF_TORCH = ("size", "norm", "split", "select")
 
 
 def _has_base(call: tree.Call) -> bool:
-    """Whether a logarithm is called with a base, as in Python's `math`."""
+    """Return whether a logarithm is called with a base, as in Python's `math`."""
     return len(tree.positional(call)) + len(call.keywords) > 1

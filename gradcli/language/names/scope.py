@@ -279,7 +279,7 @@ def names_used_as_masks(program: tree.Module) -> frozenset[str]:
 
 
 def changes_in_place(program: tree.Module) -> bool:
-    """Whether a program may change tensors in place: by assigning to elements, or by `+=` and the like."""
+    """Return whether a program may change tensors in place: by assigning to elements, or by `+=` and the like."""
     return any(
         isinstance(n, tree.Augment) or (isinstance(n, tree.Assign) and any(_is_element(t) for t in n.targets))
         for n in tree.all_nodes(program)
@@ -291,7 +291,7 @@ def _is_element(target: tree.SyntaxNode) -> bool:
 
 
 def may_be_left(loop: tree.For | tree.While) -> bool:
-    """Whether the body of a loop has a statement that may end it early."""
+    """Return whether the body of a loop has a statement that may end it early."""
     return any(isinstance(n, (tree.Break, tree.Return)) for s in loop.body for n in tree.walk(s))
 
 
@@ -316,7 +316,7 @@ def differentiation_targets(program: tree.Module, inputs: Collection[str]) -> fr
 
 
 def differentiates(program: tree.Module) -> bool:
-    """Whether a program may take derivatives itself."""
+    """Return whether a program may take derivatives itself."""
     takes = (TRANSFORMS - CONTROL_FLOW) | DERIVATIVES.keys()
     return any(name in takes for name in mentioned_names(tree.all_nodes(program)))
 
@@ -329,7 +329,7 @@ _COMPLEX_PARTS = ("fft", "eig")
 
 
 def makes_complex(program: tree.Module) -> bool:
-    """Whether a program may make complex numbers of real ones."""
+    """Return whether a program may make complex numbers of real ones."""
     return any(
         isinstance(node, (tree.Imaginary, tree.ImaginaryUnit))
         or (isinstance(node, tree.Name) and node.id in _COMPLEX_DTYPES)
@@ -340,12 +340,12 @@ def makes_complex(program: tree.Module) -> bool:
 
 
 def has_imaginary_literals(program: tree.Module) -> bool:
-    """Whether a program has numbers such as `2j`, and `2i` where `i` may have no value."""
+    """Return whether a program has numbers such as `2j`, and `2i` where `i` may have no value."""
     return any(isinstance(node, (tree.Imaginary, tree.ImaginaryUnit)) for node in tree.all_nodes(program))
 
 
 def calls_functionals(program: tree.Module) -> bool:
-    """Whether a program may call one of FUNCTIONALS."""
+    """Return whether a program may call one of FUNCTIONALS."""
     return any(name in FUNCTIONALS for name in mentioned_names(tree.all_nodes(program)))
 
 
@@ -430,7 +430,7 @@ def _is_method(call: tree.Call) -> bool:
 
 
 def is_update(call: tree.Call) -> bool:
-    """Whether a call is a method of `x.at[i]`."""
+    """Return whether a call is a method of `x.at[i]`."""
     at = call.receiver.value if isinstance(call.receiver, tree.Index) else None
     return isinstance(at, tree.Attribute) and at.name == "at"
 

@@ -93,7 +93,7 @@ class Plan:
             yield from (number, -number)
 
     def is_suspect(self, numbers: Sequence[float]) -> bool:
-        """Whether a variable is at one of the numbers that are examined as singular points."""
+        """Return whether a variable is at one of the numbers that are examined as singular points."""
         return any(numbers[leaf] in self.numbers for leaf in self.variables)
 
     def number(self, point: float, values: Sequence[Any], numbers: Sequence[float]) -> Any:
@@ -133,7 +133,7 @@ class Plan:
         return found
 
     def is_singular(self, numbers: Sequence[float]) -> bool:
-        """Whether some step is infinite or nan, or has a singular operand that is 0."""
+        """Return whether some step is infinite or nan, or has a singular operand that is 0."""
         found = self.floats(numbers)
         if found is None or not all(map(math.isfinite, found[len(self.leaves) :])):
             return True
@@ -156,7 +156,7 @@ class Plan:
             return None
 
     def is_regular(self, numbers: Sequence[float], leaf: int, order: int) -> bool:
-        """Whether the value and the derivatives by a leaf up to `order` are finite when computed as written."""
+        """Return whether the value and the derivatives by a leaf up to `order` are finite when computed as written."""
         from gradcli.kinds.jets import Jet
 
         try:
@@ -437,7 +437,7 @@ def _zeros(
 
 
 def _is_zero_at(plan: Plan, samples: Sequence[float], leaf: int, point: float, place: int) -> bool:
-    """Whether result number `place` is 0 by its samples where the leaf is at `point`, and is not 0 beside it."""
+    """Return whether result number `place` is 0 by its samples where the leaf is at `point`, and is not 0 beside it."""
     at, beside = (plan.floats(_moved(samples, leaf, point + by - samples[leaf])) for by in (0.0, _DISTANCES[0]))
     return at is not None and beside is not None and abs(at[place]) <= _RELATIVE_ROUNDING * abs(beside[place]) > 0.0
 

@@ -197,7 +197,7 @@ class Reader:
         return None
 
     def cancels(self, node: tree.Expression) -> bool:
-        """Whether an expression is a number whatever its variables are, as x/x is."""
+        """Return whether an expression is a number whatever its variables are, as x/x is."""
         return not self._product(node).factors
 
     def key(self, node: tree.SyntaxNode) -> str:
@@ -217,7 +217,7 @@ class Reader:
         return None
 
     def _is_plain(self, node: tree.Expression) -> bool:
-        """Whether an expression consists of elementwise operations on names and numbers alone."""
+        """Return whether an expression consists of elementwise operations on names and numbers alone."""
         waiting, below = [node], self.operands(node)
         while waiting and below:
             part = waiting.pop()
@@ -258,7 +258,7 @@ class Reader:
         return self.operands(node) if read is None else (read,)
 
     def _is_general_power(self, node: tree.Binary) -> bool:
-        """Whether base and exponent both vary, without a name in common."""
+        """Return whether base and exponent both vary, without a name in common."""
         base, exponent = (
             {n.id for n in tree.walk(side) if isinstance(n, tree.Name)} for side in (node.left, node.right)
         )
@@ -367,7 +367,7 @@ def _operation(node: tree.Expression) -> Operation:
 
 @functools.lru_cache(_MOST_OPERATIONS)
 def _is_elementwise(operation: Operation, count: int) -> bool:
-    """Whether an operation maps each real number to one real number."""
+    """Return whether an operation maps each real number to one real number."""
     if operation.name in scope.COMPLEX:
         return False
     if isinstance(operation, Primitive):

@@ -184,7 +184,7 @@ def _limits(
 
 
 def _is_whole(known: RewrittenExpression | None) -> bool:
-    """Whether an expression has another form that covers all of its limits.
+    """Return whether an expression has another form that covers all of its limits.
 
     This is one of the forms at 0, or a Taylor series whose other factors contain the variable at most as a plain name.
     """
@@ -438,7 +438,8 @@ def _in_floats(form: Form) -> Form:
 
 
 def _agrees(form: Form, series: Series) -> bool:
-    """Whether a series agrees with a function on both sides of the point, within the accuracy of the function there."""
+    """Return whether a series agrees with a function on both sides of the point, within the accuracy of the function
+    there."""
     from gradcli.primitives.entries.taylor_series import taylor_series
 
     sides = [side * series.radius for side in (-1.0, -0.5, 0.5, 1.0)]
@@ -449,8 +450,8 @@ def _agrees(form: Form, series: Series) -> bool:
 
 @lru_cache(_MOST_FORMS)
 def is_analytic(form: Form, series: Series | ExactSeries) -> bool:
-    """Whether a series agrees with a function on a circle around the point too, as that of an analytic function does;
-    sqrt(x**4)/x**2 is 1 on the real axis, and -1 on the imaginary one."""
+    """Return whether a series agrees with a function on a circle around the point too, as that of an analytic function
+    does; sqrt(x**4)/x**2 is 1 on the real axis, and -1 on the imaginary one."""
     # Imported here as few programs have complex numbers.
     import cmath
 
@@ -483,7 +484,8 @@ def _in_complex(form: Form, z: complex) -> Any:
 
 
 def _agrees_exactly(form: Form, point: Real, known: Sequence[Any]) -> bool:
-    """Whether leading coefficients agree with a function on both sides of the point, at a distance in `_NEAR`."""
+    """Return whether leading coefficients agree with a function on both sides of the point, at a distance in
+    `_NEAR`."""
     from fractions import Fraction
 
     from gradcli.arrays.flint.balls import precise

@@ -126,7 +126,7 @@ class WrittenReader:
 
 
 def has_irregular(program: tree.Module) -> bool:
-    """Whether an expression may lack a value or derivative, as written, where a limit exists.
+    """Return whether an expression may lack a value or derivative, as written, where a limit exists.
 
     This is a cheap check that avoids reading programs where that is impossible.
     """
@@ -143,7 +143,7 @@ def singular_operand(node: tree.SyntaxNode, below: Sequence[tree.Expression]) ->
 
 
 def may_be_irregular(node: tree.SyntaxNode) -> bool:
-    """Whether a derivative may be infinite or nan at finite operands."""
+    """Return whether a derivative may be infinite or nan at finite operands."""
     if isinstance(node, tree.Binary) and node.operator == "**" and isinstance(node.right, tree.Number):
         return node.right.value % 1.0 != 0.0
     return called_function(node) in _IRREGULAR or may_be(node)
@@ -156,5 +156,5 @@ def may_be(node: tree.SyntaxNode) -> bool:
 
 
 def _multiplies(node: tree.SyntaxNode) -> bool:
-    """Whether it is a product or a unary operation, which is finite and accurate wherever its operands are."""
+    """Return whether it is a product or a unary operation, which is finite and accurate wherever its operands are."""
     return isinstance(node, tree.Unary) or (isinstance(node, tree.Binary) and node.operator == "*")

@@ -136,7 +136,7 @@ def _text(part: tree.Expression, whole: Span, source: str) -> str:
 
 
 def _is_loose(node: tree.SyntaxNode) -> bool:
-    """Whether an expression needs parentheses as an operand: it starts with an operand of its own."""
+    """Return whether an expression needs parentheses as an operand: it starts with an operand of its own."""
     loose = isinstance(node, (tree.Binary, tree.Compare, tree.Logical, tree.Conditional))
     return loose and tree.children(node)[0].span.start == node.span.start
 
@@ -385,7 +385,7 @@ def _root_of_square(expected: tree.Binary, given: tree.Number) -> tree.Number | 
 
 
 def _alike(first: tree.SyntaxNode, second: tree.SyntaxNode) -> bool:
-    """Whether two expressions are the same apart from parentheses and spaces."""
+    """Return whether two expressions are the same apart from parentheses and spaces."""
     pairs = [(first, second)]
     while pairs:
         a, b = pairs.pop()

@@ -106,7 +106,7 @@ def compare(*children: Any) -> tree.Compare:
 
 
 def _is_an_arrow(sign: Token, right: tree.Unary) -> bool:
-    """Whether `<-` is written without a space, and a space follows, as in `x <- 2`."""
+    """Return whether `<-` is written without a space, and a space follows, as in `x <- 2`."""
     return right.operator == "-" and right.span.start == sign.end_pos and right.operand.span.start > sign.end_pos + 1
 
 
@@ -153,7 +153,7 @@ def _check_imaginary_base(base: tree.Expression, exponent: Span) -> None:
 
 
 def _is_an_error(left: tree.Expression, operator: Token, right: tree.Expression) -> bool:
-    """Whether `+-` joins two numbers, as in 1.25+-0.02, which may be meant as an uncertainty."""
+    """Return whether `+-` joins two numbers, as in 1.25+-0.02, which may be meant as an uncertainty."""
     return (
         isinstance(right, tree.Unary)
         and right.operator == "-"
@@ -193,7 +193,7 @@ def root(sign: Token, operand: tree.Expression) -> tree.Call:
 
 
 def _is_bare(node: tree.Expression, first: Any) -> bool:
-    """Whether an expression has no parentheses around it, which is so where it starts at its first operand."""
+    """Return whether an expression has no parentheses around it, which is so where it starts at its first operand."""
     return bool(node.span.start == first.span.start)
 
 
@@ -221,7 +221,7 @@ def call(callee: tree.Expression, opening: Token, *rest: Token | tuple[tree.Synt
 
 
 def _is_piece(argument: tree.Expression) -> bool:
-    """Whether an argument is a pair (value, condition)."""
+    """Return whether an argument is a pair (value, condition)."""
     return isinstance(argument, tree.Tuple) and len(argument.items) == 2
 
 

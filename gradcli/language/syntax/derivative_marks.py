@@ -105,7 +105,7 @@ def _quotient(match: re.Match[str], source: str) -> _Quotient:
 
 
 def is_derivative(text: str) -> bool:
-    """Whether a text is a name with primes, or a quotient such as dx/dt."""
+    """Return whether a text is a name with primes, or a quotient such as dx/dt."""
     return _QUOTIENT.fullmatch(text) is not None or re.fullmatch(r"[^\W\d]\w*['’′]+", text) is not None
 
 

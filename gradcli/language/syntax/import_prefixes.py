@@ -112,7 +112,7 @@ def resolve_prefixes(raw: Iterator[Token]) -> Iterator[Token]:
 
 
 def known(module: str) -> bool:
-    """Whether a program may import a module."""
+    """Return whether a program may import a module."""
     root, *parts = module.split(".")
     return root in SKIPPED or (root in _KNOWN and _MODULES.issuperset(parts))
 
@@ -186,7 +186,7 @@ def _resolved(meant: Imported) -> Imported:
 
 
 def _is_module(name: str, parent: str) -> bool:
-    """Whether a name behind a module is a module; `fft` is one that has a function of its own name."""
+    """Return whether a name behind a module is a module; `fft` is one that has a function of its own name."""
     return name in _MODULES and not parent.endswith(".fft")
 
 
@@ -224,5 +224,5 @@ def _path(tokens: Sequence[Token], place: int, module: str) -> tuple[str, int]:
 
 
 def _is_path(tokens: Sequence[Token], place: int) -> bool:
-    """Whether a name is followed by a dot and another name."""
+    """Return whether a name is followed by a dot and another name."""
     return [t.type for t in tokens[place + 1 : place + 3]] == ["DOT", "NAME"]

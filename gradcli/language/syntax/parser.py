@@ -300,7 +300,8 @@ def resolve_soft_keywords(raw: Iterator[Token]) -> Iterator[Token]:
 
 
 def _is_word(token: Token, before: str, following: str, statement: str) -> bool:
-    """Whether a soft keyword is used as a keyword; `statement` is the type of the first token of its statement."""
+    """Return whether a soft keyword is used as a keyword; `statement` is the type of the first token of its
+    statement."""
     if token.type == "LAMBDA":
         return following == "NAME" or (following == "COLON" and before != "LSQB")
     if token.type == "IS":
@@ -380,7 +381,7 @@ def _unclear(source: str, left: Token | None, operator: Token, number: Token, to
 
 
 def _is_called(name: str, source: str) -> bool:
-    """Whether a name before an exponent is that of a function, as in `sin^2(x)`, rather than a factor."""
+    """Return whether a name before an exponent is that of a function, as in `sin^2(x)`, rather than a factor."""
     # Imported here as only wrong programs need it.
     from gradcli.language.syntax.foreign_notations import FUNCTIONS_WITHOUT_PARENTHESES
 

@@ -37,7 +37,7 @@ def _quoted(token: Token) -> str:
 
 
 def _is_word(token: Token) -> bool:
-    """Whether a token is a keyword of the grammar."""
+    """Return whether a token is a keyword of the grammar."""
     return token.type != "NAME" and token.value.isidentifier()
 
 

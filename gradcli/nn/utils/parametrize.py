@@ -153,7 +153,7 @@ def type_before_parametrizations(module: Module) -> type[Module]:
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
-    """Whether a module has a parametrization, of the tensor of that name if one is given."""
+    """Return whether a module has a parametrization, of the tensor of that name if one is given."""
     lists = module._modules.get("parametrizations")
     return bool(lists) if tensor_name is None else lists is not None and tensor_name in lists
 

@@ -367,7 +367,8 @@ copysign = elementwise(
 
 
 def is_normal(x: Any) -> Any:
-    """Whether x is finite and not subnormal or 0, so that it has full precision; of complex numbers their modulus."""
+    """Return whether x is finite and not subnormal or 0, so that it has full precision; of complex numbers their
+    modulus."""
     smallest = smallest_normal(x)
     size = absolute(x) if is_complex(x) else x
     return logical_and(isfinite(x), logical_or(greater_equal(size, smallest), less_equal(size, -smallest)))

@@ -15,7 +15,7 @@ from gradcli.primitives.entries.shape import expand_dims
 
 
 def is_batched(places: Any) -> bool:
-    """Whether positions are batched, so that they are not concrete integers."""
+    """Return whether positions are batched, so that they are not concrete integers."""
     given = constant(places)
     return isinstance(given, Kind) and given.by_row
 

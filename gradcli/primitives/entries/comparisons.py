@@ -69,7 +69,7 @@ logical_or: Primitive = predicate(
 
 
 def usable_divisor(x: Any) -> Any:
-    """Whether x is finite and not 0."""
+    """Return whether x is finite and not 0."""
     return logical_and(isfinite(x), not_equal(x, 0))
 
 
@@ -80,7 +80,7 @@ def smallest_normal(x: Any) -> float:
 
 
 def nowhere(condition: Any) -> bool:
-    """Whether a condition holds for no element. A recorded program keeps it as a guard, as in `assume`."""
+    """Return whether a condition holds for no element. A recorded program keeps it as a guard, as in `assume`."""
     return assume(logical_not(condition))
 
 

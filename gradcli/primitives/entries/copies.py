@@ -43,7 +43,7 @@ _COMPLEX = {"complex128": ("complex", "complex128", "cdouble"), "complex64": ("c
 
 
 def is_complex_of_run(dtype: Any) -> bool:
-    """Whether a dtype is the complex one in the precision of the run."""
+    """Return whether a dtype is the complex one in the precision of the run."""
     return dtype is not None and _last_name(dtype) in _COMPLEX[arrays.complex_dtype(arrays.default_dtype())]
 
 

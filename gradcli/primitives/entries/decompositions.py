@@ -86,7 +86,7 @@ def equality_tolerance(values: Any) -> Any:
 
 
 def are_distinct(values: Any) -> bool:
-    """Whether no two neighbouring eigenvalues along the last axis count as equal."""
+    """Return whether no two neighbouring eigenvalues along the last axis count as equal."""
     above, below = (index(values, (Ellipsis, part)) for part in (slice(1, None), slice(-1)))
     return nowhere(less_equal(absolute(subtract(above, below)), equality_tolerance(values)))
 
@@ -375,7 +375,7 @@ def _singular_value_series(primitive: Primitive, y: Any, x: Any) -> Coefficients
 
 
 def distinct_and_not_0(values: Any) -> bool:
-    """Whether no singular value counts as 0, and no two count as equal."""
+    """Return whether no singular value counts as 0, and no two count as equal."""
     return nowhere(less_equal(values, equality_tolerance(values))) and are_distinct(values)
 
 

@@ -41,7 +41,7 @@ def _eig(part: int) -> Any:
 
 
 def no_two_equal(values: Any) -> bool:
-    """Whether no two complex numbers along the last axis count as equal."""
+    """Return whether no two complex numbers along the last axis count as equal."""
     gaps = absolute(subtract(expand_dims(values, -1), expand_dims(values, -2)))
     # In ball arithmetic a number is not told apart from itself.
     itself = arrays.numpy_namespace().eye(arrays.shape(values)[-1], dtype=bool)

@@ -208,7 +208,7 @@ def share_of_zero(a: Any, b: Any) -> Any:
 
 
 def _up_to(x: Any, end: float) -> Any:
-    """Whether x, where a logarithm has no derivative, is at most `end`; a complex x, whether it is that."""
+    """Return whether x, where a logarithm has no derivative, is at most `end`; a complex x, whether it is that."""
     return equal(x, end) if is_complex(x) else less_equal(x, end)
 
 

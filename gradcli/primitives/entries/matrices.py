@@ -139,7 +139,7 @@ def _minors(x: Any) -> Any:
 
 
 def _is_regular(x: Any, determinant: Any) -> bool:
-    """Whether cofactors and their derivatives may be computed as det(x)*inv(x).T without loss of precision.
+    """Return whether cofactors and their derivatives may be computed as det(x)*inv(x).T without loss of precision.
 
     They may not where the determinant is far below the bound given by the product of the rows' maxima. With more rows
     than `_FEW_ROWS` there are too many minors, so only a determinant without full precision is rejected.

@@ -113,7 +113,8 @@ _ERRORS = 8.0
 
 
 def _are_multiple(p: Any, y: Any) -> Any:
-    """Whether each root counts as equal to another, within the error that rounding the coefficients' terms gives it."""
+    """Return whether each root counts as equal to another, within the error that rounding the coefficients' terms gives
+    it."""
     p, y = constant(p), constant(y)
     terms = _value(absolute(p), absolute(y))
     error = divide(multiply(arrays.epsilon(arrays.dtype_name(y)), terms), absolute(_slope(p, y)))

@@ -40,7 +40,7 @@ _POSITIVE_PAIRS = ((0.7, 1.3), (2.0, -0.5), ([[0.3, 1.2]], [[0.8], [2.5]]))
 
 
 def _has_magnitude(x: Any) -> Any:
-    """Whether x is neither 0 nor nan."""
+    """Return whether x is neither 0 nor nan."""
     x = constant(x)
     # A float is tested directly, which saves the overhead of `bind`.
     return abs(x) > 0 if type(x) is float else greater(absolute(x), 0)
@@ -71,7 +71,7 @@ def _power_by_base(g: Any, y: Any, x: Any, q: Any) -> Any:
 
 
 def _all(condition: Any) -> bool:
-    """Whether a condition holds for every exponent.
+    """Return whether a condition holds for every exponent.
 
     While a program is recorded it is false for tensors, whose elements may differ in this from one input to the next.
     """

@@ -238,7 +238,7 @@ def _chosen_series(primitive: Primitive, y: Any, x: Any, **params: Any) -> Coeff
 
 
 def _one_at_most(chosen: Any, axis: Shape) -> bool:
-    """Whether nowhere more than one element along the axes is chosen."""
+    """Return whether nowhere more than one element along the axes is chosen."""
     return nowhere(greater(sum_(where(chosen, 1.0, 0.0), axis), 1))
 
 

@@ -180,7 +180,7 @@ unsort_by: Primitive = Primitive(
 
 
 def scan_smooth(x: Any, *, axis: int) -> bool:
-    """Whether no two elements along the axis are equal, so that their order does not change nearby."""
+    """Return whether no two elements along the axis are equal, so that their order does not change nearby."""
     ordered, number = sort(x, axis), normalize_axis(axis, len(arrays.shape(x)))
     above, below = (index(ordered, axis_key(number, part)) for part in (slice(1, None), slice(-1)))
     return nowhere(equal(above, below))

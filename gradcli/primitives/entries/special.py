@@ -42,7 +42,7 @@ _gelu_cubic, _leak = decimal("0.044715"), decimal("0.01")
 
 
 def _smooth(x: Any, slope: Any) -> bool:
-    """Whether a function with slope 1 on the right of 0 and `slope` on its left is differentiable at x."""
+    """Return whether a function with slope 1 on the right of 0 and `slope` on its left is differentiable at x."""
     return nowhere(logical_and(equal(x, 0), not_equal(slope, 1)))
 
 
