@@ -437,7 +437,7 @@ class BackendError(GradcliError):
 
 
 class UndecidedError(GradcliError):
-    """At the current precision, a comparison of two numbers, or whether one is in a domain, cannot be decided.
+    """A comparison, or membership in a domain, that cannot be decided at the current precision.
 
     The code that runs programs catches this error and repeats the run at a higher precision.
     """

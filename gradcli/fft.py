@@ -6,7 +6,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-# What makes a tensor, and is not a function of one.
+# Functions that create a tensor instead of transforming one.
 _MADE = frozenset({"fftfreq", "rfftfreq"})
 
 

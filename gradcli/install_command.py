@@ -17,8 +17,8 @@ def install_command(extra: str = "") -> str:
     return f"{_installer(requirements == [*_packages(extra)])} {' '.join(map(quote, requirements))}"
 
 
-# For tools that install a command in an environment of its own: the file that marks such an environment, the command
-# that reinstalls gradcli, and the one that adds packages beside it.
+# Tools that install a command in an environment of its own. Each has the file that marks such an environment, the
+# command that reinstalls gradcli, and the command that adds packages to it.
 _TOOLS = {
     "pipx_metadata.json": ("pipx install --force", "pipx inject gradcli"),
     "uv-receipt.toml": ("uv tool install --force", None),
@@ -75,7 +75,8 @@ def _python() -> str:
 
 
 def _requirements(extra: str, others: Sequence[str] = ()) -> list[str]:
-    """The requirements of an extra; a tool that makes its environment anew needs the `others` that are there, too."""
+    """The requirements that install an extra. A tool that rebuilds its environment must also be given the `others`, the
+    extras that are installed already."""
     suffix = f"[{','.join([*others, extra])}]" if extra else ""
     checkout = _checkout()
     if checkout is not None:

@@ -32,7 +32,7 @@ asarray, astype, copy, zeros, ones, all = np.asarray, np.astype, np.copy, np.zer
 
 
 class _PublicSettings:
-    """What NumPy does about floating-point errors, with the methods of a context variable."""
+    """NumPy's handling of floating-point errors, with the methods of a context variable."""
 
     get = staticmethod(np.geterr)
 

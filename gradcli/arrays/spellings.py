@@ -15,7 +15,7 @@ from gradcli.named_tuples import NamedTuple
 
 
 class Spelling(NamedTuple):
-    """How libraries provide a function.
+    """The names under which libraries provide a function.
 
     `names` has its names by library, where they differ from the name in the language. `elementwise` functions convert
     integers to floats, unless `keeps_integers`. `truths` says that it returns truth values; `operator` is its binary

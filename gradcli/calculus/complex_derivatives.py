@@ -150,7 +150,7 @@ _HOLOMORPHIC, _OF_CONJUGATE = "holomorphic", "holomorphic in the conjugate"
 
 
 def _kind(value: Any, leaf: Tensor) -> str | None:
-    """The known kind of dependence of a value on a complex leaf: one of its derivatives is 0 if this is not None."""
+    """The kind of dependence on a complex leaf that makes one of two derivatives 0; None if neither is known to be 0."""
     if non_holomorphic_node(value, [leaf]) is None:
         return _HOLOMORPHIC
     return _OF_CONJUGATE if non_holomorphic_node(conj(value), [leaf]) is None else None

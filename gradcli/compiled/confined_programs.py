@@ -107,7 +107,7 @@ class ConfinedProgram(CompiledProgram):
         return found
 
     def compiled(self, names: Sequence[str], wrt: Sequence[str] | None = None) -> Callable[..., Any]:
-        """Like `compiled` of other programs, but each call of the function runs in a process of its own."""
+        """Like the method of other programs, except that each call of the function runs in a process of its own."""
         names = names_tuple(names)
         leaves = names if wrt is None else names_tuple(wrt)
         called = self._by_position(names, leaves)

@@ -67,7 +67,7 @@ def _digits(judge: LossEstimator, parts: Sequence[Tensor]) -> int | None:
     """The number of correct digits of the worst element of a derivative; None where at least half are correct."""
     if sum(arrays.size(part) for part in parts) * len(judge.terms) > judge.MOST_VISITS:
         return None
-    # What is exactly 0 is not judged: that of z/z has terms with errors of which only bounds are known.
+    # An element that is exactly 0 has no digits to lose, though the derivative of z/z, for example, has error terms.
     losses = [
         loss
         for unit in units(parts[0])

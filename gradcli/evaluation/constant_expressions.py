@@ -14,7 +14,7 @@ from gradcli.language.syntax.tree import Evaluate, Module
 
 _OTHER_NAMES = "a value is made of numbers alone: what is made of other names is computed in the program"
 _IMAGINARY_UNITS = ("i", "j", "I", "J")
-# For errors alone: they are compiled where they are used.
+# Patterns used only in error messages; they are compiled on use, to save time at the start.
 _FILE = r"[\w./\\~-]+\.(?:csv|tsv|txt|npy|npz|json|jsonl|parquet|arrow)(?::[^:]+)?"
 _WITH_UNIT = r"([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*([^\W\d][\w/^*²³]*)"
 # Units that commonly take an SI prefix; `_PREFIXES` maps each prefix to its power of ten.

@@ -123,7 +123,7 @@ def _join_earliest(vertices: Sequence[Vertex], box_of: list[int], together: dict
 
 
 def _join_leaves(vertices: Sequence[Vertex], box_of: list[int], together: dict[int, _BoxLabel]) -> None:
-    """Where there are many leaves, move each leaf that only one joined box uses into that box."""
+    """Move each leaf that only one joined box uses into that box, if there are many leaves."""
     leaves = [i for i, vertex in enumerate(vertices) if vertex.operation is None]
     if len(leaves) <= LONG:
         return

@@ -204,8 +204,8 @@ def _has_complex(request: EvaluationRequest, result: Result) -> bool:
 
 
 def _replace_derivatives_at_switches(request: EvaluationRequest, watch: Watch, result: Result) -> None:
-    """Where the program switches, replace first derivatives by those that the value has there, and determine whether
-    all exist."""
+    """Replace first derivatives at points where the program switches by those of the value there, and determine whether
+    all of them exist."""
     if not all_finite(result.value) or _has_complex(request, result):
         return
     for part, weights in (("grad", request.grad_output), ("jacobian", None)):
@@ -251,7 +251,7 @@ def _first_losses(
 def _complex_losses(
     request: EvaluationRequest, rounding_estimate: RoundingErrorEstimate, result: Result
 ) -> Sequence[Warning]:
-    """Like `_first_losses`, for a complex value or input."""
+    """Warn of lost digits as `_first_losses` does, for a complex value or complex inputs."""
     if arrays.shape(result.value) or not rounding_estimate.is_whole or request.grad_output is not None:
         return []
     if result.grad and not rounding_estimate.is_suspect(result.value, result.grad, request.bindings):

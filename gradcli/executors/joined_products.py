@@ -45,7 +45,7 @@ def _with_joined_sums(program: Program) -> Program:
     definitions = {e.output: e for e in program.equations}
     replaced: dict[Variable, list[Equation]] = {}
     partial, dropped = set[Variable](), set[Variable]()
-    # From the end, so that a sum is met before its parts.
+    # In reverse order, so that a sum is visited before its parts.
     for equation in reversed(program.equations):
         if equation.primitive is not add or equation.output in partial:
             continue
@@ -205,6 +205,6 @@ def _of_floats(equation: Equation) -> bool:
 
 
 def _uses(program: Program) -> Counter[Variable]:
-    """The number of times that each variable is read, also as an output or guard."""
+    """The number of times that each variable is read, by equations, outputs and guards."""
     read = [a for e in program.equations for a in e.inputs]
     return Counter(a for a in (*read, *program.outputs, *program.guards) if isinstance(a, Variable))

@@ -14,7 +14,7 @@ from gradcli.program.ir import Atom, Equation, Variable
 
 @cache
 def writers() -> Mapping[Primitive, Callable[..., str]]:
-    """For each primitive, the function that writes its result from the names of its operands."""
+    """Map each primitive to the function that writes its result from the names of its operands."""
     comparison = {
         comparisons.less: "olt", comparisons.less_equal: "ole", comparisons.greater: "ogt",
         comparisons.greater_equal: "oge", comparisons.equal: "oeq", comparisons.not_equal: "une",

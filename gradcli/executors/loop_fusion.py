@@ -101,7 +101,7 @@ class _Order:
         return not self._loops and not self._others
 
     def loop(self) -> Mapping[int, Equation]:
-        """As many ready equations of one shape as can be part of one loop."""
+        """The largest set of ready equations of one shape that fits in one loop."""
         group: dict[int, Equation] = {}
         shape = next(iter(self._loops), None)
         while shape in self._loops and len(group) < _MOST_EQUATIONS:

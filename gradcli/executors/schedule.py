@@ -94,7 +94,7 @@ def schedule(program: Program, fusion: Fusion | None = None) -> Schedule:
 
 
 class _Placement(NamedTuple):
-    """Where a variable is computed: in the segment `key`, or on whole arrays (None).
+    """The segment `key` in which a variable is computed; None if it is computed on whole arrays.
 
     `level` is the first level at which it can be read whole.
     """
@@ -281,7 +281,7 @@ class _Several(Protocol):
 
 
 def last_uses(steps: Sequence[Equation | _Several], outputs: Iterable[Atom]) -> Mapping[int, Sequence[Variable]]:
-    """For each step, by number, the variables that no later step reads and that are not outputs."""
+    """Map the number of each step to the variables that no later step reads and that are not outputs."""
     last: dict[Variable, int] = {}
     for number, step in enumerate(steps):
         equations = (step,) if isinstance(step, Equation) else step.equations.values()

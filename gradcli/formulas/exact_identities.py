@@ -175,8 +175,10 @@ class _Proof:
         return not any(pending)
 
     def _depths(self) -> dict[int, int]:
-        """How deep roots are nested, so that those in a square come after its root. Squares have older roots alone, and
-        moduli, whose squares are computed last."""
+        """The nesting depth of each root, which orders roots so that those in the square of a root come after it.
+
+        The square of a root contains only older roots and moduli; the squares of moduli are computed last.
+        """
         depths: dict[int, int] = {}
 
         def depth(root: int, above: frozenset[int]) -> int:

@@ -190,8 +190,9 @@ _OBJECT, _MEMBER = 5, 1
 
 
 def read_json_records(source: Source, members: Sequence[str | None]) -> list[NDArray[Any]]:
-    """For each member the values with this name, with shape (rows,), or (rows, …) for nested lists, and nan for null
-    and missing ones; for None the values of the only name.
+    """Read the values with the name of each member, or those of the only name for None.
+
+    They have the shape (rows,), or (rows, …) for nested lists. Null and missing values are nan.
 
     Raises BindingError where a line is not an object, a name is in none of them, or a value is anything else.
     """

@@ -48,7 +48,7 @@ _Record = tuple[int, list[str]]
 def read_table(
     source: Source, members: Sequence[str | None], separators: Sequence[str] | None = None
 ) -> list[NDArray[Any]]:
-    """For each member a column with shape (rows,), or for None the whole table with shape (rows, columns).
+    """Read a column with shape (rows,) for each member, or the whole table with shape (rows, columns) for None.
 
     The separator, one of `separators` or the usual ones, and decimal commas are detected from the first lines. The
     first line after comments is a header where none of its cells is a number. Blank lines are skipped, an empty cell is

@@ -30,7 +30,7 @@ class ComplexText:
         self.real, self.imag = real, imag
 
     def __str__(self) -> str:
-        """The text of a Python number, `1.5-2.0j`; a bound of a magnitude is in parentheses."""
+        """Format as a Python complex number, `1.5-2.0j`; a bound of a magnitude is in parentheses."""
         real, imag = (f"({part})" if str(part).startswith("|") else str(part) for part in (self.real, self.imag))
         return f"{real}{'' if imag.startswith('-') else '+'}{imag}j"
 

@@ -42,8 +42,8 @@ _NOISE = 2.0**-44
 _DECIMALS = 9
 
 
-# Whether samples are taken at values of all variables that are independent of the actual ones. If not, exponents may
-# take their actual values, and a sample that is 0 may be so for these values only.
+# True if samples are taken at values of the variables that are independent of the actual ones. If False, exponents
+# have their actual values, so that a sample may be 0 for these values alone.
 _independent: ContextVar[bool] = ContextVar("gradcli_independent_samples", default=True)
 
 

@@ -209,7 +209,7 @@ def _coefficient(x: OneSidedJet, k: int) -> Any:
 
 
 def _trichotomy(a: OneSidedJet, b: OneSidedJet) -> tuple[Any, Any, Any]:
-    """Masks of a < b, a = b and a > b, for small t > 0."""
+    """Return three masks: of the elements with a < b, with a = b and with a > b, for small t > 0."""
     below, above = less(a.inner, b.inner), greater(a.inner, b.inner)
     tied = equal(a.inner, b.inner)
     for k in range(1, min(a.order, b.order) + 1):
@@ -417,9 +417,9 @@ def _position(largest: bool) -> Callable[..., Any]:
 
 
 def _valuations(x: OneSidedJet) -> Iterator[tuple[int, Any]]:
-    """For each valuation m that occurs in x, m and the mask of the elements that have it.
+    """Yield each valuation m that occurs in x, with the mask of the elements that have it.
 
-    The last one is x.order + 1, for elements all of whose coefficients are 0.
+    The last valuation is x.order + 1, for elements all of whose coefficients are 0.
     """
     left: Any = broadcast_to(True, x.shape) if x.shape else True
     for k in range(x.order + 1):

@@ -86,10 +86,10 @@ _number = operator.attrgetter("number")
 
 
 class Trace:
-    """The values that the round of a loop reads from outside, and the execution path that is being traced.
+    """The values that a round of a loop reads from outside, and the execution path that is being traced.
 
-    With `strict`, guards exclude all kinks and ties, not only those that are watched for. If it `computes_all`, what is
-    computed of values from outside alone is traced, too, where a function reads them by name.
+    With `strict`, guards exclude all kinks and ties, not only those that are watched for. If it `computes_all`,
+    operations on values from outside alone are traced too, provided that a function reads those values by name.
     """
 
     computes_all = False
@@ -106,7 +106,7 @@ class Trace:
         # Inputs of the round that are the same for all inputs of the program.
         self.constants: set[Variable] = set()
         self.rows: list[Row] = []
-        # By identity: the value from outside, which stays alive, and the input that it became.
+        # Maps the identity of a value from outside to the value, which is kept alive, and to the input that it became.
         self.read: dict[int, tuple[Any, Variable]] = {}
         self.begin(())
 

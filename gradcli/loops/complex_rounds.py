@@ -116,7 +116,7 @@ def joined_results(carried: Sequence[Variable], places: SplitPlaces, found: Sequ
 def analytic_carries(carried: Sequence[Variable], others: Sequence[Variable], paths: Sequence[TracedPath]) -> set[int]:
     """The numbers of the complex carried variables that are analytic in the complex values before the first round, and
     in the complex ones of `others`, after any number of rounds."""
-    # Whether a variable is analytic in what it depends on; one that depends on no complex number is left out.
+    # Maps each variable that depends on complex numbers to whether it is analytic in them.
     known = {v: True for v in (*carried, *others) if arrays.is_complex(v)}
     while True:
         before = dict(known)

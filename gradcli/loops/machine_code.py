@@ -42,7 +42,7 @@ class _State:
     def __init__(self) -> None:
         self.computed = 0
         self.tried = False
-        # What keeps the machine code of the functions.
+        # Keeps the machine code of the functions alive.
         self.kept: Sequence[Loop] = ()
         self.function: Callable[..., Any] | None = None
         self.single: Callable[..., Any] | None = None

@@ -83,8 +83,11 @@ def rounds_until_end(loop: RolledLoop, given: Any, sequences: Sequence[Any]) -> 
 def _pieces(
     loop: RolledLoop, numbers: Sequence[float], sequences: Sequence[Any], stretch: Stretch, *, keep: bool
 ) -> Iterator[tuple[int, int, list[list[float]]]]:
-    """For some rounds after others, from `begin` to before `end`, a list for each carry: its value before the first of
-    them that is run, unless only the last one is wanted, and after each of those that were run."""
+    """Run the loop in batches of rounds; yield `(begin, end, values)` for each batch.
+
+    `values` has a list for each carry: its values after each round that was run, preceded by its value before the first
+    of them if `keep`.
+    """
     functions = _functions.setdefault(loop, {})
     function = functions.get(keep)
     if function is None:
@@ -116,7 +119,7 @@ def _rounds(loop: RolledLoop, sequences: Sequence[Any], stretch: Stretch) -> Ite
 
 
 def _with_infinities(loop: RolledLoop, rounds: Iterable[Any], numbers: Sequence[float]) -> list[list[float]]:
-    """Run the loop like the generated function, with infinities and nan where `math` raises an exception."""
+    """Run the rounds one primitive at a time, where a function of `math` raises instead of returning inf or nan."""
     carries, reads = [*numbers[: loop.carries]], numbers[loop.carries :]
     columns = [[c] for c in carries]
     for row in rounds:

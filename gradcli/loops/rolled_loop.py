@@ -170,7 +170,7 @@ class RolledLoop:
 
     @cached_property
     def _dependence(self) -> Sequence[set[int]]:
-        """For each carry after a round, the numbers of the inputs on which it depends on some path."""
+        """The numbers of the inputs on which each carry depends after a round, on any of the paths."""
         found: list[set[int]] = [set() for _ in range(self.carries)]
         for program, _ in self.paths:
             for own, inputs in zip(found, _inputs_by_output(program)):
@@ -178,8 +178,7 @@ class RolledLoop:
         return found
 
     def live(self, used: Iterable[int], *, stacked: bool = False) -> LiveValues:
-        """The values that the carries of these numbers depend on after the last round, or with `stacked`, after any
-        round."""
+        """The values that these carries depend on after the last round or, if `stacked`, after any round."""
         outputs = frozenset(used)
         # The carries that matter after the last round, before it, and so on, until they are those of an earlier number.
         backward = {outputs: 0}
@@ -224,8 +223,8 @@ class RolledLoop:
             counter, rest = inputs[0], inputs[1:]
             after, total, _, read, before, *given, row = _divided(rest, *live.counts, reads, carries, *around, elements)
             leaves = [Tensor(x).requires_grad_() for x in (*before, *read, *row)]
-            # What later rounds and results outside sent is there first, as in a backward pass round by round: sums have
-            # the same order, and round the same.
+            # Cotangents from later rounds and from results outside come first, as in a backward pass through one round
+            # after the other, so that sums have the same order and the same rounding errors.
             sent = [*zip([leaves[carries + k] for k in live.reads], total)]
             if given:
                 sent += zip([leaves[k] for k in live.carries], given[0])
@@ -379,7 +378,7 @@ class RolledLoop:
 
 
 def _inputs_by_output(program: Program) -> list[set[int]]:
-    """For each output, the numbers of the inputs, without the counter, on which it depends with a derivative."""
+    """The numbers of the inputs, without the counter, by which each output has a derivative."""
     reached = {v: {i} for i, v in enumerate(program.inputs[1:])}
     for e in program.equations:
         differentiable = e.primitive.differentiable(len(e.inputs))
@@ -388,7 +387,7 @@ def _inputs_by_output(program: Program) -> list[set[int]]:
     return [reached.get(a, set()) if isinstance(a, Variable) else set() for a in program.outputs]
 
 
-# With nan as the example no shortcut of a rule is taken, and what is recorded holds for all numbers.
+# Rules take no shortcut for the example nan, so that the recorded program is valid for all numbers.
 EXAMPLE = math.nan
 
 

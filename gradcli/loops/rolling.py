@@ -207,7 +207,7 @@ def _run(trace: Trace, rounds: Rounds, traced: _Round) -> list[Any]:
                 raise NotRecordableError("a value changes its shape or type from round to round")
     loop, read, rows = _described(rounds, traced._replace(carried=carried, paths=paths), selects=trace.selects)
     used = {v for path in paths for v in _dependencies(path, path.outputs)}
-    # No round reads the first value of a name that it assigns anew.
+    # A name that each round assigns before reading has no initial value; zeros stand for it.
     befores = [c.before if c.variable in used else zeros_like(constant(c.before)) for c in carried]
     numbers, sequences = [*befores, *read], [r.sequence for r in rows]
     if rounds.active is not None:

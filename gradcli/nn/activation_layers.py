@@ -225,7 +225,7 @@ class _Dropout(FunctionModule):
 
 
 class Dropout(_Dropout):
-    """In training each element is 0 with probability p, else x/(1 - p)."""
+    """Dropout: in training, sets each element to 0 with probability p and divides the others by 1 - p."""
 
     function = "dropout"
 

@@ -322,7 +322,7 @@ class Module:
         return self
 
     def _convert(self, change: Callable[[Tensor], Tensor]) -> None:
-        """Like `_apply`, without submodules."""
+        """Apply a function as `_apply` does, without submodules."""
         for parameter in self._parameters.values():
             if parameter is None:
                 continue

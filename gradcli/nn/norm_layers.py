@@ -206,13 +206,13 @@ class BatchNorm1d(BatchNormalization):
 
 
 class BatchNorm2d(BatchNormalization):
-    """Like `BatchNorm1d`, for images (N, C, H, W)."""
+    """`BatchNorm1d` for images (N, C, H, W)."""
 
     ranks = (4,)
 
 
 class BatchNorm3d(BatchNormalization):
-    """Like `BatchNorm1d`, for volumes (N, C, D, H, W)."""
+    """`BatchNorm1d` for volumes (N, C, D, H, W)."""
 
     ranks = (5,)
 
@@ -249,13 +249,13 @@ class InstanceNorm1d(_InstanceNorm):
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """Like `InstanceNorm1d`, for images (N, C, H, W) or (C, H, W)."""
+    """`InstanceNorm1d` for images (N, C, H, W) or (C, H, W)."""
 
     ranks = (3, 4)
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """Like `InstanceNorm1d`, for volumes (N, C, D, H, W) or (C, D, H, W)."""
+    """`InstanceNorm1d` for volumes (N, C, D, H, W) or (C, D, H, W)."""
 
     ranks = (4, 5)
 

@@ -279,8 +279,11 @@ class _Layers(_Recurrent):
     def _along_packed(
         self, counts: Sequence[int], x: Any, state: Sequence[Any], end: str, backward: bool
     ) -> tuple[Any, State]:
-        """Like `_along`, for packed sequences, of which `counts` reach each step: from one step to the next the state
-        loses the rows of those that end, and backward it gains the initial rows of those that begin."""
+        """Run a layer along packed sequences, as `_along` does along padded ones.
+
+        `counts` has the number of sequences that reach each step. Forward, the state loses the rows of the sequences
+        that end; backward, it gains the initial rows of those that begin.
+        """
         step, found, ended = self._step(end), [], []
         parts = [*self._by_input(x, end).split(counts, 0)]
         now: State = tuple(part[: counts[-1] if backward else counts[0]] for part in state)

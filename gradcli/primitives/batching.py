@@ -94,7 +94,7 @@ def trailing(primitive: Primitive, operands: Operands, _batched: Flags, params: 
 
 
 def trailing_of_all(primitive: Primitive, operands: Operands, batched: Flags, params: Params) -> Any:
-    """Like `trailing`, for several operands with one batch."""
+    """The rule `trailing` for several operands that have one batch."""
     return bind(primitive, _all_batched(operands, batched), params)
 
 
@@ -206,8 +206,8 @@ def contract(primitive: Primitive, operands: Operands, batched: Flags, params: P
 
 
 def solve(primitive: Primitive, operands: Operands, batched: Flags, params: Params) -> Any:
-    """With a single matrix, all right-hand sides are solved as its columns; otherwise each row is a system of its
-    own."""
+    """The rule of `solve`: right-hand sides become columns of one system if there is a single matrix; otherwise each
+    row is a system of its own."""
     a, b = operands
     left, right = _ranks(operands, batched)
     b = _as_column(b) if right == 1 else b

@@ -12,7 +12,7 @@ from gradcli.primitives.entries.comparisons import equal, logical_and, where
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Program, Variable
 
-# From the operands of a primitive, numbers and parts, to its result.
+# Computes the result of a primitive from its operands, which are numbers and `Parts`.
 Rule = Callable[..., Any]
 
 
@@ -58,7 +58,7 @@ def _constant(atom: Atom) -> Any:
     return Parts(float(atom.real), float(atom.imag)) if arrays.is_complex(atom) else atom
 
 
-# What takes numbers apart, joins them or chooses between them, and rounds nothing.
+# Rules that split, join or select numbers, and therefore make no rounding errors.
 SELECTING_RULES: dict[str, Rule] = {
     "complex": lambda a, b: Parts(a, b),
     "real_part": lambda x: both(x).real,

@@ -41,8 +41,8 @@ from gradcli.proofs.interval_evaluation import derivatives_are_honest
 _Block = tuple[range, range]
 # Steps that are charged for an equation over a batch of boxes, in eighths: about 20 calls of NumPy.
 _EQUATION = 8
-# How far from an example at a kink another one is, relative to its size, and the golden ratio, whose multiples keep
-# apart the variables in it.
+# The distance from an example at a kink to the example that replaces it, relative to its size. Multiples of the golden
+# ratio give each variable a distance of its own, so that they do not meet at another kink.
 _ASIDE, _GOLDEN = 1e-3, 0.5 + 0.5 * 5**0.5
 
 

@@ -36,7 +36,7 @@ class Condition(NamedTuple):
 
 
 def holds(program: BoxProgram, low: Any, high: Any, *, strictly: bool = False) -> Any:
-    """In which boxes `[boxes]` all elements are certainly defined and at most 0, or `strictly` below 0."""
+    """Return a mask of the boxes in which all elements are certainly defined and at most 0, or `strictly` below 0."""
     found = program.values(low, high)
     # In a point, a number is nan where it is not defined, and is compared at a kink too.
     defined = found.smooth | (low == high).all(axis=1)

@@ -273,9 +273,11 @@ class MinimumSearch:
         return feasible
 
     def _is_inside(self, low: Any, high: Any, smooth: Any) -> Any:
-        """A mask of the boxes in which a minimiser is stationary, unless it is at an end of the whole box: there are
-        feasible points around each point of the box, at which the objective is smooth. Faces that come from narrowing
-        may be ends of its domain, so that the box is looked at with the floats next to it."""
+        """Return a mask of the boxes in which a minimiser that is not at an end of the whole box is stationary.
+
+        These are boxes around each of whose points there are feasible points at which the objective is smooth. Faces
+        that come from narrowing may be ends of its domain, so the boxes are widened by one float in each direction.
+        """
         found, k = smooth.copy(), np.flatnonzero(smooth)
         if len(k):
             low, high = np.nextafter(low[k], -math.inf), np.nextafter(high[k], math.inf)

@@ -249,7 +249,7 @@ class Stream:
         return b"".join(parts)
 
     def _awaited(self, size: int) -> bytes:
-        """At most `size` bytes of a pipe, as soon as there are some."""
+        """Return up to `size` bytes of a pipe as soon as any are available."""
         begin = time.monotonic()
         while self._is_prompt and not self.ready() and time.monotonic() - begin < _POLL_SECONDS:
             pass

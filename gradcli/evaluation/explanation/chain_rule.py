@@ -88,8 +88,11 @@ class Step(NamedTuple):
 
 
 class Note(NamedTuple):
-    """Where the run went: `kind` is `branch`, with the truth of its condition and the source that was `taken`, or
-    `round`, with the number of an iteration and the constants that it assigned."""
+    """A branch or iteration on the execution path.
+
+    A note of the kind `branch` has the truth of its condition and the source that was `taken`; one of the kind `round`
+    has the number of an iteration and the constants that it assigned.
+    """
 
     kind: str
     text: str

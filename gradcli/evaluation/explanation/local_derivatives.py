@@ -136,7 +136,7 @@ def _agree(number: Any, other: Any) -> bool:
 
 
 def _rules(unit: Unit, texts: StepTexts, label: str) -> dict[Any, str]:
-    """How the gradient of a step goes to each operand, as the table has it, with the operands' labels."""
+    """The gradient that a step sends to each operand, as the formula in the table with the labels of the operands."""
     operation = _operation(unit)
     if operation is None or unit.folded:
         return {}

@@ -180,7 +180,7 @@ def written(program: Any, language: str, spelled: Mapping[str, str]) -> str:
 
 
 def end_of_head(node: tree.For | tree.While) -> int:
-    """The end of the first line of a loop, with its iterable or its condition."""
+    """The offset of the end of a loop's head: of its iterable, or of the condition of a `while`."""
     return node.iterable.span.end if isinstance(node, tree.For) else node.test.span.end
 
 

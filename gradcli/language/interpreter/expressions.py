@@ -421,7 +421,7 @@ def _limits_of_elements(
 
 
 def _apart(values: Mapping[str, Value], numbers: tuple[float, float]) -> Sequence[Mapping[str, tuple[Value, Value]]]:
-    """For each name, the two values to choose from by the condition: in the stable form, and in the original one."""
+    """Pair each value with its counterpart in the other form: for values in the stable form, and in the original one."""
     within, without = numbers
     return {n: (v, within) for n, v in values.items()}, {n: (without, v) for n, v in values.items()}
 

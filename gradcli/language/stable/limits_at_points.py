@@ -119,7 +119,7 @@ class Plan:
 
     @cached_property
     def _leaves_below(self) -> Sequence[frozenset[int]]:
-        """For each leaf and step, the indices of the leaves on which it depends."""
+        """The indices of the leaves on which each leaf and step depends."""
         below = [frozenset({i}) for i in range(len(self.leaves))]
         for step in self.steps:
             below.append(frozenset().union(*[below[o] for o in step.operands]))

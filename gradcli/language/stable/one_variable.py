@@ -452,7 +452,7 @@ class _Block(NamedTuple):
 def name_definitions(
     program: tree.Module, apart: Collection[str], is_plain: Callable[[tree.Expression], bool]
 ) -> dict[tree.SyntaxNode, tree.Expression]:
-    """For each read of a name, the plain expression that it stands for, if any.
+    """Map each read of a name to the plain expression that it stands for, if any.
 
     A name that is assigned once stands for its expression, as long as no name in that can have been reassigned. Names
     in `apart`, and names by which the program differentiates, stand for themselves.

@@ -25,7 +25,7 @@ class Production(NamedTuple):
 
 
 class Rows(dict[int, dict[str, int]]):
-    """For each state, a mapping from symbols to the next state, or to ~rule for a reduction.
+    """Map each state to a mapping from symbols to the next state, or to ~rule for a reduction.
 
     Rows are decoded from text on first access, as a program needs few of them.
     """

@@ -56,7 +56,7 @@ class TimedStatement(NamedTuple):
 
 
 def parse_timed_equations(source: str) -> list[ParsedStatement | TimedStatement]:
-    """Like `parse_equations`, for a text that may also say what happens at some times: `at t = 12, 24: x += dose`.
+    """Parse equations as `parse_equations` does, and statements that run at given times: `at t = 12, 24: x += dose`.
 
     Raises ProgramSyntaxError, located in `source`.
     """

@@ -33,11 +33,11 @@ class PackedSequence(NamedTuple):
         return found
 
     def to(self, *wanted: Any, **options: Any) -> Self:
-        """With the data in another dtype or on another device; see `Tensor.to`."""
+        """Convert the data to another dtype or device; see `Tensor.to`."""
         return self._replace(data=self.data.to(*wanted, **options))
 
     def cpu(self) -> Self:
-        """With the data on the CPU."""
+        """Move the data to the CPU."""
         return self.to("cpu")
 
 

@@ -161,8 +161,8 @@ def _class_axis(input: Any, name: str) -> int:
 
 
 def _picked(logs: Any, target: Any, weight: Any, ignored: Any, name: str) -> tuple[Any, Any]:
-    """For each label the log-probability of its class and its weight, both 0 for ignored labels. The classes are the
-    last axis of `logs`."""
+    """The log-probability of the class of each label and the weight of that class, both 0 for ignored labels. Classes
+    are along the last axis of `logs`."""
     *sizes, classes = arrays.shape(logs)
     if is_batched(target):
         return _picked_by_row(logs, target, weight, ignored)

@@ -177,7 +177,7 @@ def _scaled_product_of_others(x: Any) -> Any:
 
 
 def _product_of_others(x: Any) -> Any:
-    """For each element along the last axis the product of the others.
+    """The product of all other elements, for each element along the last axis.
 
     Computed by a binary tree, so that it and all its derivatives take O(n) operations: the product of the others of an
     element is its sibling times the product of the others of their pair.

@@ -126,7 +126,7 @@ def _phased_right_rule(g: Any, y: Any, x: Any, left: Any) -> Any:
 
 
 def _phased_right_series(primitive: Primitive, y: Any, x: Any, left: Any) -> Coefficients:
-    """With A@V = U@S the phase of a vector follows that of its partner, and the phase of U.H@A'@V."""
+    """The phases of vectors: by A@V = U@S that of a vector follows from its partner and from U.H@A'@V."""
     inner, others = y.inside_rule(primitive, (x, left), {})
     values, slope = paired_values(inner), x.derivative()
     found = _vectors_slope(adjoint(slope), y, others, values, _taller(matrix_transpose(x)))
