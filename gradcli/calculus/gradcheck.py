@@ -19,6 +19,7 @@ from gradcli.primitives.axes import integer, one_number
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.entries.arithmetic import multiply
 from gradcli.primitives.entries.reductions import sum_
+from gradcli.primitives.entries.shape import stack
 from gradcli.primitives.operators import operand
 
 TOLERANCE = 1e-6
@@ -144,7 +145,6 @@ def _from_parts(leaves: Mapping[str, Any], point: Mapping[str, Any]) -> dict[str
 
 def _stacked_parts(value: Any) -> Any:
     from gradcli.primitives.entries.complex_numbers import imag, real
-    from gradcli.primitives.entries.shape import stack
 
     return stack([real(value), imag(value)])
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from shlex import quote
 from typing import Any
 
+from gradcli import arrays
 from gradcli.errors import BindingError, GradcliError, ProgramSyntaxError, Proposal, Span, UnknownNameError, WordError
 from gradcli.io import system
 from gradcli.language.names import scope
@@ -90,7 +91,6 @@ def _runs(hint: Proposal, error: GradcliError, name: str, options: Any) -> bool:
         # The hint concerns a value, such as a distribution, and not the program.
         return True
     # Imported here because only incorrect programs need them.
-    from gradcli import arrays
     from gradcli.language.interpreter.proposal_checks import proposal_runs
 
     with arrays.using_namespace(None):

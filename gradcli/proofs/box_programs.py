@@ -32,7 +32,7 @@ from gradcli.primitives.entries.reductions import sum_
 from gradcli.program.ir import Equation, Program, Variable
 from gradcli.program.passes import without_dead_code
 from gradcli.program.record import record
-from gradcli.proofs import box_arithmetic
+from gradcli.proofs import box_arithmetic, digits
 from gradcli.proofs.box_arithmetic import Interval, Truth, UnsupportedError
 from gradcli.proofs.constraint_propagation import propagated
 from gradcli.proofs.interval_evaluation import derivatives_are_honest
@@ -133,9 +133,7 @@ class BoxProgram:
                 raise error from None
 
     def _recorded_at(self, function: Callable[..., list[Any]], example: Any) -> _Recorded:
-        from gradcli.proofs import digits as proving
-
-        with proving.computing(), locating(self.program.source, self.program.body[-1].span):
+        with digits.computing(), locating(self.program.source, self.program.body[-1].span):
             given = {}
             for name, shape in self.shapes.items():
                 place = self.places[name]

@@ -13,6 +13,7 @@ from typing import Any
 from flint import arb, fmpq
 
 from gradcli.arrays.dtypes import PYTHON_NUMBERS, is_complex
+from gradcli.arrays.flint import flint_arrays
 from gradcli.arrays.flint.balls import Balls, Number
 from gradcli.arrays.flint.complex_balls import Complex, ComplexBalls, as_complex, finished
 from gradcli.arrays.flint.flint_arrays import FlintArrays, MissingDigitsError
@@ -63,8 +64,6 @@ class ComplexFlintArrays(FlintArrays):
 
 @cache
 def real_arrays() -> Any:
-    from gradcli.arrays.flint import flint_arrays
-
     return flint_arrays.on_device("cpu")
 
 

@@ -18,9 +18,11 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from importlib import import_module
 from typing import IO, Any
 
 from gradcli import subprocess_calls
+from gradcli.cli.process.environment import Environment
 from gradcli.cli.serving import tools
 from gradcli.errors import GradcliError, LimitError, UsageError
 from gradcli.io import system
@@ -244,8 +246,6 @@ def fork_for_each(descriptor: int) -> None:
 
 def _load() -> None:
     """Load what requests need, so that they do not."""
-    from importlib import import_module
-
     subprocess_calls.load_linear_algebra()
     for name in tools.NAMES:
         import_module(f"gradcli.cli.commands.{name}")
@@ -295,7 +295,6 @@ def _limit(limits: RequestLimits) -> None:
 
 def _run_here(words: Sequence[str]) -> dict[str, Any]:
     from gradcli.cli.main import main
-    from gradcli.cli.process.environment import Environment
 
     out, err = io.StringIO(), io.StringIO()
     status = main(words, Environment(None, out, err, {}, _refuse_to_save))

@@ -10,6 +10,7 @@ from functools import partial
 from textwrap import wrap
 from typing import IO, TYPE_CHECKING
 
+from gradcli.arrays import shape
 from gradcli.cli import command, main
 from gradcli.cli.process.environment import Environment
 from gradcli.cli.shell.typed_text import BINDING, LAST, Words, command_words
@@ -148,8 +149,6 @@ def _bound(session: Session, name: str, words: Words) -> tuple[Assembled, list[s
 
 def _held(session: Session, name: str, words: Sequence[str], bound: Sequence[SessionInput]) -> list[str]:
     """The option by which a command that looks for values keeps those of the session."""
-    from gradcli.arrays import shape
-
     option = _HOLDING.get(name)
     # Arrays are data of a fit.
     names = [each.name for each in bound if name != "fit" or not shape(each.value)]

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from traceback import format_exception
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from gradcli import arrays
 from gradcli.cli import main
+from gradcli.cli.command import parameters_of
 from gradcli.cli.process.environment import Environment
 from gradcli.cli.shell import colon_commands
 from gradcli.cli.shell.shell_session import Session, check_hint
 from gradcli.cli.shell.typed_text import CONTINUED, PROMPT, InputReader, inputs_of, is_command
 from gradcli.errors import ExitStatus, GradcliError, PipeClosed, UnknownNameError, UsageError
+from gradcli.install_command import install_command
 
 if TYPE_CHECKING:
     from gradcli.cli.shell.workspace import Answer
@@ -33,8 +37,6 @@ _COMMAND = re.compile(r"\bgradcli (--help|[a-z]+)")
 
 def _hint_at_options(error: GradcliError, text: str) -> None:
     """Make the hint that of an expression with an option behind it, where `text` is one."""
-    from gradcli.cli.command import parameters_of
-
     found = _OPTION.search(text)
     if found is not None and found[1] in parameters_of("eval").options:
         error.hint = f"options stand behind a command: :eval {text.strip()}"
@@ -117,7 +119,6 @@ class Shell(Session):
                 self._show(statement.text, answer)
 
     def _show(self, text: str, answer: Answer) -> None:
-        from gradcli import arrays
         from gradcli.cli.arguments import inputs
         from gradcli.cli.rendering.evaluation_report import evaluation_tables
         from gradcli.cli.rendering.render import show, warning_text
@@ -211,8 +212,6 @@ def _typed_inputs(shell: Shell, *, plain: bool) -> Iterator[str]:
         try:
             from gradcli.cli.shell.editor import Editor
         except ImportError:
-            from gradcli.install_command import install_command
-
             shell.environment.write_error(f"note: completion and history need {install_command('shell')}")
         else:
             yield from Editor(shell).inputs()
@@ -241,8 +240,6 @@ def _plain_inputs(environment: Environment) -> Iterator[str]:
 
 def _line(environment: Environment, prompt: str) -> str | None:
     """A line that is typed; None at the end."""
-    import sys
-
     if environment.stdin is sys.stdin and environment.stdout is sys.stdout:
         with suppress(ImportError):
             import readline  # noqa: F401

@@ -12,12 +12,15 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
+from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.errors import Span
 from gradcli.language.operations import EXACT_INTEGERS, called_function
 from gradcli.language.stable.stable_forms import RULES_BY_ROOT, RULES_FOR_STABLE_SUMS, StableForm
 from gradcli.language.syntax import parse_expression, tree
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives import table
+from gradcli.primitives.bind import constant
+from gradcli.primitives.entries.comparisons import not_equal
 from gradcli.primitives.signature import resolve_keyword
 
 _OF_EULER = StableForm("e**x", "exp(x)", "e is Euler's number")
@@ -300,9 +303,6 @@ _BESIDE_REAL_AXIS: Any = (1j, 1.0)
 
 def _beside_real_axis(x: Any, **_factor: Any) -> Any:
     # Loaded on demand: few programs have complex numbers.
-    from gradcli.arrays.mathematical_constants import is_exact
-    from gradcli.primitives.bind import constant
-    from gradcli.primitives.entries.comparisons import not_equal
     from gradcli.primitives.entries.complex_numbers import imag
 
     return not is_exact() and not_equal(imag(constant(x)), 0.0)
