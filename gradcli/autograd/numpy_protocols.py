@@ -27,8 +27,6 @@ _WITHOUT_GRADIENT = frozenset(
     """.split()  # noqa: SIM905
 )
 _ATTRIBUTES = ("ndim", "shape", "size")
-# Functions that differ from those of the same name in gradcli: they act on the last two axes.
-_OTHERWISE = {("numpy.linalg", "diagonal"), ("numpy.linalg", "trace")}
 # Keywords, with the values for which they have no effect.
 _NOTHING: Mapping[str, tuple[Any, ...]] = {
     "out": (None,),
@@ -89,11 +87,7 @@ def _of_ufunc(name: str) -> Operation | None:
 @cache
 def _of_module(module: str, name: str) -> Operation | None:
     # Functions of the same names in other modules, such as `emath`, have other meanings.
-    if (
-        module not in ("numpy", "numpy.linalg", "numpy.fft")
-        or name in _WITHOUT_GRADIENT
-        or (module, name) in _OTHERWISE
-    ):
+    if module not in ("numpy", "numpy.linalg", "numpy.fft") or name in _WITHOUT_GRADIENT:
         return None
     return table.find(name, *table.dialects_of(module))
 

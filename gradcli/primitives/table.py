@@ -99,13 +99,14 @@ LIBRARY_MEANINGS = {
     ),
     "numpy": frozenset(["diff", "gradient", "kl_div", "select"]),
     "linalg": frozenset(["norm"]),
-    "torch.linalg": frozenset(["lu_solve", "vander"]),
+    "torch.linalg": frozenset(["diagonal", "lu_solve", "vander"]),
+    "numpy.linalg": frozenset(["diagonal", "trace"]),
     "scipy.linalg": frozenset(["cholesky", "qr"]),
     "scipy.special": frozenset(["softmax", "log_softmax"]),
     "sympy": frozenset(["jn", "sinc", "yn"]),
     "jax.nn": frozenset(["gelu"]),
-    "jax.lax": frozenset(["clamp"]),
-    "math": frozenset(["remainder"]),
+    "jax.lax": frozenset(["clamp", "cummax", "cummin", "cumprod", "cumsum", "max", "min", "select", "split"]),
+    "math": frozenset(["isclose", "remainder"]),
     "base": frozenset(["log"]),
     "method": frozenset(["polygamma", "where"]),
 }
@@ -249,9 +250,9 @@ def find(name: str, *dialects: str) -> Operation | None:
 
 
 def dialects_of(module: str) -> tuple[str, str]:
-    """The dialects of a module: its own name (that of SciPy for JAX's copy of it), and its family "linalg", "torch" or
-    "numpy"."""
-    own = module.removeprefix("jax.") if module.startswith("jax.scipy") else module
+    """The dialects of a module: its own name (that of NumPy or SciPy for JAX's copies of them), and its family
+    "linalg", "torch" or "numpy"."""
+    own = module.removeprefix("jax.") if module.startswith(("jax.numpy", "jax.scipy")) else module
     if module.endswith("linalg"):
         return own, "linalg"
     return own, "torch" if module.startswith("torch") else "numpy"

@@ -162,7 +162,17 @@ def _takes(operation: Operation | None, keyword: str) -> bool:
 # Functions of modules that differ from the function of the same name in the language.
 _OTHERWISE = {
     ("torch.nn.functional", "unfold"): "takes the blocks of images, and 'unfold' here the windows along an axis",
+    ("torch", "range"): "includes the end, and 'range' here does not",
     ("jax.lax", "round"): "rounds a half away from zero, and 'round' here to the even number",
+    ("jax.lax", "gather"): "takes slices by dimension numbers, and 'gather' here elements along an axis",
+    ("jax.lax", "scatter"): "sets slices by dimension numbers, and 'scatter' here elements along an axis",
+    ("jax.lax", "scatter_add"): "adds to slices by dimension numbers, and 'scatter_add' here to elements along an axis",
+    ("jax.nn", "identity"): "gives its argument, and 'identity' here the identity matrix",
+    **{
+        (f"{library}.random", name): f"draws random numbers, and '{name}' here is a function without them"
+        for library in ("numpy", "jax")
+        for name in ("beta", "gamma", "power")
+    },
 }
 # Methods of PyTorch tensors whose names mean something else in NumPy.
 _METHODS_OF_TORCH = ("size", "norm", "split", "select")

@@ -11,25 +11,44 @@ from gradcli.errors import ShapeError
 from gradcli.primitives.axes import boolean, integer, integer_array, normalize_axis, option, whole_numbers
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import broadcast_to, reshape
-from gradcli.primitives.entries.arithmetic import add, divide, fmod, multiply, negative, round_, subtract
+from gradcli.primitives.entries.arithmetic import absolute, add, divide, fmod, multiply, negative, round_, subtract
 from gradcli.primitives.entries.bessel_orders import spherical_jn, spherical_yn
-from gradcli.primitives.entries.comparisons import clip, equal, maximum, minimum, where
+from gradcli.primitives.entries.comparisons import (
+    clip,
+    equal,
+    isfinite,
+    less_equal,
+    logical_and,
+    logical_or,
+    maximum,
+    minimum,
+    where,
+)
 from gradcli.primitives.entries.decompositions import cholesky, qr
 from gradcli.primitives.entries.distributions import rel_entr
 from gradcli.primitives.entries.exponential import exp, log, xlogy
 from gradcli.primitives.entries.gather_scatter import meshgrid, nonzero, split
 from gradcli.primitives.entries.indexing import index
+from gradcli.primitives.entries.linear import diagonal, trace
 from gradcli.primitives.entries.linear_systems import matrix_norm, vander
 from gradcli.primitives.entries.losses import reduced
 from gradcli.primitives.entries.matrices import adjoint, cross, dot, vdot
 from gradcli.primitives.entries.numpy_shape import slopes
-from gradcli.primitives.entries.order_statistics import Pair, difference, kth_value, positions_in_order
+from gradcli.primitives.entries.order_statistics import (
+    Pair,
+    cummax,
+    cummin,
+    difference,
+    kth_value,
+    positions_in_order,
+)
 from gradcli.primitives.entries.products import lu_solve, solved_by_factors
 from gradcli.primitives.entries.reductions import all_, argmax, argmin, max_, min_, order_statistic, sum_
 from gradcli.primitives.entries.sampling import padded
-from gradcli.primitives.entries.scans import log_softmax, softmax, sort
+from gradcli.primitives.entries.scans import cumprod, cumsum, log_softmax, softmax, sort
 from gradcli.primitives.entries.shape import (
     along_axis,
+    flip,
     ravel,
     sequence,
     squeeze,
@@ -42,7 +61,8 @@ from gradcli.primitives.entries.slice_updates import broadcast_tensors
 from gradcli.primitives.entries.special import gelu, polygamma
 from gradcli.primitives.entries.statistics import norm, std, var
 from gradcli.primitives.entries.trigonometric import sinc
-from gradcli.primitives.operation import Composite
+from gradcli.primitives.operation import Composite, Operation
+from gradcli.primitives.primitive import Primitive
 
 _VECTOR = [0.5, -1.25, 2.0, 0.75]
 _MATRIX = [[0.5, -1.25, 2.0], [3.5, 0.25, -0.75]]
@@ -253,6 +273,19 @@ linalg_norm = Composite(
     derivative=norm.derivative, domain=norm.domain, edges=norm.edges, dialects="linalg",
 )  # fmt: skip
 
+linalg_trace = Composite(
+    "trace", "x, k=0", "sum of diagonal k of each matrix along the last two axes", lambda x, k=0: trace(x, k, -2, -1),
+    derivative=trace.derivative, dialects="numpy.linalg",
+    samples=((_MATRIX,), ([_MATRIX, _MATRIX], 1)),
+)  # fmt: skip
+
+linalg_diagonal = Composite(
+    "diagonal", "x, k=0, axis1=-2, axis2=-1", "diagonal k of each matrix along the last two axes, unless others are named",
+    lambda x, k=0, axis1=-2, axis2=-1: diagonal(x, k, axis1, axis2),
+    derivative=diagonal.derivative, dialects="numpy.linalg torch.linalg",
+    samples=((_MATRIX,), ([_MATRIX, _MATRIX], 1)),
+)  # fmt: skip
+
 library_diff = Composite(
     "diff", difference.signature, difference.doc, difference.definition,
     derivative=difference.derivative, dialects="numpy torch",
@@ -283,7 +316,7 @@ def _split_by_sizes(x: Any, split_size_or_sections: Any, axis: Any = 0) -> Any:
 torch_split = Composite(
     "split", "x, split_size_or_sections, axis=0", "the parts of a size along an axis, or of the sizes in a list",
     _split_by_sizes,
-    derivative=split.derivative, dialects="torch",
+    derivative=split.derivative, dialects="torch jax.lax",
 )  # fmt: skip
 
 
@@ -441,6 +474,20 @@ def _nearest_remainder(x: Any, y: Any) -> Any:
     return subtract(rest, multiply(y, round_(divide(rest, y))))
 
 
+def _is_near(a: Any, b: Any, rel_tol: Any = 1e-9, abs_tol: Any = 0.0) -> Any:
+    larger = maximum(absolute(a), absolute(b))
+    near = less_equal(absolute(subtract(a, b)), maximum(multiply(rel_tol, larger), abs_tol))
+    # An infinity is close to itself alone.
+    return logical_or(logical_and(near, isfinite(larger)), equal(a, b))
+
+
+math_isclose = Composite(
+    "isclose", "a, b, rel_tol=1e-09, abs_tol=0.0", "whether abs(a - b) <= max(rel_tol*max(abs(a), abs(b)), abs_tol)",
+    _is_near,
+    derivative="none", dialects="math",
+    samples=((0.7, 0.7000001),),
+)  # fmt: skip
+
 math_remainder = Composite(
     "remainder", "x, y", "x - y*n, n the whole number nearest to x/y, of two the even one", _nearest_remainder,
     derivative="g, -g*n", domain="y != 0", dialects="math",
@@ -458,6 +505,47 @@ jax_clamp = Composite(
     derivative=clip.derivative, domain=clip.domain, edges=clip.edges, dialects="jax.lax",
     samples=((0.0, 0.7, 1.0),),
 )  # fmt: skip
+
+
+jax_select = Composite(
+    "select", "pred, on_true, on_false", "the elements of on_true where pred is true, else those of on_false",
+    lambda pred, on_true, on_false: where(pred, on_true, on_false),
+    derivative=where.derivative, dialects="jax.lax",
+    samples=(([True, False, True, False], _VECTOR, [1.0, 2.0, 3.0, 4.0]),),
+)  # fmt: skip
+
+
+def _of_two(name: str, of: Primitive) -> Composite:
+    return Composite(
+        name, "x, y", of.doc, lambda x, y: of(x, y),
+        derivative=of.derivative, dialects="jax.lax",
+        samples=((_VECTOR, [1.0, -2.0, 2.5, 0.25]),),
+    )  # fmt: skip
+
+
+jax_max = _of_two("max", maximum)
+jax_min = _of_two("min", minimum)
+
+
+def _scan(of: Operation) -> Composite:
+    def definition(operand: Any, axis: Any = 0, reverse: Any = False) -> Any:
+        backward = boolean(reverse, "'reverse'")
+        found = of(flip(operand, axis) if backward else operand, axis)
+        values = found.values if isinstance(found, Pair) else found
+        return flip(values, axis) if backward else values
+
+    return Composite(
+        of.name, "operand, axis=0, reverse=False",
+        f"{of.name} of NumPy's names along one axis, the values alone, from its end where reverse is true", definition,
+        derivative=of.derivative, dialects="jax.lax",
+        samples=((_MATRIX,), (_MATRIX, 1, True)),
+    )  # fmt: skip
+
+
+jax_cumsum = _scan(cumsum)
+jax_cumprod = _scan(cumprod)
+jax_cummax = _scan(cummax)
+jax_cummin = _scan(cummin)
 
 
 sympy_sinc = Composite(
