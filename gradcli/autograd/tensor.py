@@ -36,7 +36,7 @@ from gradcli.primitives.bind import (
     readings,
 )
 from gradcli.primitives.entries import arithmetic, comparisons, powers
-from gradcli.primitives.entries.indexing import index, normalize_key
+from gradcli.primitives.entries.indexing import check_order_of_axes, index, normalize_key
 from gradcli.primitives.entries.shape import iter_first_axis
 from gradcli.primitives.node_name import NodeName
 from gradcli.primitives.operators import operand
@@ -251,6 +251,8 @@ class Tensor(TensorSurface):
 
             if is_batched(key) and key.dtype.startswith("int"):
                 return take(self, key)
+        elif type(key) is tuple:
+            check_order_of_axes(key)
         return index(self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -258,6 +260,8 @@ class Tensor(TensorSurface):
 
         Raises ShapeError for an invalid key or a value of another shape.
         """
+        if type(key) is tuple:
+            check_order_of_axes(key)
         places, value = normalize_key(key, self), operand(value)
         if not has_arrays(places):
             part = self if places == (Ellipsis,) else index(self, places)

@@ -16,6 +16,27 @@ def leaf(value, **options):
     return tensor(value, requires_grad=True, **options)
 
 
+class TestIndices:
+    @pytest.mark.parametrize(
+        "key",
+        [(0, slice(None), [0, 1]), (slice(None), [0, 1], slice(None), 2), (slice(None), 0, None, np.array([1, 0]))],
+    )
+    def test_that_pytorch_and_numpy_order_differently_are_refused(self, key):
+        x = tensor(np.arange(24.0).reshape(1, 2, 3, 4))
+        with pytest.raises(ShapeError, match="PyTorch leaves the axis"):
+            x[key]
+        with pytest.raises(ShapeError, match="PyTorch leaves the axis"):
+            x[key] = 1.0
+
+    @pytest.mark.parametrize(
+        "key",
+        [(0, [0, 1]), (..., [0, 1], 0), ([0, 0], slice(None), 1), (0, slice(None), [0], slice(1, 3), [1])],
+    )
+    def test_that_they_read_alike(self, key):
+        x = np.arange(48.0).reshape(1, 2, 3, 4, 2)
+        np.testing.assert_array_equal(tensor(x)[key], x[key])
+
+
 class TestSizes:
     def test_of_a_tensor(self):
         x = tensor(ROWS)

@@ -270,6 +270,30 @@ def test_a_truth_value_is_no_axis_size_or_place(call):
         value(call, **({"A": np.eye(2)} if "A" in call else {}), x=1.0)
 
 
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        ("A[()]", [[1.0, 2.0], [3.0, 4.0]]),
+        ("k = (0, 1); A[k]", 2.0),
+        ("k = 0, 1\nB = A*1\nB[k] = 9\nB", [[1.0, 9.0], [3.0, 4.0]]),
+        ("k = [0, 1]; A[k]", [[1.0, 2.0], [3.0, 4.0]]),
+        ("k = ((0, 1), (1, 0)); A[k]", [2.0, 3.0]),
+        ("sum(A[k] for k in [(0, 1), (1, 1)])", 6.0),
+    ],
+)
+def test_a_tuple_is_the_whole_index_and_a_list_is_positions(program, expected):
+    np.testing.assert_array_equal(gradcli.compile(program)(A=[[1.0, 2.0], [3.0, 4.0]]), expected)
+
+
+@pytest.mark.parametrize("program", ["torch.abs(x[0, :, [0, 1]])", "y = torch.abs(x); y[0, :, [0, 1]] = 1; y"])
+def test_an_index_that_pytorch_and_numpy_order_differently_is_refused_among_names_of_pytorch(program):
+    x = np.arange(24.0).reshape(2, 3, 4)
+    with pytest.raises(ShapeError, match="PyTorch leaves the axis"):
+        gradcli.compile(program)(x=x)
+    np.testing.assert_array_equal(gradcli.compile("np.abs(x[0, :, [0, 1]])")(x=x), x[0, :, [0, 1]])
+    np.testing.assert_array_equal(gradcli.compile("torch.abs(x[0][:, [0, 1]])")(x=x), x[0][:, [0, 1]])
+
+
 def test_a_parenthesised_index_is_an_index_of_each_axis():
     x = np.array([[1.0, 2.0], [3.0, 4.0]])
     assert value("x[(0, 1)]", x=x) == 2.0

@@ -34,7 +34,7 @@ def _call(machine: Evaluator, node: tree.Call, scope: Scope) -> Task:
         # Imported here as few programs use it.
         from gradcli.language.interpreter.functional_updates import evaluate_update
 
-        return (yield from evaluate_update(node))
+        return (yield from evaluate_update(machine, node))
     function = _own(machine, node, scope)
     positional, keywords = yield from arguments_of(tree.positional(node), node.keywords)
     if function is not None:

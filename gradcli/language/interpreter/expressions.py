@@ -481,7 +481,7 @@ def _unknown_attribute(node: tree.Attribute) -> GradcliError:
 
 def _index(machine: Evaluator, node: tree.Index, _scope: Scope) -> Task:
     value = yield node.value
-    key = yield from evaluate_index(node)
+    key = yield from evaluate_index(machine, node)
     if isinstance(value, tuple):
         return select_result(value, key)
     if isinstance(value, ProgramList) and len(key) == 1 and is_position(key[0]):

@@ -8,7 +8,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.errors import CallError
 from gradcli.language.interpreter import call_arguments
-from gradcli.language.interpreter.machine import Task, arguments_of
+from gradcli.language.interpreter.machine import Evaluator, Task, arguments_of
 from gradcli.language.interpreter.statements import evaluate_index
 from gradcli.language.interpreter.values import Value, as_tensor_or_number
 from gradcli.language.syntax import tree
@@ -43,7 +43,7 @@ _RULES: Mapping[str, Callable[[Value, Any, Value], Value]] = {
 }
 
 
-def evaluate_update(node: tree.Call) -> Task:
+def evaluate_update(machine: Evaluator, node: tree.Call) -> Task:
     """Evaluate the update and return the new tensor. Raises CallError for an unknown method of `at`."""
     if node.name not in _RULES:
         raise CallError(
@@ -53,7 +53,7 @@ def evaluate_update(node: tree.Call) -> Task:
     assert isinstance(place, tree.Index)
     assert isinstance(place.value, tree.Attribute)
     x = as_tensor_or_number((yield place.value.value), "'.at'")
-    key = yield from evaluate_index(place)
+    key = yield from evaluate_index(machine, place)
     positional, keywords = yield from arguments_of(node.arguments, node.keywords)
     call_arguments.fit(node.name, parse_signature("values"), positional, keywords)
     value = as_tensor_or_number([*positional, *keywords.values()][0], f"'{node.name}'")

@@ -18,7 +18,7 @@ from gradcli.language.interpreter.values import TENSOR_CONVERTIBLE, Value, as_bo
 from gradcli.language.names import scope as scope_of_program
 from gradcli.language.operations import BINARY
 from gradcli.language.syntax import tree
-from gradcli.primitives.entries.indexing import index
+from gradcli.primitives.entries.indexing import check_order_of_axes, index
 
 # Rounds after which a loop that takes more steps than are left is an error: earlier, there may be another one to report.
 # A power of 2, as loops with a condition look for another execution path after powers of 2 of rounds.
@@ -53,7 +53,7 @@ def _to_targets(machine: Evaluator, target: tree.SyntaxNode, value: Value, scope
     for within, part in _taken_apart(target, value):
         if isinstance(within, tree.Index):
             whole_value = yield within.value
-            key = yield from evaluate_index(within)
+            key = yield from evaluate_index(machine, within)
             _require_own(machine, whole_value)
             put(whole_value, key, part, within)
         else:
@@ -281,15 +281,24 @@ def _while(machine: Evaluator, node: tree.While, scope: Scope) -> Task:
     return value
 
 
-def evaluate_index(node: tree.Index) -> Generator[Any, Value, Key]:
-    """Evaluate the items of an index."""
+def evaluate_index(machine: Evaluator, node: tree.Index) -> Generator[Any, Value, Key]:
+    """Evaluate the items of an index; a tuple as the only one is the whole index.
+
+    Raises ShapeError where PyTorch and NumPy order the axes of the result differently, and the program has PyTorch's
+    names.
+    """
     items: Sequence[tree.SyntaxNode] = node.items
     if len(items) == 1 and isinstance(items[0], tree.Tuple):
         items = items[0].items
-    key = []
+    key: list[Value] = []
     for item in items:
         key.append((yield from _index_item(item)))
-    return tuple(key)
+    if items is node.items and len(key) == 1 and isinstance(key[0], ProgramList) and key[0].made == "tuple":
+        key = key[0].items
+    places = tuple(map(_position, key))
+    if machine.dialect in ("torch", "both"):
+        check_order_of_axes(places)
+    return places
 
 
 def _index_item(item: tree.SyntaxNode) -> Task:
@@ -300,7 +309,7 @@ def _index_item(item: tree.SyntaxNode) -> Task:
         for bound in (item.start, item.stop, item.step):
             bounds.append(None if bound is None else _position((yield bound)))
         return slice(*bounds)
-    return _position((yield item))
+    return (yield item)
 
 
 def _position(value: Value) -> Value:

@@ -346,6 +346,10 @@ def tuple_(opening: Token, first: tree.Expression, *rest: Any) -> tree.Tuple:
     return tree.Tuple(Span(opening.start_pos, rest[-1].end_pos), (first, *items))
 
 
+def empty_tuple(opening: Token, closing: Token) -> tree.Tuple:
+    return tree.Tuple(Span(opening.start_pos, closing.end_pos), ())
+
+
 def list_(opening: Token, *rest: Any) -> tree.List:
     items = rest[0] if len(rest) == 2 else ()
     for item in items:

@@ -49,6 +49,34 @@ def normalize_key(key: Any, x: Any = None) -> Key:
     return tuple(position for part in parts for position in part)
 
 
+def check_order_of_axes(key: tuple[Any, ...]) -> None:
+    """Raise ShapeError for an index whose result has another order of axes in NumPy than in PyTorch.
+
+    PyTorch takes the slices at numbers before it looks at arrays of positions. NumPy treats a number that stands apart
+    from the arrays as one of them, and moves their axis to the front.
+    """
+    places = [place for place, item in enumerate(key) if not _keeps_axes(item)]
+    if not places or places[-1] - places[0] < len(places):
+        return
+    without_numbers = [_keeps_axes(item) for item in key if not _is_number(item)]
+    arrays_at = [place for place, keeps in enumerate(without_numbers) if not keeps]
+    if not arrays_at or len(arrays_at) == len(places):
+        return
+    if arrays_at[0] > 0 and arrays_at[-1] - arrays_at[0] < len(arrays_at):
+        raise ShapeError(
+            "PyTorch leaves the axis of the positions of this index in its place, and NumPy moves it to the front",
+            hint="x[0][:, [1, 2]] leaves it for x[0, :, [1, 2]], and x[[0], :, [1, 2]] moves it",
+        )
+
+
+def _keeps_axes(item: Any) -> bool:
+    return item is None or item is Ellipsis or isinstance(item, slice)
+
+
+def _is_number(item: Any) -> bool:
+    return type(item) in arrays.PYTHON_NUMBERS or getattr(item, "ndim", 1) == 0
+
+
 class _Mask(tuple[Any, ...]):
     """The positions at which a boolean array of shape `shape` is true, one array per axis."""
 
@@ -72,7 +100,7 @@ def _normalize_item(item: Any) -> tuple[Any, ...]:
     if isinstance(item, slice):
         bounds = (item.start, item.stop, item.step)
         return (slice(*(None if b is None else integer(b, "a slice bound") for b in bounds)),)
-    if type(item) in arrays.PYTHON_NUMBERS or getattr(item, "ndim", 1) == 0:
+    if _is_number(item):
         return (_position(item),)
     return _index_array(item)
 
