@@ -12,7 +12,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
-from gradcli.errors import BackendError, DifferentiationError, EvaluationError
+from gradcli.errors import BackendError, DifferentiationError
 from gradcli.functionals import integration, shortfalls
 from gradcli.functionals.body import Body, coefficient_operands
 from gradcli.functionals.integration import Integral
@@ -40,7 +40,10 @@ def _computed(_xp: Any, *operands: Any, body: Body, points: Sequence[float], rto
     tolerance = Tolerance(rtol, atol)
 
     def checked(found: Integral) -> float:
-        _check(found, tolerance)
+        if found.fault is not None:
+            return shortfalls.undefined(found.fault)
+        if not found.error <= _SLACK * tolerance.of(found.value, found.size):
+            shortfalls.report("integrate", found.error)
         return found.value
 
     return _of_each_integral(operands, body, points, tolerance, checked)
@@ -98,14 +101,6 @@ def _without_singularities(np: Any, function: Integrand, row: Any, place: Any) -
             near, far = (np.abs(function(place + side * d * (1.0 + np.abs(place)), row)) for d in _BESIDE)
             kept &= np.isfinite(near) & ~(near > 2.0 * far)
     return row[kept], place[kept]
-
-
-def _check(found: Integral, tolerance: Tolerance) -> None:
-    """Report an integral that fell short. Raises EvaluationError for one that does not exist."""
-    if found.fault is not None:
-        raise EvaluationError(found.fault)
-    if not found.error <= _SLACK * tolerance.of(found.value, found.size):
-        shortfalls.report("integrate", found.error)
 
 
 def _pulled_back(i: int, g: Any, _y: Any, *operands: Any, body: Body, **params: Any) -> Any:

@@ -26,11 +26,12 @@ _MOST_GRADES, _CLOSEST = 60, 22
 _FEWEST_GRADES = 6
 # Magnitudes of panels beside a singularity that do not shrink by more than this for as many panels: it diverges.
 _SHRINKING, _LAST = 1 - 1e-6, 8
-# The number of half-waves of an oscillating tail that are summed, and the number of places at which it is examined.
-_HALF_WAVES, _EXAMINED = 48, 4_000
-# The number of distances, each twice the one before, at which tails are examined for overflows, and the magnitude below
-# which an integrand has vanished before it overflows.
-_MOST_DOUBLINGS, _VANISHED = 60, 1e-60
+# The number of half-waves of an oscillating tail that are summed, that of lengths, each twice the one before, in which they
+# are looked for, that of places at which each length is examined, and that of places at which all are examined first.
+_HALF_WAVES, _DOUBLINGS, _EXAMINED, _EXAMINED_FIRST = 48, 40, 4_000, 400
+# The number of powers of 2 of the distances at which tails are examined for overflows, the number of distances for each,
+# and the magnitude below which an integrand has vanished before it overflows.
+_MOST_DOUBLINGS, _IN_A_DOUBLING, _VANISHED = 60, 8, 1e-60
 # Integrals by two samples of an integrand agree if they differ by at most this share of the integral of the magnitude.
 _SEEN_ALIKE = 1e-7
 # Up to this number of integrals, each is first sampled in FIRST_PANELS panels; beyond, in two.
@@ -154,7 +155,7 @@ class _Integration:
         tails = np.flatnonzero(segments.direction)
         if not len(tails):
             return ends
-        distances = 2.0 ** np.arange(_MOST_DOUBLINGS)
+        distances = 2.0 ** (np.arange(_MOST_DOUBLINGS * _IN_A_DOUBLING) / _IN_A_DOUBLING)
         places = segments.origin[tails, None] + segments.direction[tails, None] * distances
         with np.errstate(all="ignore"):
             values = self.function(places.ravel(), np.repeat(segments.row[tails], len(distances))).reshape(places.shape)
@@ -326,8 +327,10 @@ class _Integration:
         def along(u: Any, _row: Any) -> Any:
             return self._along(u, np.full(len(u), segment))
 
-        tolerance = Tolerance(np.maximum(_OF_A_GRADE, digits), _ABSOLUTE)
-        found = refined(evaluated(along, np.arange(grades), near, away), along, grades, tolerance)
+        panels = evaluated(along, np.arange(grades), near, away)
+        negligible = _NEGLIGIBLE * float(panels.size[np.isfinite(panels.size)].sum())
+        tolerance = Tolerance(np.maximum(_OF_A_GRADE, digits), _ABSOLUTE, negligible)
+        found = refined(panels, along, grades, tolerance)
         value, error, size = found.whole()
         if not np.isfinite(value).all():
             fault = self._fault(segment, float(edges[1 + int(np.argmin(np.isfinite(value)))]))
@@ -380,8 +383,9 @@ class _Integration:
         return Integral(limit.value, limit.error + first.error + float(np.sum(error)), float(np.sum(size)))
 
 
-# The tolerance of each panel beside a singularity, and of each half-wave.
-_OF_A_GRADE, _ABSOLUTE = 1e-14, 1e-15
+# The tolerance of each panel beside a singularity, and of each half-wave; and the part of all panels beside a singularity
+# that is below all digits, also after extrapolation.
+_OF_A_GRADE, _ABSOLUTE, _NEGLIGIBLE = 1e-14, 1e-15, 1e-20
 # Bounds on the number of singularities of an integral, and of the panels that are left around one.
 _MOST_CLUSTERS = _MOST_AT_A_POINT = 64
 
@@ -395,7 +399,10 @@ def _diverges(magnitudes: Any) -> bool:
 def _zeros(np: Any, along: Callable[..., Any], start: float, direction: float) -> Any:
     """The next zeros of an oscillating tail after `start`; None where there are too few of them."""
     length, signs, places = 4.0, np.zeros(0), np.zeros(0)
-    for _ in range(40):
+    signs = np.sign(along(start + direction * np.geomspace(1.0, length * 2.0**_DOUBLINGS, _EXAMINED_FIRST)))
+    if not (signs[1:] * signs[:-1] < 0).any():
+        return None
+    for _ in range(_DOUBLINGS):
         places = start + direction * length * np.linspace(0.0, 1.0, _EXAMINED)
         signs = np.sign(along(places))
         changes = np.flatnonzero(signs[1:] * signs[:-1] < 0)

@@ -85,14 +85,15 @@ class Refined(NamedTuple):
 
 class Tolerance(NamedTuple):
     """An error is accepted if it is at most `relative` times the integral, a number or [rows], or `absolute` times that
-    of the magnitude."""
+    of the magnitude, or `negligible`."""
 
     relative: Any
     absolute: float
+    negligible: float = _UNDERFLOW
 
     def of(self, value: Any, size: Any) -> Any:
         np = arrays.numpy_namespace()
-        return np.maximum(self.relative * np.abs(value), max(self.absolute, _ROUNDING) * size + _UNDERFLOW)
+        return np.maximum(self.relative * np.abs(value), max(self.absolute, _ROUNDING) * size + self.negligible)
 
 
 def refined(new: Panels, function: Integrand, count: int, tolerance: Tolerance) -> Refined:
@@ -106,10 +107,13 @@ def refined(new: Panels, function: Integrand, count: int, tolerance: Tolerance) 
     done, left = [new.chosen(slice(0, 0))], [new.chosen(slice(0, 0))]
     halvings = 0
     while len(new.row):
-        value, error, size = _sums([*done, new, *left], count)
-        panels = sum(np.bincount(p.row, minlength=count) for p in [*done, new, *left])
+        parts = [*done, new, *left]
+        panels = sum(np.bincount(p.row, minlength=count) for p in parts)
+        # Panels without a finite value say nothing about the others.
+        value, error, size = _sums([p.chosen(np.isfinite(p.value)) for p in parts], count)
         allowed = tolerance.of(value, size)
         inaccurate = ~(error <= allowed)[new.row] & ~(new.error <= (allowed / (2 * panels))[new.row])
+        inaccurate |= ~np.isfinite(new.value)
         done.append(new.chosen(~inaccurate))
         new = new.chosen(inaccurate)
         middle = 0.5 * (new.low + new.high)

@@ -18,7 +18,7 @@ from gradcli.functionals import shortfalls
 from gradcli.functionals.body import Body, coefficient_operands
 from gradcli.functionals.ranges import Range, has_ranges, ranges
 from gradcli.functionals.row_results import of_each
-from gradcli.functionals.summation import Series, check_limits, total
+from gradcli.functionals.summation import Series, Sum, check_limits, totals
 from gradcli.functionals.switches import is_smooth
 from gradcli.kinds.jets import Jet
 from gradcli.primitives.bind import bind
@@ -36,7 +36,7 @@ def _computed(_xp: Any, *operands: Any, body: Body, rtol: float, atol: float) ->
     if is_exact():
         return _proved(operands, body)
     with arrays.using_namespace(None):
-        return of_each(operands, lambda rows: [_of_row(row.tolist(), body, rtol, atol) for row in rows])
+        return of_each(operands, lambda rows: _of_rows(rows, body, rtol, atol))
 
 
 def _proved(operands: Sequence[Any], body: Body) -> Any:
@@ -69,33 +69,41 @@ def _infinite(low: float, high: float, reads: Sequence[Any], body: Body) -> Any:
     return infinite_sum(0, 1, reads, body) + infinite_sum(-1, -1, reads, body)
 
 
-def _of_row(row: Sequence[float], body: Body, rtol: float, atol: float) -> float:
+def _of_rows(rows: Any, body: Body, rtol: float, atol: float) -> list[float]:
+    """The sums for rows of limits and reads, [rows, operands]."""
     np = arrays.numpy_namespace()
-    first, last, *reads = row
+    first, last, *reads = rows.T
 
-    def terms(k: Any) -> Any:
-        return np.broadcast_to(body(k, *reads)[0], k.shape)
+    def given(row: Any) -> list[Any]:
+        return [r[row] if len(first) > 1 else float(r[0]) for r in reads]
 
-    def expansion(k: float, order: int) -> list[float]:
-        (found,) = body(Jet([k, 1.0], order), *reads)
+    def terms(k: Any, row: Any) -> Any:
+        return np.broadcast_to(body(k, *given(row))[0], k.shape)
+
+    def expansion(k: Any, order: int, row: Any) -> Any:
+        (found,) = body(Jet([k, np.ones_like(k)], order), *given(row))
         coefficients = map(found.coefficient, range(order + 1)) if isinstance(found, Jet) else [found]
-        known = [0.0 if c is None else float(c) for c in coefficients]
-        return known + [0.0] * (order + 1 - len(known))
+        known = [np.broadcast_to(0.0 if c is None else c, k.shape) for c in coefficients]
+        return np.stack(known + [np.zeros_like(k)] * (order + 1 - len(known)))
 
-    def is_smooth_between(low: float, high: float) -> bool:
-        return is_smooth(body, low, high, reads)
+    def is_smooth_between(low: float, high: float, row: int) -> bool:
+        return is_smooth(body, low, high, [float(r[row]) for r in reads])
 
-    def bounds(low: Any, high: Any, _row: Any) -> tuple[Any, Any]:
-        least, most = ranges(body.program, [Range(low, high), *(Range(r, r) for r in reads)])[0]
+    def bounds(low: Any, high: Any, row: Any) -> tuple[Any, Any]:
+        least, most = ranges(body.program, [Range(low, high), *(Range(r, r) for r in given(row))])[0]
         return np.broadcast_to(least, low.shape), np.broadcast_to(most, low.shape)
 
-    known = has_ranges(body.program)
-    value, error, fault = total(Series(terms, expansion, is_smooth_between, bounds if known else None), first, last)
-    if fault is not None:
-        raise EvaluationError(fault)
-    if not error <= max(rtol * abs(value), atol):
-        shortfalls.report("nsum", error)
-    return value
+    known = bounds if has_ranges(body.program) else None
+    sums = totals(Series(terms, expansion, is_smooth_between, known), first, last)
+    return [_checked(found, rtol, atol) for found in sums]
+
+
+def _checked(found: Sum, rtol: float, atol: float) -> float:
+    if found.fault is not None:
+        return shortfalls.undefined(found.fault)
+    if not found.error <= max(rtol * abs(found.value), atol):
+        shortfalls.report("nsum", found.error)
+    return found.value
 
 
 def _pulled_back(i: int, g: Any, _y: Any, *operands: Any, body: Body, **tolerances: float) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -35,6 +36,29 @@ def collecting() -> Iterator[list[Shortfall]]:
         yield found
     finally:
         _collected.reset(token)
+
+
+_reasons: ContextVar[list[str] | None] = ContextVar("gradcli_undefined_functionals", default=None)
+
+
+@contextmanager
+def undefined_as_nan() -> Iterator[list[str]]:
+    """Within the block, functionals that have no value are nan, and the reasons are added to the list that is yielded."""
+    found: list[str] = []
+    token = _reasons.set(found)
+    try:
+        yield found
+    finally:
+        _reasons.reset(token)
+
+
+def undefined(reason: str) -> float:
+    """The nan in place of a functional that has no value. Raises EvaluationError where none is wanted."""
+    found = _reasons.get()
+    if found is None:
+        raise EvaluationError(reason)
+    found.append(reason)
+    return math.nan
 
 
 def report(operation: str, error: float) -> None:

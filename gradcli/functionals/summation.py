@@ -8,25 +8,37 @@ from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.errors import EvaluationError, LimitError
+from gradcli.functionals import shortfalls
 from gradcli.functionals.extrapolation import limit_of_sums
 from gradcli.functionals.integration import Integral, integrals
 from gradcli.functionals.quadrature import Tolerance
 from gradcli.functionals.resolution import Bounds
 from gradcli.named_tuples import NamedTuple
 
-# Takes numbers [n] and returns the terms with these numbers, [n].
-Terms = Callable[[Any], Any]
-# Takes a number and an order, and returns the Taylor coefficients of the terms there up to that order, as a function of
-# a real number.
-Expansion = Callable[[float, int], Sequence[float]]
-# Takes two numbers, and returns whether the terms are smooth functions of their number in between.
-Smoothness = Callable[[float, float], bool]
+# Takes numbers of terms and the number of the series that each belongs to, two arrays [n]; returns the terms, [n].
+Terms = Callable[[Any, Any], Any]
+# Takes numbers [n], an order, and the numbers of the series, [n]; returns the Taylor coefficients up to that order,
+# [order + 1, n], of the terms as functions of a real number.
+Expansion = Callable[[Any, int, Any], Any]
+# Takes two numbers and the number of a series; returns whether its terms are smooth functions of their number in between.
+Smoothness = Callable[[float, float, int], bool]
 
 # The terms that are summed at once, and a bound on their number.
 _CHUNK, _MOST_TERMS = 65_536, 100_000_000
-# The numbers of terms after which an infinite series is extrapolated, and up to which it is summed if it ends there;
-# powers of the last number are examined beyond.
-_FIRST, _MANY, _LAST, _FARTHER = 64, 8_192, 8, 2.0
+# The number of series that are summed at once, which bounds the memory.
+_SERIES_AT_ONCE = 256
+# The number of terms after which an infinite series is extrapolated, and those after which it may have ended, of which
+# the last terms are examined, and from which terms are examined up to this one.
+_FIRST, _COUNTS, _LAST, _FARTHEST_TERM = 64, (128, 1_024, 8_192), 8, 2.0**49
+_MANY = _COUNTS[-1]
+# The one of these counts after which the formula of Euler and Maclaurin is tried, and the estimated error, relative to the
+# sum, up to which the sum is taken; other series are examined after the last count.
+_EARLY, _EXACT = _COUNTS[1], 1e-13
+# The number of terms between those that are summed and the last of these counts that are examined where no bounds are
+# known.
+_SPARSE = 64
+# A series whose later terms have no numbers is extrapolated if the estimated error is at most this part of the sum.
+_ACCURATE = 1e-9
 # The formula of Euler and Maclaurin begins after as many terms times a power of 2, up to this number of powers, and after
 # powers of 2 it is examined whether it could; it is tested with this number of terms.
 _MOST_DOUBLINGS, _EXAMINED_POWERS, _TESTED = 10, range(23, 60), 256
@@ -40,11 +52,12 @@ _BLOCKS = 16
 # 2j - 1 divided by (2j - 1)!.
 _BERNOULLI = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
 
+_SWITCHES = "no sum was found: the terms switch"
 _IRREGULAR = "no sum was found: the terms do not shrink regularly"
 
 
 class Series(NamedTuple):
-    """The terms of a series as a function of their number."""
+    """The terms of several series as functions of their number."""
 
     terms: Terms
     expansion: Expansion
@@ -52,13 +65,24 @@ class Series(NamedTuple):
     # None where they are not known.
     bounds: Bounds | None
 
+    def rows(self, rows: Any, numbers: Any) -> Any:
+        """The terms with some numbers of each of some series, [rows, numbers]."""
+        np = arrays.numpy_namespace()
+        found = self.terms(np.tile(numbers, len(rows)), np.repeat(rows, len(numbers)))
+        return found.reshape(len(rows), len(numbers))
+
     @property
     def mirrored(self) -> Series:
-        """The series whose term k is the term -k of this one."""
+        """The series whose terms k are the terms -k of these."""
+
+        def expansion(k: Any, order: int, row: Any) -> Any:
+            signs = (-1.0) ** arrays.numpy_namespace().arange(order + 1)
+            return signs[:, None] * self.expansion(-k, order, row)
+
         return Series(
-            lambda k: self.terms(-k),
-            lambda k, order: [(-1.0) ** j * c for j, c in enumerate(self.expansion(-k, order))],
-            lambda low, high: self.is_smooth(-high, -low),
+            lambda k, row: self.terms(-k, row),
+            expansion,
+            lambda low, high, row: self.is_smooth(-high, -low, row),
             self.bounds and (lambda low, high, row: self.bounds(-high, -low, row)),  # type: ignore[misc]
         )
 
@@ -71,23 +95,37 @@ class Sum(NamedTuple):
     fault: str | None = None
 
 
-def total(series: Series, first: float, last: float) -> Sum:
-    """The sum of the terms from number `first` to `last`, which may be infinite.
+def totals(series: Series, first: Any, last: Any) -> list[Sum]:
+    """The sums of the terms of each series from its number of `first` to that of `last`, which may be infinite, two arrays
+    [series].
 
     Raises EvaluationError for limits that are no whole numbers, and LimitError for too many terms.
     """
-    check_limits(first, last)
-    if first > last:
-        return Sum(0.0, 0.0)
-    with arrays.numpy_namespace().errstate(all="ignore"):
-        if math.isfinite(first) and math.isfinite(last):
-            return _finite(series.terms, first, last)
-        if math.isfinite(first):
-            return _infinite(series, first)
-        if math.isfinite(last):
-            return _infinite(series.mirrored, -last)
-        up, down = _infinite(series, 0.0), _infinite(series.mirrored, 1.0)
-        return Sum(up.value + down.value, up.error + down.error, up.fault or down.fault)
+    np = arrays.numpy_namespace()
+    limits_of_rows, group = np.unique(np.stack([first, last]), axis=1, return_inverse=True)
+    found = [Sum(0.0, 0.0)] * len(first)
+    with np.errstate(all="ignore"):
+        for number, (low, high) in enumerate(limits_of_rows.T.tolist()):
+            check_limits(low, high)
+            rows = np.flatnonzero(group.ravel() == number) if low <= high else np.zeros(0, int)
+            for part in np.split(rows, range(_SERIES_AT_ONCE, len(rows), _SERIES_AT_ONCE)):
+                for row, total in zip(part.tolist(), _between(series, part, low, high)):
+                    found[row] = total
+    return found
+
+
+def _between(series: Series, rows: Any, first: float, last: float) -> list[Sum]:
+    """The sums of the series with the numbers `rows` from one term to another."""
+    if not len(rows):
+        return []
+    if math.isfinite(first) and math.isfinite(last):
+        return _finite(series, rows, first, last)
+    if math.isfinite(first):
+        return _infinite(series, rows, first)
+    if math.isfinite(last):
+        return _infinite(series.mirrored, rows, -last)
+    both = zip(_infinite(series, rows, 0.0), _infinite(series.mirrored, rows, 1.0))
+    return [Sum(up.value + down.value, up.error + down.error, up.fault or down.fault) for up, down in both]
 
 
 def check_limits(first: float, last: float) -> None:
@@ -97,72 +135,124 @@ def check_limits(first: float, last: float) -> None:
             raise EvaluationError(f"a sum goes from one whole number to another, and {number:g} is none")
 
 
-def _finite(terms: Terms, first: float, last: float) -> Sum:
+def _finite(series: Series, rows: Any, first: float, last: float) -> list[Sum]:
     count = last - first + 1
     if count > _MOST_TERMS:
         raise LimitError(f"a sum of {count:.3g} terms is too long", hint="an infinite series is summed to its limit")
     np = arrays.numpy_namespace()
-    parts, sizes = [], 0.0
-    for start in range(0, int(count), _CHUNK):
+    at_once = max(1, _CHUNK // len(rows))
+    parts, sizes = [], np.zeros(len(rows))
+    for start in range(0, int(count), at_once):
         limits.charge_steps()
-        found = terms(first + np.arange(start, min(start + _CHUNK, count)))
-        parts.append(math.fsum(found) if np.isfinite(found).all() else float(np.sum(found)))
-        sizes += float(np.abs(found).sum())
-    value = math.fsum(parts) if all(map(math.isfinite, parts)) else sum(parts)
-    return Sum(value, 2.0**-53 * sizes)
+        found = series.rows(rows, first + np.arange(start, min(start + at_once, count)))
+        parts.append([_rounded_once(terms) for terms in found])
+        sizes += np.abs(found).sum(axis=1)
+    values = map(_rounded_once, np.array(parts).reshape(-1, len(rows)).T)
+    return [Sum(value, 2.0**-53 * size) for value, size in zip(values, sizes.tolist())]
 
 
-def _infinite(series: Series, first: float) -> Sum:
-    """The sum of the terms from number `first` on."""
-    terms = series.terms
+def _rounded_once(terms: Any) -> float:
+    """The sum of an array, without rounding errors of its parts."""
+    return math.fsum(terms) if arrays.numpy_namespace().isfinite(terms).all() else float(terms.sum())
+
+
+def _plain(terms: Any) -> Sum:
+    """The sum of terms, all others being negligible."""
+    return Sum(math.fsum(terms), 2.0**-53 * float(abs(terms).sum()))
+
+
+def _infinite(series: Series, rows: Any, first: float) -> list[Sum]:
+    """The sums of the terms from number `first` on."""
     np = arrays.numpy_namespace()
-    found = terms(first + np.arange(_MANY))
-    if not np.isfinite(found).all():
-        known = int(np.argmin(np.isfinite(found)))
-        size = float(np.abs(found[:known]).max(initial=0.0))
-        if known > _LAST and np.abs(found[known - _LAST : known]).max() <= 2.0**-60 * size:
-            # Factors overflow where the terms have vanished.
-            return Sum(math.fsum(found[:known]), 2.0**-53 * float(np.abs(found[:known]).sum()))
-        return Sum(math.nan, math.inf, f"the term {first + known:g} is no number")
-    far = terms(first + _FARTHER ** np.arange(_MANY.bit_length(), 50.0))
-    largest = float(np.abs(found).max())
+    found: dict[int, Sum] = {}
+    left, terms = rows, np.zeros((len(rows), 0))
+    with shortfalls.undefined_as_nan() as reasons:
+        for count in _COUNTS:
+            more = series.rows(left, first + np.arange(terms.shape[1], count))
+            terms = np.concatenate([terms, more], axis=1)
+            ended = _ended(series, left, first, terms)
+            wild = ~np.isfinite(terms).all(axis=1) & ~ended
+            found.update(zip(left[ended].tolist(), map(_plain, terms[ended])))
+            found.update((row, _broken_off(t, first, reasons)) for row, t in zip(left[wild].tolist(), terms[wild]))
+            left, terms = left[~ended & ~wild], terms[~ended & ~wild]
+            if count == _EARLY:
+                summed = _by_formula(series, left, first, terms, 0)
+                accurate = [s is not None and s.fault is None and s.error <= _EXACT * abs(s.value) for s in summed]
+                found.update((row, s) for row, s, use in zip(left.tolist(), summed, accurate) if use and s is not None)
+                left, terms = left[~np.array(accurate, bool)], terms[~np.array(accurate, bool)]
+            if not len(left):
+                return [found[row] for row in rows.tolist()]
+    last = terms[:, _FIRST - _LAST : _FIRST]
+    ratios = last[:, 1:] / last[:, :-1]
+    alternates = (ratios < 0).all(axis=1) & (terms[:, 1:] * terms[:, :-1] < 0).all(axis=1)
+    pairs = zip(left[alternates].tolist(), terms[alternates, :_FIRST], ratios[alternates])
+    found.update((row, _alternating(t, r)) for row, t, r in pairs)
+    found.update(zip(left[~alternates].tolist(), _slow(series, left[~alternates], first, terms[~alternates])))
+    return [found[row] for row in rows.tolist()]
+
+
+def _ended(series: Series, rows: Any, first: float, terms: Any) -> Any:
+    """Of which series all terms after the known ones, [rows, terms], are negligible, as far as bounds or samples tell."""
+    np = arrays.numpy_namespace()
+    count = terms.shape[1]
+    largest = np.abs(terms).max(axis=1, initial=0.0)
     least = 2.0**-60 * largest
-    if max(np.abs(found[-_LAST:]).max(), np.nan_to_num(np.abs(far), nan=0.0).max()) <= least and _vanishes(
-        series.bounds, _places(first), least
-    ):
-        return Sum(math.fsum(found), 2.0**-53 * float(np.abs(found).sum()))
-    last = found[_FIRST - _LAST : _FIRST]
-    ratios = last[1:] / last[:-1]
-    if (ratios < 0).all() and (found[1:] * found[:-1] < 0).all():
-        return _alternating(found[:_FIRST], ratios)
-    return _slow(series, first, found)
+    ended = np.isfinite(terms).all(axis=1) & (np.abs(terms[:, -_LAST:]).max(axis=1) <= least)
+    if series.bounds is None and count < _MANY:
+        # All terms may be 0 up to the first ones that are not.
+        ended &= largest > 0
+    if not ended.any():
+        return ended
+    far = first + 2.0 ** np.arange(math.log2(count), math.log2(_FARTHEST_TERM) + 1)
+    if series.bounds is None:
+        far = np.concatenate([first + np.linspace(count, _MANY, _SPARSE + 1)[1:].round(), far])
+    with shortfalls.collecting():
+        beyond = np.nan_to_num(np.abs(series.rows(rows[ended], far)), nan=0.0)
+    ended[ended] = beyond.max(axis=1) <= least[ended]
+    if series.bounds is not None and ended.any():
+        bounds = _largest(series.bounds, rows[ended], _places(first, count))
+        ended[ended] = (bounds <= least[ended, None]).all(axis=1)
+    return ended
 
 
-def _places(first: float, doublings: int = 0) -> Any:
-    """Numbers of terms, each of twice as many as the one before."""
+def _broken_off(terms: Any, first: float, reasons: Sequence[str]) -> Sum:
+    """The sum of a series of which some term is no number: by the terms before, where they have vanished, as where factors
+    overflow, or can be extrapolated."""
     np = arrays.numpy_namespace()
-    return first + _MANY * 2.0 ** np.arange(doublings, _FARTHEST)
+    known = int(np.argmin(np.isfinite(terms)))
+    size = float(np.abs(terms[:known]).max(initial=0.0))
+    if known > _LAST and np.abs(terms[known - _LAST : known]).max() <= 2.0**-60 * size:
+        return _plain(terms[:known])
+    if known >= _FIRST:
+        value, error = limit_of_sums(terms[:known].tolist())
+        if error <= _ACCURATE * abs(value):
+            return Sum(value, error)
+    reason = f": {reasons[0]}" if reasons else ""
+    return Sum(math.nan, math.inf, f"the term {first + known:g} is no number{reason}")
 
 
-def _vanishes(bounds: Bounds | None, places: Any, least: float) -> bool:
-    """Whether bounds, where there are some, say that the terms from the first of some places on are at most `least`."""
-    return bounds is None or bool((_largest(bounds, places) <= least).all())
+def _places(first: float, count: float) -> Any:
+    """Numbers of terms from a `count` on, each of twice as many as the one before."""
+    np = arrays.numpy_namespace()
+    return first + count * 2.0 ** np.arange(_FARTHEST)
 
 
-def _may_peak(series: Series, places: Any) -> bool:
-    """Whether terms may be much larger than those at the places next to them."""
+def _may_peak(series: Series, rows: Any, places: Any) -> Any:
+    """Whether terms of each series may be much larger than those at the places next to them."""
     np = arrays.numpy_namespace()
     if series.bounds is None:
-        return False
-    values = np.abs(series.terms(places))
-    return not bool((_largest(series.bounds, places)[:-1] <= _LARGER * np.maximum(values[1:], values[:-1])).all())
+        return np.zeros(len(rows), bool)
+    values = np.abs(series.rows(rows, places))
+    bounds = _largest(series.bounds, rows, places)[:, :-1]
+    return ~(bounds <= _LARGER * np.maximum(values[:, 1:], values[:, :-1])).all(axis=1)
 
 
-def _largest(bounds: Bounds, places: Any) -> Any:
-    """Bounds of the magnitude between neighbours, and from the last one on."""
+def _largest(bounds: Bounds, rows: Any, places: Any) -> Any:
+    """Bounds of the magnitudes between neighbours, and from the last one on, [rows, places]."""
     np = arrays.numpy_namespace()
-    low, high = bounds(places, np.append(places[1:], math.inf), np.zeros(len(places), int))
-    return np.maximum(np.abs(low), np.abs(high))
+    low, high = np.tile(places, len(rows)), np.tile(np.append(places[1:], math.inf), len(rows))
+    least, most = bounds(low, high, np.repeat(rows, len(places)))
+    return np.maximum(np.abs(least), np.abs(most)).reshape(len(rows), len(places))
 
 
 def _alternating(found: Any, ratios: Any) -> Sum:
@@ -172,79 +262,145 @@ def _alternating(found: Any, ratios: Any) -> Sum:
     return Sum(value, error)
 
 
-def _slow(series: Series, first: float, found: Any) -> Sum:
-    """The sum by the formula of Euler and Maclaurin for the terms after the first ones, where it applies, else by
-    blocks."""
-    np = arrays.numpy_namespace()
-    hidden = False
+def _slow(series: Series, rows: Any, first: float, found: Any) -> list[Sum]:
+    """The sums by the formula of Euler and Maclaurin for the terms after the first ones, `found`, [rows, terms], where it
+    applies, else by blocks."""
+    sums: dict[int, Sum] = {}
+    left, hidden = [*range(len(rows))], set()
     for j in range(_MOST_DOUBLINGS):
-        places = _places(first, j)
-        begin = float(places[0])
-        if not series.is_smooth(begin - _TESTED, math.inf):
-            continue
-        tail = _tail(series, places, float(np.abs(found).sum()))
-        if tail is None:
-            hidden = True
-            continue
-        if tail.fault == _IRREGULAR:
+        for i, total in zip(left, _by_formula(series, rows[left], first, found[left], j)):
+            if total is None:
+                hidden.add(i)
+            elif total.fault != _SWITCHES:
+                sums[i] = _irregular(series, rows[i], first) if total.fault == _IRREGULAR else total
+        left = [i for i in left if i not in sums]
+        if not left:
             break
-        between = _finite(series.terms, first + _MANY, begin - 1)
-        value = math.fsum([*found, between.value, tail.value])
-        return Sum(value, between.error + tail.error + 2.0**-52 * float(np.abs(found).sum()), tail.fault)
-    else:
-        if hidden or any(series.is_smooth(first + 2.0**j, math.inf) for j in _EXAMINED_POWERS):
-            what = "have a peak" if hidden else "switch"
-            return Sum(math.nan, math.inf, f"no sum was found: the terms {what} beyond number {begin:,.0f}")
-    blocks = _by_blocks(series.terms, first)
+    begin = first + found.shape[1] * 2.0 ** (_MOST_DOUBLINGS - 1)
+    for i in left:
+        if i in hidden or any(series.is_smooth(first + 2.0**j, math.inf, int(rows[i])) for j in _EXAMINED_POWERS):
+            what = "have a peak" if i in hidden else "switch"
+            sums[i] = Sum(math.nan, math.inf, f"no sum was found: the terms {what} beyond number {begin:,.0f}")
+        else:
+            sums[i] = _irregular(series, rows[i], first)
+    return [sums[i] for i in range(len(rows))]
+
+
+def _by_formula(series: Series, rows: Any, first: float, found: Any, doublings: int) -> list[Sum | None]:
+    """The sums with the formula of Euler and Maclaurin after the first terms `found`, [rows, terms], times a power of 2; None
+    where the terms have a peak farther on."""
+    np = arrays.numpy_namespace()
+    sizes = np.abs(found).sum(axis=1)
+    places = _places(first, found.shape[1] * 2.0**doublings)
+    begin = float(places[0])
+    smooth = [i for i, row in enumerate(rows.tolist()) if series.is_smooth(begin - _TESTED, math.inf, row)]
+    sums: list[Sum | None] = [Sum(math.nan, math.inf, _SWITCHES)] * len(rows)
+    for i, tail in zip(smooth, _tails(series, rows[smooth], places, sizes[smooth])):
+        if tail is None or tail.fault == _IRREGULAR:
+            sums[i] = tail
+            continue
+        (between,) = _finite(series, rows[i : i + 1], first + found.shape[1], begin - 1)
+        value = math.fsum([*found[i], between.value, tail.value])
+        error = between.error + tail.error + 2.0**-52 * float(sizes[i])
+        sums[i] = Sum(value, error, tail.fault)
+    return sums
+
+
+def _irregular(series: Series, row: int, first: float) -> Sum:
+    """The sum by blocks of a series to which no formula applies."""
+    blocks = _by_blocks(series, row, first)
     return blocks if blocks.error <= 1e-2 * abs(blocks.value) else blocks._replace(fault=_IRREGULAR)
 
 
-def _tail(series: Series, places: Any, size: float) -> Sum | None:
-    """The sum of the terms from the first of some places on by the formula of Euler and Maclaurin, of a series whose
-    first terms have a magnitude of `size`; None where the terms have a peak farther on, after which it may hold.
+def _tails(series: Series, rows: Any, places: Any, sizes: Any) -> list[Sum | None]:
+    """The sums of the terms from the first of some places on by the formula of Euler and Maclaurin, of series whose first
+    terms have the magnitudes `sizes`; None where the terms have a peak farther on, after which it may hold.
 
     The formula holds for functions that hardly change from one number to the next, which is tested by the terms before:
     cos(2*pi*k) is 1 for all numbers, and no formula of its derivatives knows that.
     """
     np = arrays.numpy_namespace()
-    begin = float(places[0])
-    rest = seen = _integral(series, begin, math.inf, None)
-    if rest.fault is None and _may_peak(series, places):
-        rest = _integral(series, begin, math.inf, series.bounds)
-    if rest.fault is not None:
-        return Sum(math.nan, math.inf, "the sum diverges" if "diverges" in rest.fault else _IRREGULAR)
-    if abs(seen.value - rest.value) > seen.error + rest.error + _SAME * size:
-        return None
-    tested = _integral(series, begin - _TESTED, begin, None)
-    (first, _), (last, truncation) = (_correction(series, k) for k in (begin - _TESTED, begin))
-    terms = series.terms(begin - np.arange(1.0, _TESTED + 1))
-    apart = abs(math.fsum([*terms, -tested.value, -first, last]))
-    if not apart <= _ALIKE * np.abs(terms).sum():
+    if not len(rows):
+        return []
+    begin, scale = float(places[0]), float(places[1] - places[0])
+    seen = _integrals(series, rows, begin, math.inf, scale=scale)
+    rest = [*seen]
+    peaks = [i for i, may in enumerate(_may_peak(series, rows, places)) if may and seen[i].fault is None]
+    if peaks:
+        for i, found in zip(peaks, _integrals(series, rows[peaks], begin, math.inf, series.bounds, scale)):
+            rest[i] = found
+    results: list[Sum | None] = [
+        Sum(math.nan, math.inf, "the sum diverges" if "diverges" in (r.fault or "") else _IRREGULAR) for r in rest
+    ]
+    known = [i for i, r in enumerate(rest) if r.fault is None]
+    if not known:
+        return results
+    tested = _integrals(series, rows[known], begin - _TESTED, begin)
+    before, after = (_corrections(series, rows[known], k) for k in (begin - _TESTED, begin))
+    terms = series.rows(rows[known], begin - np.arange(1.0, _TESTED + 1))
+    for n, i in enumerate(known):
+        if abs(seen[i].value - rest[i].value) > seen[i].error + rest[i].error + _SAME * float(sizes[i]):
+            results[i] = None
+        else:
+            results[i] = _tail(rest[i], tested[n], terms[n], before[n], after[n])
+    return results
+
+
+def _tail(rest: Integral, tested: Integral, terms: Any, before: _Correction, after: _Correction) -> Sum:
+    """The integral over a tail with its correction, by how well this holds for the terms before."""
+    size = float(abs(terms).sum())
+    apart = abs(math.fsum([*terms, -tested.value, -before.value, after.value]))
+    if not apart <= _ALIKE * size:
         return Sum(math.nan, math.inf, _IRREGULAR)
     # The difference is that of all later terms in proportion, and rounding where it is small.
-    missed = apart * rest.size / tested.size if apart > _SAME * np.abs(terms).sum() else 0.0
-    return Sum(rest.value + last, rest.error + truncation + missed + 2.0**-52 * rest.size)
+    missed = apart * rest.size / tested.size if apart > _SAME * size else 0.0
+    return Sum(rest.value + after.value, rest.error + after.truncation + missed + 2.0**-52 * rest.size)
 
 
-def _integral(series: Series, low: float, high: float, bounds: Bounds | None) -> Integral:
-    (found,) = integrals(lambda t, _: series.terms(t), [low], [high], (), Tolerance(1e-13, 1e-15), bounds)
-    return found
+def _integrals(
+    series: Series, rows: Any, low: float, high: float, bounds: Bounds | None = None, scale: float = 1.0
+) -> list[Integral]:
+    """The integrals of the terms between two numbers, by a variable that is the distance from the first of them over a
+    `scale`."""
+    np = arrays.numpy_namespace()
+
+    def function(u: Any, number: Any) -> Any:
+        return scale * series.terms(low + scale * u, rows[number])
+
+    def of_distances(least: Any, most: Any, number: Any) -> tuple[Any, Any]:
+        assert bounds is not None
+        below, above = bounds(low + scale * least, low + scale * most, rows[number])
+        return scale * below, scale * above
+
+    ends = np.zeros(len(rows)), np.full(len(rows), (high - low) / scale)
+    return integrals(function, *ends, (), Tolerance(1e-13, 1e-15), bounds and of_distances)
 
 
-def _correction(series: Series, begin: float) -> tuple[float, float]:
-    """By how much the sum of the terms from number `begin` on exceeds their integral (DLMF 2.10.1), and the magnitude of
-    the last part of that."""
-    coefficients = series.expansion(begin, 2 * len(_BERNOULLI) - 1)
-    parts = [-b * c for b, c in zip(_BERNOULLI, coefficients[1::2])]
-    return math.fsum([0.5 * coefficients[0], *parts]), abs(parts[-1])
+class _Correction(NamedTuple):
+    """By how much a sum of terms exceeds their integral (DLMF 2.10.1), and the magnitude of the last part of that."""
+
+    value: float
+    truncation: float
 
 
-def _by_blocks(terms: Terms, first: float) -> Sum:
+def _corrections(series: Series, rows: Any, begin: float) -> list[_Correction]:
+    """For each series, of the terms from number `begin` on."""
+    np = arrays.numpy_namespace()
+    coefficients = series.expansion(np.full(len(rows), begin), 2 * len(_BERNOULLI) - 1, rows)
+    parts = -np.array(_BERNOULLI)[:, None] * coefficients[1::2]
+    return [
+        _Correction(math.fsum([0.5 * term, *column]), abs(float(column[-1])))
+        for term, column in zip(coefficients[0], parts.T)
+    ]
+
+
+def _by_blocks(series: Series, row: int, first: float) -> Sum:
     """The sum by extrapolation of the sums of blocks, each of twice as many terms as the one before."""
     np = arrays.numpy_namespace()
-    blocks = [float(terms(np.array([first]))[0])]
+    rows = np.array([row])
+    blocks = [float(series.rows(rows, np.array([first]))[0, 0])]
     for j in range(_BLOCKS):
         limits.charge_steps()
-        blocks.append(math.fsum(terms(first + np.arange(2**j, 2 ** (j + 1)))))
+        blocks.append(math.fsum(series.rows(rows, first + np.arange(2**j, 2 ** (j + 1)))[0]))
     value, error = limit_of_sums(blocks)
     return Sum(value, error)

@@ -33,6 +33,10 @@ CLOSED: dict[str, tuple[Callable[[Any], Any], float]] = {
     "limit((x**h-1)/h, h, 0)": (mpmath.log, 3.0),
     "limit(x*atan(h), h, -inf)": (lambda x: -mpmath.pi / 2 * x, 3.0),
     "limit(abs(h)/h*x, h, 0, '-')": (lambda x: -x, 3.0),
+    # Nests whose integrands have no numbers far away, or whose sums converge slowly near a limit.
+    "nsum(integrate(t**k*exp(-x*t), t, 0, inf)/factorial(k), k, 0, inf)": (lambda x: 1 / (x - 1), 2.0),
+    "integrate(nsum(exp(-k*x*t)/k, k, 1, inf), t, 0, inf)": (lambda x: mpmath.zeta(2) / x, 1.5),
+    "integrate(integrate(nsum((s*t)**k, k, 0, inf), s, 0, x), t, 0, 1)": (lambda x: mpmath.polylog(2, x), 0.5),
     # Terms that are 0 for all numbers, each of which has a derivative of 0.
     "limit((h**x-1)/(h-1), h, 1)": (lambda x: x, 3.0),
     "limit((h**x-1)/(h**(2*x+1)-1), h, 1)": (lambda x: x / (2 * x + 1), 3.0),
@@ -228,6 +232,14 @@ def test_complex_functions_are_refused(program: str, run: Callable[..., Any]) ->
     assert done.status
     assert "complex" in done.err
     assert "internal" not in done.err
+
+
+def test_a_series_whose_later_terms_overflow(run: Callable[..., Any]) -> None:
+    program = "nsum(integrate(t**k*exp(-a*t), t, 0, inf)/factorial(k), k, 0, inf)"
+    done = run("eval", program, "a=1.05", "--no-grad", "--json")
+    assert done.json["value"] == pytest.approx(20, rel=1e-9)
+    message = "the term 72 is no number: the integral diverges at 0"
+    assert message in run("eval", "nsum(integrate(t**(70.5 - k), t, 0, 1), k, 0, inf)", "--no-grad").err
 
 
 def test_real_parts_of_complex_functions(run: Callable[..., Any]) -> None:
