@@ -5,10 +5,12 @@ from __future__ import annotations
 import gc
 import io
 import json
+import math
 import os
 import signal
 import sys
 import zlib
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,9 +22,12 @@ from gradcli.cli.main import main
 from gradcli.cli.process.environment import Environment
 from tests.cluster_pools import Before, Pool
 
+# So many cases of a test are run, without `--all`, where it has no marker `all_cases`, `cases` or `slow`.
+_MOST_CASES = 12
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--all", action="store_true", help="also run what the marker `one_in` leaves out")
+    parser.addoption("--all", action="store_true", help="run every case of every test")
 
 
 def pytest_configure() -> None:
@@ -36,21 +41,33 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of the cases of a test marked `one_in(n)`, run those whose checksum n divides; all if a file or a test is named,
-    or `-k` is given.
-
-    `one_in(n, backend="jax")` is of the cases on that backend alone.
-    """
+    """Of a test with many cases, on each backend, keep those with the smallest checksums; all if a file or a test is
+    named, or `-k` or `--all` is given."""
     if config.getoption("--all", False) or config.option.keyword or any(".py" in word for word in config.args):
         return
+    tests: defaultdict[tuple[str, str | None], list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        tests[item.nodeid.partition("[")[0], _backend(item)].append(item)
     left_out = {
         item
-        for item in items
-        for mark in item.iter_markers("one_in")
-        if _checksum(item) % mark.args[0] and mark.kwargs.get("backend") in (None, _backend(item))
+        for cases in tests.values()
+        for rank, item in enumerate(sorted(cases, key=_checksum))
+        if rank >= _most_cases(item)
     }
     config.hook.pytest_deselected(items=[item for item in items if item in left_out])
     items[:] = [item for item in items if item not in left_out]
+
+
+def _most_cases(item: pytest.Item) -> float:
+    """How many cases of a test are run; the closest marker decides: that of the test, its class or its file."""
+    for mark in item.iter_markers():
+        if mark.name == "all_cases":
+            return math.inf
+        if mark.name == "slow":
+            return 0
+        if mark.name == "cases":
+            return float(mark.kwargs.get(_backend(item), mark.args[0]))
+    return _MOST_CASES
 
 
 def _checksum(item: pytest.Item) -> int:

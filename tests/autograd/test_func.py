@@ -241,6 +241,7 @@ def test_at_kinks_forward_and_reverse_agree():
     np.testing.assert_array_equal(func.jacfwd(kinks)(x).numpy(), func.jacrev(kinks)(x).numpy())
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("run", "message"),
     [

@@ -24,8 +24,7 @@ def with_truths(case: dict[str, Any]) -> bool:
     return "(x<y)*x" in case["program"]
 
 
-@pytest.mark.one_in(2)
-@pytest.mark.one_in(4, backend="jax")
+@pytest.mark.cases(120, jax=60)
 @each_of([c for c in CASES if not with_truths(c)])
 def test_value_and_gradients(case: dict[str, Any], xp: Any) -> None:
     check_value_and_gradients(case, xp)
@@ -55,8 +54,7 @@ def check_value_and_gradients(case: dict[str, Any], xp: Any) -> None:
 
 
 # PyTorch compiles a program with g++, which takes two seconds.
-@pytest.mark.one_in(4)
-@pytest.mark.one_in(12, backend="torch")
+@pytest.mark.cases(40, torch=8)
 @each_of(CASES)
 def test_compiled(case: dict[str, Any], backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if not case["id"].startswith("edge"):

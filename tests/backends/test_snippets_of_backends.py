@@ -9,7 +9,6 @@ from tests.language.test_snippets import REFERENCES, assert_same, cases, toleran
 
 
 # The references are data: a sample shows whether a new version of a library computes others.
-@pytest.mark.one_in(3)
 @cases("torch", "jax")
 def test_the_references_are_what_the_library_computes(snippet):
     pytest.importorskip(snippet.folder, reason=f"{snippet.folder} is not installed")

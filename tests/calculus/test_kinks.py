@@ -86,6 +86,7 @@ def test_a_derivative_that_does_not_exist_is_no_number(run, program, x, expected
     assert [warning["code"] for warning in record["warnings"]] == ["nonsmooth"] * len(record["warnings"])
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("program", "x"),
     [
@@ -143,6 +144,7 @@ class TestSeveralNumbers:
         assert record["derivatives"] == {"a,a": minus_two, "a,b": two, "b,b": minus_two}
         assert "warnings" not in record
 
+    @pytest.mark.cases(2)
     @pytest.mark.parametrize(
         ("program", "expected"),
         [
@@ -172,6 +174,7 @@ class TestSeveralNumbers:
         outcome = run("eval", program, "x=0", "y=0", "--order", "2", "--json")
         assert outcome.json["warnings"] or outcome.json["derivatives"]["x,x"] == 2
 
+    @pytest.mark.slow
     def test_branches_beside_a_removable_point(self, run):
         program = "((x - y)/((x - y) + (x - y)**2))*where(x**2 < x*y, x**2, x*y)"
         record = run("eval", program, "x=0", "y=0", "--order", "2", "--json").json
@@ -245,6 +248,7 @@ class TestModels:
         second = run("propagate", "norm(v)**2", "v=[0,0]±0.1", "--json").json["second_order"]
         assert second == pytest.approx({"mean": 0.02, "u": 0.02})
 
+    @pytest.mark.slow
     def test_a_minimum_of_many_numbers_at_a_removed_kink(self, run):
         record = run("minimize", "norm(x)**2", f"x={[0.0] * 200}", "--json").json
         assert (record["kind"], record["eigenvalues"]) == ("minimum", {"min": 2, "max": 2})

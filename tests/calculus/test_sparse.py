@@ -53,6 +53,7 @@ def recorded(program: Any) -> bool:
     return all(known.versions for known in program._recordings._known.values())
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize(("text", "values", "directions"), CASES)
 def test_sparse_hessians_are_the_dense_ones(text, values, directions):
     sparse, whole = gradcli.compile(text), gradcli.compile(text)
@@ -78,6 +79,7 @@ def test_only_what_may_differ_from_zero_is_there():
     assert len(found.value) == len(found.row) == 148
 
 
+@pytest.mark.slow
 def test_a_large_hessian_takes_a_few_passes():
     n = 100_000
     program, x = gradcli.compile(ROSENBROCK), R.random(n)
@@ -109,6 +111,7 @@ def test_a_leaf_without_influence():
     assert gradcli.compile("q**2").hessian({"q": 2.0}, wrt=(), sparse=True) == {}
 
 
+@pytest.mark.slow
 def test_what_is_not_finite_stays_where_it_is_in_a_dense_hessian():
     program = gradcli.compile("sum(sqrt(x)) + sum(x[1:]*x[:-1])")
     for x in (np.ones(8), np.linspace(0.0, 1.0, 8)):

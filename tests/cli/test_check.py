@@ -325,6 +325,7 @@ class TestCommand:
         assert run(*words).status == 1
         assert run(*words, "--tolerance", "0.01").status == 0
 
+    @pytest.mark.all_cases
     @pytest.mark.parametrize(
         "words",
         [

@@ -140,6 +140,7 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(("words", "status"), COMMANDS)
 def test_a_command_within_its_limits_prints_what_it_prints_without_them(run, words, status):
     assert run(*words).status == status
@@ -284,6 +285,7 @@ def both():
 class TestPrograms:
     VALUES = {"x": [1.0, 2.0], "q": 3.0}  # noqa: RUF012
 
+    @pytest.mark.cases(2)
     @pytest.mark.parametrize(
         ("method", "further"),
         [

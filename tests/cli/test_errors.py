@@ -78,6 +78,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_bad_input(run, case):
     words, status, kind, place, message, hint = case
@@ -120,6 +121,7 @@ USAGE = {
 }  # fmt: skip
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("case", USAGE.values(), ids=USAGE)
 def test_wrong_usage(run, case):
     words, message, hint = case

@@ -210,6 +210,7 @@ FORMULAS = [
 class TestRules:
     """`--symbolic`."""
 
+    @pytest.mark.cases(4)
     @pytest.mark.parametrize("program", FORMULAS)
     def test_each_line_is_an_equation_that_holds(self, run, program):
         names = {"x": 1.3, "q": 1.7, "a": 0.6}

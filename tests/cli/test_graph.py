@@ -403,6 +403,7 @@ class TestFormats:
         assert len(paths) == 8
         assert all(float(start) < float(end) for start, end in paths)
 
+    @pytest.mark.slow
     def test_a_picture_of_too_many_boxes(self, run):
         outcome = run("graph", LOOP, "x=1", "--to", "svg", "--expand")
         assert (outcome.status, outcome.out) == (1, "")
@@ -480,16 +481,19 @@ class TestUntrusted:
         text = run("graph", "einsum('i,i->', [x, x], [1, 2])*einsum(\"i->\", [x])", "x=3", "--to", "dot").out
         assert r"einsum(\"i->\", [x])" in text
 
+    @pytest.mark.cases(2)
     @pytest.mark.parametrize("form", ["tree", "dot", "mermaid", "svg"])
     def test_a_sum_of_3000_terms(self, run, form):
         assert len(run("graph", SUM, "x=2", "--to", form).out.splitlines()) < 40
 
+    @pytest.mark.slow
     def test_100_000_operations(self, run):
         assert rows(run("graph", LOOP, "x=2")) == ["for × 50,000 (100,000 operations)  for i in range(50000)", "└── x"]
 
     def test_all_operations_of_a_loop_are_in_the_json(self, run):
         assert len(run("graph", LOOP.replace("50000", "5000"), "x=2", "--json").json["nodes"]) == 10_001
 
+    @pytest.mark.cases(1)
     @pytest.mark.parametrize("form", ["tree", "dot", "mermaid"])
     def test_expanded_operations(self, run, form):
         outcome = run("graph", LOOP.replace("50000", "5000"), "x=2", "--to", form, "--expand")

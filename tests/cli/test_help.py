@@ -34,6 +34,7 @@ class TestPages:
             "explain", "shell",
         ]  # fmt: skip
 
+    @pytest.mark.all_cases
     @every_command
     def test_a_command_fits_a_screen(self, run, command):
         lines = page(run, command, "-h")
@@ -46,6 +47,7 @@ class TestPages:
         assert run("eval", "x**2", "x=1", "-h").out == run("eval", "--help").out
         assert run("eval", "-h", "h=2", "--bare").out == "-2.0\n"
 
+    @pytest.mark.all_cases
     @every_command
     def test_nothing_is_cut_at_40_columns(self, run, command):
         for option in ("--help", "--help-all"):
@@ -102,6 +104,7 @@ class TestTopics:
 
 
 class TestShortOptions:
+    @pytest.mark.all_cases
     @every_command
     def test_every_command_has_them(self, run, command):
         text = "\n".join(page(run, command, "--help-all"))

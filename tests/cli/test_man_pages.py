@@ -101,6 +101,7 @@ def _text(text: str) -> str:
     return f"\\&{found}" if found.startswith((".", "'")) else found
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("name", pages())
 def test_a_page_is_current(name):
     assert (MAN / name).read_text(encoding="utf-8") == pages()[name], (

@@ -131,6 +131,7 @@ def test_an_alias_is_described(run, alias):
     assert_describes(done.out, reference.find(alias).operation)
 
 
+@pytest.mark.all_cases
 @every_entry
 def test_a_function_is_described_with_an_example_that_prints_what_is_shown(run, entry):
     shown = run("ops", entry.operation.name)
@@ -146,7 +147,6 @@ def test_a_function_is_described_with_an_example_that_prints_what_is_shown(run, 
     assert differentiated == (entry.operation.derivative != "none")
 
 
-@pytest.mark.one_in(3)
 @every_entry
 def test_a_description_as_json(run, entry):
     record = run("ops", entry.operation.name, "--json").json
@@ -585,6 +585,7 @@ def test_every_stated_convention_has_a_case():
     assert CASES.keys() == {entry.operation.name for entry in ENTRIES if entry.operation.edges}
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     "case", [pytest.param(case, id=f"{name}-{i}") for name, cases in CASES.items() for i, case in enumerate(cases)]
 )

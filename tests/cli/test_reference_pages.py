@@ -207,6 +207,7 @@ def keys_of(value: Any, path: str = "") -> Iterator[str]:
         yield path
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("title", JSON)
 def test_the_keys_of_json_are_those_on_the_page(title: str, run: Any) -> None:
     documented = {key for row in rows(JSON[title]) for key in re.findall("`(.*?)`", row[0])}

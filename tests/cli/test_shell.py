@@ -420,6 +420,7 @@ _OPTIONS = {"--wrt": True, "--json": False, "--output": True, "--order": True, "
 _SHORT = {"-w": "--wrt", "-j": "--json", "-o": "--output", "-n": "--order", "-q": "--quiet"}
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("text", "program", "rest"),
     [
@@ -516,6 +517,7 @@ def test_a_mistake_while_it_is_typed(workspace, text, message, marked):
     assert (found.message, text[found.span.start : found.span.end]) == (message, marked)
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     "text",
     [

@@ -51,6 +51,7 @@ def test_no_digits_are_lost_without_a_word(case):
             assert lost > 1e-13
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("program", "x"),
     [
@@ -256,6 +257,7 @@ def test_a_value_or_gradient_that_lost_half_of_its_digits_is_warned_of(run, prog
     assert {w["code"] for w in warnings} == {"inaccurate"}
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("program", "bindings"),
     [
@@ -284,6 +286,7 @@ def test_what_is_exact_or_as_good_as_its_inputs_is_not_warned_of(run, program, b
     assert (outcome.status, outcome.err) == (0, "")
 
 
+@pytest.mark.slow
 def test_no_warning_claims_more_digits_than_are_proved():
     random, kinds = Random(0), Counter[str]()
     for _ in range(70):

@@ -21,6 +21,7 @@ STEPS = "the program takes more than"
 ELEMENTS = "array elements"
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize(
     "words",
     [

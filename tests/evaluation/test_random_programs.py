@@ -61,6 +61,7 @@ COMPLEX_VALUES = st.one_of(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @settings(
     max_examples=80,

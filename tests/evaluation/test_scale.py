@@ -50,6 +50,7 @@ def test_100_000_operations_in_a_program():
     assert (value, grad["x"]) == (6.0, 2.0)
 
 
+@pytest.mark.slow
 def test_a_program_of_100_000_operations():
     program = gradcli.compile("x" + "+x" * 100_000)
     value, grad = program.value_and_grad({"x": 1.0})
@@ -61,6 +62,7 @@ def test_recursion_of_the_program_is_not_that_of_python():
     assert program.value_and_grad({"x": 1.0})[1]["x"] == math.prod([1.0001] * 20000)
 
 
+@pytest.mark.slow
 def test_long_chains_of_operators_that_nest_to_the_right():
     assert gradcli.compile("-" * 20_001 + "x")(x=1.0) == -1.0
     assert gradcli.compile("x" + "**1" * 20_000)(x=3.0) == 3.0
@@ -71,6 +73,7 @@ def test_1000_nested_brackets():
     assert gradcli.compile("(" * 1000 + "x" + ")" * 1000)(x=1.0) == 1.0
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     "body",
     [
@@ -103,6 +106,7 @@ def test_a_leaf_made_late_has_its_gradient():
     assert gradcli.grad(copy * 5, copy)[0].item() == 5.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "program",
     [

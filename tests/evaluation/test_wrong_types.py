@@ -88,6 +88,7 @@ def parameters(function):
 wrong = pytest.mark.parametrize("value", WRONG.values(), ids=WRONG)
 
 
+@pytest.mark.cases(4)
 @wrong
 def test_functions_of_the_language(value):
     for operation in table.entries():
@@ -176,7 +177,7 @@ TAKEN = {("minimize", "watch", "a type"), ("fit", "watch", "a type"), ("gradchec
 PATHS = {"trace", "plot", "residuals", "predict", "output"}
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("name", WRONG)
 @pytest.mark.parametrize("question", range(len(questions())), ids=[function.__name__ for function, *_ in questions()])
 def test_every_parameter_of_what_is_public(question, name, tmp_path, monkeypatch):

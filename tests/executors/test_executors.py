@@ -84,7 +84,7 @@ def conformance() -> list[tuple[str, dict[str, Any], list[str], Any]]:
     return found
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("blocked", [False, True])
 @pytest.mark.parametrize("first", range(12))
 def test_conformance_programs_give_what_they_give_eagerly(first, blocked, request):
@@ -94,6 +94,7 @@ def test_conformance_programs_give_what_they_give_eagerly(first, blocked, reques
         assert_as_eager(recording(parse(text), values, wrt, weights), text, values, weights)
 
 
+@pytest.mark.slow
 def test_conformance_programs_recorded_by_shape_alone(small_blocks):
     refused = 0
     for text, values, wrt, weights in conformance():
@@ -138,6 +139,7 @@ def assert_compiled_as_eager(text: str, values: dict[str, Any]) -> bool:
     return True
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(text=programs(scalar=True), values=st.tuples(*[st.one_of(EDGES, st.floats(-3, 3))] * len(NAMES)))
 def test_scalar_programs_give_what_they_give_eagerly(text, values):

@@ -187,6 +187,7 @@ def formula(depth: int) -> str:
     return str(RNG.choice(forms))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("at_once")
 def test_rows_of_random_formulas(monkeypatch):
     values = {

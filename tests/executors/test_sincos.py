@@ -42,6 +42,7 @@ ARGUMENTS = {
 }
 
 
+@pytest.mark.cases(2)
 @pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="a long double has no more digits than a double here")
 @pytest.mark.parametrize("kind", ARGUMENTS)
 def test_the_error_is_below_one_unit_in_the_last_place(kind):

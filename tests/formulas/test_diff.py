@@ -304,8 +304,8 @@ def test_long_formulas_name_their_parts(run):
 @pytest.mark.parametrize(
     "program",
     [
-        " + ".join(f"x**{i % 7}*sin({i}*x + y)" for i in range(1000)),
-        "; ".join(["z = x", *(f"z = sin(z)*1.1 + x/{i + 1}" for i in range(1000)), "z*y"]),
+        " + ".join(f"x**{i % 7}*sin({i}*x + y)" for i in range(300)),
+        "; ".join(["z = x", *(f"z = sin(z)*1.1 + x/{i + 1}" for i in range(300)), "z*y"]),
     ],
     ids=["sum", "chain"],
 )
@@ -428,6 +428,7 @@ LACKING = {
 }  # fmt: skip
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(("to", "program"), [(to, program) for to in LACKING for program in LACKING[to]])
 def test_what_a_language_lacks_is_refused(run, to, program):
     order = max(order for text, _, order in SCALARS if text == program)
@@ -687,6 +688,7 @@ def values_printed(run: Any, language: str, program: str, folder: Path) -> Any:
     return [connection.execute(f"{text} FROM (SELECT {x!r} AS x)").fetchone()[0] for x in EXTREMES]
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("language", ["python", pytest.param("c", marks=NEEDS_GCC), "sql", "polars"])
 def test_sums_of_exponentials_do_not_overflow(run, tmp_path, language):
     for number, program in enumerate(EXPONENTIAL_SUMS):
@@ -904,6 +906,7 @@ def test_a_function_that_a_language_lacks_is_called_as_in_the_program(run):
     assert "'zeta' cannot be written as python" in outcome.err
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     ("simplified", "program"),
     [
@@ -922,6 +925,7 @@ def test_simplification_by_sympy(run, simplified, program):
     assert called(code, "derivative_x", inputs) == pytest.approx(derivative(program, "x", 1, inputs))
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     ("program", "text"),
     [
@@ -953,6 +957,7 @@ def test_the_derivative_of_zeta_is_a_formula(run, x):
     assert value(text, {"x": x}) == pytest.approx(derivative("zeta(x)", "x", 1, {"x": x}), rel=1e-13)
 
 
+@pytest.mark.slow
 def test_sympy_knows_most_of_the_formulas(run):
     from gradcli.formulas import sympy_simplification
     from gradcli.formulas.symbolic import parsed_formula
@@ -994,6 +999,7 @@ def test_without_sympy_there_is_an_error_that_says_how_to_get_it(run, monkeypatc
 # --- errors
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [

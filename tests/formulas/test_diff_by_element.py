@@ -136,6 +136,7 @@ def test_python(run, program, values, given):
     check(found, gradient(program, values), given)
 
 
+@pytest.mark.slow
 @NEEDS_GCC
 def test_c(run, tmp_path):
     """All functions in one file, compiled once."""
@@ -264,6 +265,7 @@ def test_simplification_by_sympy_of_elements(run):
     assert gradcli.compile(texts["x[0]"])(x=[0.3, 2.0]) == pytest.approx(-4 * math.sin(0.6))
 
 
+@pytest.mark.slow
 def test_a_path_for_each_of_many_choices_is_refused_in_time(run):
     program = "s = 0\nfor i in range(20):\n    if x[i] > 0: s += x[i]**2\n    else: s -= x[i]\ns"
     outcome = run("diff", program)

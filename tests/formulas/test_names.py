@@ -80,6 +80,7 @@ def test_there_are_several_hundred():
     assert len(NAMES) > 600
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("to", languages.NAMES)
 def test_no_two_are_alike(formulas, to):
     naming = languages.find(to).naming
@@ -121,6 +122,7 @@ def test_python(formulas):
     assert function(**{names[n]: v for n, v in VALUES.items()}, z=1.0) == pytest.approx(EXPECTED)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("standard", ["c99", "gnu99", "c11", "gnu2x", "c++11", "gnu++20"])
 def test_c(formulas, tmp_path, standard):
     plus = "++" in standard

@@ -99,6 +99,7 @@ OPERATORS = [
 ]  # fmt: skip
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_operators_at_their_edges(run, tmp_path, language):
     """An operator that a language lacks is refused, and gives no other number."""
@@ -128,6 +129,7 @@ HUGE = ((0.3e200, -1.7e200, 1e200), (1e150, 2e150, -1e150), (1e200, 1.0, 1e-200)
 SHIFTED = ((1e8, 1e8 + 1, 1e8 + 3), (-1e7 + 2, -1e7, -1e7 + 0.5), (1000.0, 1001.0, 999.5), (-1000.0, -1001.0, 3.0))
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("program", SENSITIVE)
 def test_derivatives_do_not_overflow_or_cancel(run, tmp_path, program, language):

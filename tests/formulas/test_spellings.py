@@ -145,6 +145,7 @@ def assert_number(found: Any, made: Sample, rtol: float = 1e-13) -> None:
     np.testing.assert_allclose(found, made.value, rtol=rtol, atol=1e-14, err_msg=str(made))
 
 
+@pytest.mark.cases(4)
 @all_in("text")
 def test_text(primitive):
     compiled, samples = functools.cache(gradcli.compile), samples_in("text", primitive)
@@ -254,6 +255,7 @@ def test_latex(primitive):
         assert found.startswith(f"{command}\\left(x")
 
 
+@pytest.mark.cases(4)
 @all_in("text")
 def test_what_the_algebra_knows_of_a_function(primitive):
     """As a formula, a program of the function alone has the same number."""

@@ -85,6 +85,7 @@ def check_formulas(run, program):
     return formulas
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_formulas_are_the_derivatives(run, program):
     check_formulas(run, program)
@@ -116,7 +117,7 @@ def random_program(seed):
     return f"{build(3)} + z"
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("seed", range(30))
 def test_formulas_of_random_programs_are_the_derivatives(run, seed):
     check_formulas(run, random_program(seed))
@@ -145,6 +146,7 @@ def test_formulas_are_what_a_person_would_write(run, program, by, by_conjugate):
     assert run("diff", program, "--wirtinger").out == f"z: {by}\nconj(z): {by_conjugate}\n"
 
 
+@pytest.mark.slow
 def test_a_program_with_many_moduli_stays_within_the_limits(run):
     check_formulas(run, "+ ".join(f"abs(z - {n})" for n in range(30)))
 

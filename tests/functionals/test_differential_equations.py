@@ -47,6 +47,7 @@ def test_many_calls_give_the_same_digits_as_the_first():
         assert float(last[name]) == pytest.approx(float(slope), rel=1e-11)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     ("right_side", "closed"),
     [
@@ -127,6 +128,7 @@ def test_a_peak_far_from_the_start_is_seen(run, width):
     assert found == pytest.approx(math.sqrt(math.pi) * float(width), rel=1e-12)
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("method", ["taylor", "radau"])
 @pytest.mark.parametrize("width", [1e-2, 1e-6])
 def test_narrow_peaks_beside_a_decay_are_seen(run, width, method):
@@ -153,6 +155,7 @@ def test_the_derivative_by_the_time_of_a_jump(run):
     assert done["grad"] == pytest.approx({"lag": -2 * math.exp(-1.7), "k": 1 - math.exp(-1.7)}, rel=1e-13)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("right_side", ["where(abs(t - k) < 1e-3, 1, 0)", "[1, where(abs(y[0] - k) < 1e-3, 1, 0)]"])
 def test_the_derivative_by_the_place_of_a_narrow_pulse(run, right_side):
     """Steps are short beside a pulse; within them its end, which is rounded, seemed to be ahead, again and again."""
@@ -162,6 +165,7 @@ def test_the_derivative_by_the_place_of_a_narrow_pulse(run, right_side):
     assert done["grad"]["k"] == 0.0
 
 
+@pytest.mark.slow
 def test_the_derivative_by_the_time_of_a_jump_among_many_parameters(run):
     names = [f"p{i}" for i in range(10)]
     program = f"odeint(lambda y, t: where(t < lag, 0, k) - y + 0*({'+'.join(names)}), 0, [0.5, 3])[1]"
@@ -172,6 +176,7 @@ def test_the_derivative_by_the_time_of_a_jump_among_many_parameters(run):
         assert found["lag"] == pytest.approx(-2 * math.exp(-1.7), rel=1e-13)
 
 
+@pytest.mark.slow
 def test_higher_derivatives_by_the_time_of_a_jump(run):
     program = "odeint(lambda y, t: where(t < lag, 0, k) - y, 0, [0.5, 3])[1]"
     found = run("eval", program, "lag=1.3", "k=2", "--order", "3", "--json").json["derivatives"]
@@ -181,6 +186,7 @@ def test_higher_derivatives_by_the_time_of_a_jump(run):
         assert found[key] == pytest.approx(value, rel=1e-13)
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("method", ["taylor", "radau"])
 @pytest.mark.parametrize(
     ("right_side", "values", "closed"),
@@ -331,6 +337,7 @@ def test_the_derivative_of_a_solution_has_no_formula(run):
 _NETWORK = "sum(odeint(lambda y, t: tanh(W@y)*cos(t) - 0.5*y, y0, [s, 1, end]{})[1:]**2)"
 
 
+@pytest.mark.slow
 def test_adjoint_equations_give_the_derivatives_of_variational_ones():
     values = {"W": np.sin(np.arange(4.0)).reshape(2, 2), "y0": np.array([1.0, -0.5]), "s": 0.1, "end": 2.0}
     adjoint, variational = (gradcli.compile(_NETWORK.format(f", adjoint={a}")) for a in (True, False))
@@ -349,6 +356,7 @@ def test_adjoint_equations_of_states_that_grow_backward():
         assert np.asarray(found[name]) == pytest.approx(np.asarray(expected), rel=1e-12, abs=1e-14)
 
 
+@pytest.mark.slow
 def test_a_gradient_by_a_thousand_parameters():
     program = gradcli.compile("odeint(lambda y, t: -sum(p*(1 + q*t))*y, 1, [0, 1])[1]")
     p, q = np.full(500, 0.002), np.linspace(0.5, 3, 500)
@@ -385,6 +393,7 @@ def _proved(run, program, *words):
     return run("eval", program, *words, "--json").json
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     ("program", "closed"),
     [
@@ -415,6 +424,7 @@ def _decimal(text):
     return Decimal(text) if isinstance(text, str) else text
 
 
+@pytest.mark.slow
 def test_digits_where_nearby_solutions_part(run):
     # The equations of E. N. Lorenz, beside `odefun` of mpmath with 45 digits.
     right_side = "[10*(y[1] - y[0]), y[0]*(28 - y[2]) - y[1], y[0]*y[1] - 8/3*y[2]]"

@@ -71,6 +71,7 @@ def test_values_and_derivatives(program: str) -> None:
     assert [*map(float, found)] == pytest.approx(derivatives, rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("program", "message"),
     [

@@ -173,6 +173,7 @@ def test_derivatives_of_an_integral(program: str) -> None:
             assert float(derivative) == pytest.approx(expected, rel=1e-8, abs=1e-9), key
 
 
+@pytest.mark.slow
 def test_a_choice_by_both_variables_of_a_double_integral() -> None:
     result = evaluated("integrate(where(x <= 0.4 and y <= 0.6, exp(x+y), 0), (x, 0, 1), (y, 0, 1))")
     assert float(result.value) == pytest.approx(math.expm1(0.4) * math.expm1(0.6), rel=1e-12)
@@ -182,6 +183,7 @@ def test_a_choice_by_both_variables_of_a_double_integral() -> None:
     assert float(choice.grad["w"]) == pytest.approx(math.expm1(1) * math.exp(0.6) - 0.5, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_a_triple_integral_over_all_space_is_within_the_limits(run: Run) -> None:
     """The innermost integrals are those of 300 places times 300; far out they are 0, or too small to have all digits."""
     done = run("eval", "integrate(exp(-(x**2+2*y**2+3*z**2)), (x,-inf,inf), (y,-inf,inf), (z,-inf,inf))", "--json")
@@ -224,6 +226,7 @@ def test_a_tensor_is_integrated_by_its_elements() -> None:
     assert float(result.grad["k"]) == pytest.approx(1 / 3)
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     ("integral", "closed"),
     [
@@ -258,6 +261,7 @@ def test_digits_of_improper_integrals_are_proved(integral: str, closed: str, run
         assert Decimal(found["grad"][name]) == Decimal(slope)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     ("integral", "closed"),
     [
@@ -348,6 +352,7 @@ def test_integrals_stand_in_every_command(run: Run, tmp_path: Path) -> None:
     assert "1.0033" in fit.out
 
 
+@pytest.mark.slow
 def test_a_jump_that_moves_is_refused_where_its_place_is_unknown() -> None:
     with pytest.raises(DifferentiationError, match="the places at which the integrand switches"):
         evaluated("integrate(where(t < k, 1, 0)*where(sin(1e5*t*k) > 0, 1, 2), t, 0, 1)", k=0.3)

@@ -60,9 +60,7 @@ def test_smooth_problems(run: Run, name: str) -> None:
     assert found == pytest.approx(REFERENCES[name]["states"], rel=1e-10, abs=1e-13)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.one_in(2**32)) if n == "POLLU" else n for n in STIFF]
-)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n == "POLLU" else n for n in STIFF])
 def test_stiff_problems(run: Run, name: str) -> None:
     found = _solved(run, name, "--no-grad")["value"]
     assert found == pytest.approx(REFERENCES[name]["states"], rel=1e-8, abs=1e-18)
@@ -74,7 +72,7 @@ _KNOWN = {"OREGO": 1e-5, "VDPOL": 1e-6, "ROBER": 1e-7}
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.one_in(2**32)) if n in _SLOW else n for n in PROBLEMS if n != "POLLU"]
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n in _SLOW else n for n in PROBLEMS if n != "POLLU"]
 )
 def test_derivatives_by_parameters_and_starts(run: Run, name: str) -> None:
     expected = REFERENCES[name]["derivatives"]

@@ -470,6 +470,7 @@ class TestJsonFiles:
     def test_empty_lists(self, text, shape):
         assert_array(read(put("a.json", text)), np.zeros(shape))
 
+    @pytest.mark.all_cases
     @pytest.mark.parametrize(
         ("text", "words"),
         [
@@ -628,6 +629,7 @@ class TestSplitBinding:
         assert words in caught.value.message
         assert caught.value.hint
 
+    @pytest.mark.all_cases
     @pytest.mark.parametrize("name", [*WORDS_OF_THE_GRAMMAR, "\uff42ackward"])
     def test_reserved_words(self, name):
         with pytest.raises(BindingError, match="reserved word") as caught:
@@ -663,6 +665,7 @@ class TestReadVariables:
         assert_array(got["y"], [math.nan, math.inf, -math.inf])
         assert math.isnan(got["z"])
 
+    @pytest.mark.all_cases
     @pytest.mark.parametrize(
         ("text", "marked", "words"),
         [
@@ -754,6 +757,7 @@ class TestDumps:
         with pytest.raises(TypeError):
             dumps(value)
 
+    @pytest.mark.slow
     @fixed
     @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text() | st.floats(), st.lists))
     def test_plain_values_read_back(self, value):

@@ -44,6 +44,7 @@ TOLD = [
 ]
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(("text", "expected"), TOLD)
 def test_what_is_told(text, expected):
     notation = detected_notation(text)

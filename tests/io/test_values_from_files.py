@@ -173,6 +173,7 @@ class TestStandardInput:
         Path("data").write_text("x;y\n1;2\n")
         assert values(run, "a=@data:y", "--from", "csv") == [[2]]
 
+    @pytest.mark.all_cases
     @pytest.mark.parametrize(
         ("words", "stdin", "message"),
         [

@@ -205,7 +205,7 @@ def nested(
     return batched(batched(many, outer), inner), lambda i, j: row(many[j], i)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.cases(2)
 @every_case
 def test_batches_nest(case):
     choices = [(True, True), (True, False), (False, True), (False, False)]
@@ -249,6 +249,7 @@ def row_gradients(case: Case, operands: Sequence[Any], cotangent: Any) -> list[A
     return [np.zeros(t.shape) if g is None else data(g) for t, g in zip(tensors, found)]
 
 
+@pytest.mark.cases(4)
 @every_differentiable_case
 def test_gradients_of_a_batch_are_those_of_its_rows(case):
     for flags in subsets(len(case.operands)):
@@ -273,7 +274,6 @@ def test_gradients_of_a_batch_are_those_of_its_rows(case):
                     np.testing.assert_allclose(data(s), sum(e[k] for e in expected), **TOLERANCE)
 
 
-@pytest.mark.one_in(3)
 @every_differentiable_case
 def test_a_batch_of_cotangents_gives_the_gradients_of_each(case):
     tensors = [leaf(o) for o in case.operands]
@@ -290,7 +290,7 @@ def test_a_batch_of_cotangents_gives_the_gradients_of_each(case):
             assert_rows(g, nesting, [e[k] for e in expected])
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.cases(4)
 @every_differentiable_case
 def test_second_derivatives_of_a_batch_are_those_of_its_rows(case):
     mixed = Mixed(case, [True] * len(case.operands))
@@ -335,7 +335,6 @@ def assert_same_rows(found: Any, nesting: int, expected: Sequence[Any]) -> None:
         )
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", PROGRAMS, ids=[c["id"] for c in PROGRAMS])
 def test_a_program_in_a_batch_gives_what_it_gives_for_each_row(case):
     names = [n for n in case["bindings"] if n in case["grad"]]
@@ -381,7 +380,6 @@ def assert_same_arrays(found: Any, expected: Any) -> None:
             np.testing.assert_allclose(found[name], wanted, rtol=1e-10, atol=1e-13 * scale)
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", PROGRAMS, ids=[c["id"] for c in PROGRAMS])
 def test_a_jacobian_in_one_pass_is_that_of_a_pass_for_each_row(case, looped):
     program = gradcli.compile(case["program"])

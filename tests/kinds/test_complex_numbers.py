@@ -92,7 +92,6 @@ def test_the_gradient_is_the_slope_along_both_axes(case):
         close(gradient, slopes(of_one, points[i]))
 
 
-@pytest.mark.one_in(3)
 @every_case
 def test_the_second_derivative_is_the_slope_of_the_first(case):
     points = [*map(turned, case.operands)]
@@ -127,7 +126,6 @@ def test_real_operands_beside_complex_ones_have_real_gradients(case):
         close(np.asarray(gradient)[place], (of_real(point + step) - of_real(point - step)) / (2 * STEP))
 
 
-@pytest.mark.one_in(3)
 @every_case
 def test_series_and_batches_have_the_derivatives_of_the_graph(case):
     points = [tensor(turned(o)) for o in case.operands]

@@ -56,6 +56,7 @@ def repeated_reverse_mode(function: Callable[[Any], Any], order: int) -> list[fl
     return found + [0.0] * (order + 1 - len(found))
 
 
+@pytest.mark.cases(4)
 @every_differentiable_case
 def test_a_series_has_the_derivatives_of_repeated_reverse_mode(case):
     def along(t: Any) -> Any:
@@ -66,12 +67,12 @@ def test_a_series_has_the_derivatives_of_repeated_reverse_mode(case):
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10 * max(map(abs, expected)))
 
 
+@pytest.mark.all_cases
 @several("entry", PRIMITIVES, lambda e: e.name)
 def test_no_rule_is_missing(entry):
     assert not isinstance(entry.jet, NotImplementedRule)
 
 
-@pytest.mark.one_in(3)
 @every_differentiable_case
 def test_a_series_without_further_terms_gives_one_without(case):
     value = total(case, [Jet([o], ORDER) for o in case.operands])
@@ -104,7 +105,6 @@ def test_mixed_derivatives_are_those_of_sympy(case):
 # --- programs
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", CONFORMANCE, ids=lambda case: case["id"])
 def test_programs_along_a_direction_have_the_derivatives_of_repeated_reverse_mode(case):
     program = gradcli.compile(case["program"])
@@ -144,6 +144,7 @@ def test_zeros_that_are_computed_are_no_constants_of_a_series(program):
         assert np.isnan(compiled.derivatives({"x": 0.0}, 2)[2])
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     ("program", "function"),
     [

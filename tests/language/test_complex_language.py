@@ -636,6 +636,7 @@ class TestIntegrals:
         by_w = x * cmath.exp(1j * w * x) / w - (cmath.exp(1j * w * x) - 1) / (1j * w**2)
         assert number(found["grad"]["w"]) == pytest.approx(by_w)
 
+    @pytest.mark.cases(1)
     @pytest.mark.parametrize(
         ("program", "reference"),
         [
@@ -654,6 +655,7 @@ class TestIntegrals:
         numbers = [found["value"], found["grad"]["z"], found["derivatives"]["z,z"]]
         assert [*map(number, numbers)] == pytest.approx(expected, rel=1e-10)
 
+    @pytest.mark.cases(1)
     @pytest.mark.parametrize(
         "program",
         [

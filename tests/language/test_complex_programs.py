@@ -15,6 +15,7 @@ from tests.fuzz.complex_modes import WAYS, beside_pytorch, differences, trial
 OTHER_WAYS = {name: way for name, way in WAYS.items() if way is not beside_pytorch}
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("first", range(0, 8, 4))
 @pytest.mark.filterwarnings("ignore")
 def test_all_ways_have_the_numbers_of_mpmath(first):
@@ -44,6 +45,7 @@ def test_a_wrong_derivative_is_found(monkeypatch):
     assert "eval" in _found("sin", "gradients_of_eval")
 
 
+@pytest.mark.slow
 def test_a_wrong_series_is_found(monkeypatch):
     monkeypatch.setattr(exp, "jet", sigmoid.jet)
     assert "func.jvp" in _found("euler", "forward_mode")

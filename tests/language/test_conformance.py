@@ -36,6 +36,7 @@ def assert_same(actual: Any, expected: Any, scale: float) -> None:
     np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-14 * scale)
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("case", CASES, ids=[c["id"] for c in CASES])
 def test_value_and_gradients_are_those_of_pytorch(case: dict[str, Any]) -> None:
     program = gradcli.compile(case["program"])

@@ -20,6 +20,8 @@ from gradcli.language.suggestions import unknown_names
 from gradcli.language.syntax import foreign_notations, parse
 from gradcli.primitives import table
 
+pytestmark = pytest.mark.all_cases
+
 NAMES = {
     "x": "2",
     "A1": "3",

@@ -284,6 +284,7 @@ REFUSED = [
 ]  # fmt: skip
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(("program", "shown"), REFUSED)
 def test_what_could_mean_something_else_is_an_error(program, shown):
     values = {"x": 3.0, "v": V, "A": A}
@@ -299,6 +300,7 @@ def test_what_could_mean_something_else_is_an_error(program, shown):
         assert part in text
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("program", "warned"),
     [
@@ -370,6 +372,7 @@ WRONG_ARGUMENTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(("program", "message"), WRONG_ARGUMENTS)
 def test_arguments_that_a_function_does_not_take(run, program, message):
     outcome = run("eval", program, "x=2")
@@ -444,6 +447,7 @@ SAID_BY_A_KEYWORD = [
 ]
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(("program", "value"), SAID_BY_A_KEYWORD)
 def test_a_keyword_that_one_library_has_says_which_is_meant(program, value):
     values = {"A": A, "v": V}

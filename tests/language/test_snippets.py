@@ -40,6 +40,7 @@ def tolerance(snippet: Snippet) -> float:
     return OF_DIFFERENCES if snippet.folder in snippets.BY_DIFFERENCES else EXACT
 
 
+@pytest.mark.cases(4)
 @cases("numpy", "torch", "jax", "python")
 def test_a_snippet(run, snippet):
     expected = REFERENCES[snippet.name]
@@ -61,6 +62,7 @@ def test_every_snippet_has_a_file_inputs_and_a_reference():
     assert files == json.loads(snippets.INPUTS.read_text()).keys() == REFERENCES.keys()
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("case", REFUSED, ids=[f"{i}-{c['refused']}" for i, c in enumerate(REFUSED)])
 def test_what_is_refused_is_named_or_pointed_at(run, tmp_path, case):
     program = tmp_path / "program.txt"

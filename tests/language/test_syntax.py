@@ -257,6 +257,7 @@ FORMS = [
 ]
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(("source", "expected"), FORMS)
 def test_form(source: str, expected: str) -> None:
     assert show(parse(source)) == expected
@@ -308,6 +309,7 @@ def test_places() -> None:
     ]
 
 
+@pytest.mark.slow
 @given(programs())
 @settings(max_examples=20, derandomize=True, deadline=None, database=None)
 def test_text_of_a_node_reads_as_the_node(source: str) -> None:
@@ -455,6 +457,7 @@ MISTAKES = [
 ]
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(("source", "marked", "message", "hint"), MISTAKES)
 def test_mistake(source: str, marked: str, message: str, hint: str) -> None:
     with pytest.raises(ProgramSyntaxError) as caught:
@@ -522,6 +525,7 @@ def test_length_of_a_name() -> None:
 LONG = 20_000
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     ("source", "count"),
     [
@@ -597,6 +601,7 @@ FRAGMENTS = sorted(
 )
 
 
+@pytest.mark.slow
 @given(st.one_of(st.text(max_size=20), st.lists(st.sampled_from(FRAGMENTS), max_size=12).map("".join)))
 @settings(max_examples=130, derandomize=True, deadline=None, database=None)
 def test_any_text(source: str) -> None:

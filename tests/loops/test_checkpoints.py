@@ -60,7 +60,6 @@ CASES = [(name, "gradient") for name in CHECKPOINTED] + [
 ]
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_results_are_the_same_to_the_last_bit(name, kind, way, monkeypatch):
     source, values = PROGRAMS[name]
@@ -89,6 +88,7 @@ def test_gradients_by_rows_of_data(way, monkeypatch):
             np.testing.assert_array_equal(again[1][name], own)
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize(
     "source",
     [

@@ -131,6 +131,7 @@ def test_it_is_one_equation(name):
     assert is_rolled(*(READOUTS | OTHERS)[name])
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("kind", DERIVATIVES)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_numbers_are_those_of_the_rounds(name, kind, round_by_round):
@@ -214,6 +215,7 @@ def test_operations_without_formulas_of_parts_are_run_round_by_round(round_by_ro
     assert numbers(function(gradcli.compile(source))) == round_by_round(source, function)
 
 
+@pytest.mark.slow
 def test_a_loop_of_conjugates_is_holomorphic_in_them(run):
     outcome = run("eval", "w = conj(z); for i in range(900) { w = w*w*0.5 + 0.1*w }; conj(w)", "z=2+1j", "--json").json
     assert outcome["grad"]["z"] is not None
@@ -228,6 +230,7 @@ def test_many_rounds_from_the_command_line(run):
     assert complex(*outcome["grad"]["c"].values()) == pytest.approx(1 / np.sqrt(1 - 4 * c), rel=1e-13)
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("options", [["--wirtinger"], ["--order", "2"], ["--jacobian"], []])
 @pytest.mark.parametrize("body", ["z*z*0.3 + c", "z*conj(z)*0.3 + c", "c/(2 + z)"])
 def test_derivatives_from_the_command_line_are_those_of_the_rounds(run, body, options, monkeypatch):

@@ -279,11 +279,8 @@ def test_it_is_one_equation(name):
     assert loop_history in recorded_names(source, values)
 
 
-# The gradient of every program shows whether the rounds are the same; a third have the higher derivatives, which take most
-# of the time.
-@pytest.mark.parametrize(
-    "kind", [k if k == "gradient" else pytest.param(k, marks=pytest.mark.one_in(3)) for k in DERIVATIVES]
-)
+@pytest.mark.cases(3)
+@pytest.mark.parametrize("kind", DERIVATIVES)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_numbers_are_those_of_the_rounds(name, kind, round_by_round):
     source, values = PROGRAMS[name]
@@ -354,6 +351,7 @@ def test_gradients_that_round_otherwise_are_as_near_to_the_exact_ones(name, roun
         assert most(result) <= by_rounds + 3
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_machine_code_gives_the_same_numbers(name, monkeypatch):
     source, values = PROGRAMS[name]
@@ -369,6 +367,7 @@ def test_machine_code_gives_the_same_numbers(name, monkeypatch):
     assert all(state.function is not None for state in states) == (name not in INTERPRETED)
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize(
     "source",
     [
@@ -551,11 +550,13 @@ def test_errors_of_loops_without_end_are_told(run):
     assert run("eval", "def f(s) { while True { s = s + 1; if s > 2000 { return s } } }\nf(x)", "x=1").status == 0
 
 
+@pytest.mark.slow
 def test_a_kink_in_a_long_loop_is_warned_of(run):
     outcome = run("eval", "s = x; for i in range(3000) { s = abs(s)*0.999 + 0*s }; s", "x=0")
     assert "not differentiable" in outcome.err
 
 
+@pytest.mark.slow
 def test_a_fit_of_a_differential_equation(run, tmp_path):
     rows = [(t, 2 / (1 + 19 * math.exp(-0.7 * t))) for t in np.arange(0, 10.5, 0.5)]
     (tmp_path / "d.csv").write_text("t,y\n" + "\n".join(f"{t},{y}" for t, y in rows))

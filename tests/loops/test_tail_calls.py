@@ -30,6 +30,7 @@ DEEP = {
 }
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("name", DEEP)
 def test_more_calls_than_may_be_nested(name, run):
     outcome = run("eval", DEEP[name], "x=1.00001", "--json", "--order", "2")
@@ -57,6 +58,7 @@ def test_many_calls_for_rows():
     np.testing.assert_allclose(found["d_x"], 50_001 * x**50_000, rtol=1e-9)
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize(
     "source",
     [

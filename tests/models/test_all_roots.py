@@ -69,6 +69,7 @@ def test_a_quotient_of_floats_is_0_at_a_pole() -> None:
         assert any(box["x"][0] <= place <= box["x"][1] for box in found.proof.left)
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_all_roots_of_a_system(name: str) -> None:
     equations, ranges, count = SYSTEMS[name]
@@ -177,6 +178,7 @@ def test_digits_of_all_roots(run: Any) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_limits_leave_boxes(run: Any) -> None:
     equations = "; ".join(f"sum(sin(stack([a, b, c, d])*{k + 1}))*{k + 1} = {name}" for k, name in enumerate("abcd"))
     status, found = asked(run, equations, *(f"{n}=-9..9" for n in "abcd"), "--max-steps", "60000")

@@ -96,6 +96,7 @@ def test_the_arrows_of_a_field_point_uphill():
     assert quiver.U[1] == 0 > quiver.V[1]
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("format", by_matplotlib.FORMATS)
 def test_a_chart_gives_the_same_bytes_each_time(format, tmp_path):
     chart = Chart([Points("data", X, X), Polyline("fit", X, X)], "x", "y", "title")

@@ -180,6 +180,7 @@ def by_runge_kutta(pulse):
     return abs(found.y[3, -1]) ** 2
 
 
+@pytest.mark.slow
 def test_the_pulse_as_a_differential_equation():
     """Its derivatives are those of differences of the solutions by Runge and Kutta's method."""
     pulse = {"a": 2.0, "s": 0.8, "T": 4.0, "d1": 0.3, "d2": -0.2, "J": 0.4}

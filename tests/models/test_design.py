@@ -66,6 +66,7 @@ OF_COMPARTMENTS = [
 ]
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(("words", "places", "shares"), OF_COMPARTMENTS)
 def test_a_compartment_model(words: tuple[str, ...], places: list[float], shares: list[float], run: Any) -> None:
     found = run("design", *COMPARTMENT, *words, "--json").json
@@ -73,6 +74,7 @@ def test_a_compartment_model(words: tuple[str, ...], places: list[float], shares
     assert weights(found) == pytest.approx(shares, abs=1e-4)
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize(("words", "name", "places", "shares"), KNOWN, ids=lambda part: str(part)[:40])
 def test_known_designs(words: tuple[str, ...], name: str, places: list[float], shares: list[float], run: Any) -> None:
     found = run("design", *words, "--json").json
@@ -129,6 +131,7 @@ def test_standard_errors_are_those_of_the_rows(run: Any) -> None:
     )
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("criterion", ["D", "A"])
 @pytest.mark.parametrize("count", [2, 3, 5])
 def test_exact_designs_are_no_worse_than_the_best_on_a_grid(criterion: str, count: int) -> None:
@@ -194,6 +197,7 @@ def test_information_without_bound_is_told(run: Any) -> None:
     assert "the best design was not found" in done.err
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [
@@ -244,6 +248,7 @@ def test_rates_that_differ_by_a_factor_of_10000(run: Any) -> None:
     assert points(found, "t")[:, 0] == pytest.approx([0, 0.01, 0.1146, 100.1], rel=1e-3)
 
 
+@pytest.mark.slow
 def test_nearby_support_points_are_joined(run: Any) -> None:
     terms = " + ".join(f"b{i}*x**{i}" for i in range(8))
     found = run("design", f"y ~ {terms}", "x=-1..1", "--json").json

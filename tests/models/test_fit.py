@@ -37,6 +37,7 @@ def digits(found, certified):
     return -math.log10(max(abs(f / c - 1) for f, c in zip(found, certified)) + 1e-16)
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("start", ["start1", "start2"])
 @pytest.mark.parametrize("name", NIST)
 def test_the_problems_of_nist(name, start):
@@ -51,6 +52,7 @@ def test_the_problems_of_nist(name, start):
     assert fit.rss == pytest.approx(problem["certified_rss"], rel=1e-7)
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("name", WITHOUT_START)
 def test_no_start_is_needed(name):
     problem = NIST[name]
@@ -63,6 +65,7 @@ def test_no_start_is_needed(name):
     assert fit.starts.agreed > 1
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize(
     ("model", "true", "x"),
     [
@@ -661,6 +664,7 @@ def test_a_model_that_is_0_everywhere_determines_nothing(run):
 SIZES = [(1.0, 1e200), (1e200, 1.0), (1.0, 1e-200), (1e-170, 1e130), (1e307, 1e307)]
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("words", [(), ("--loss", "huber"), ("--profile",), ("--bounds", "a=:0"), ("--by", "g")])
 def test_numbers_whose_squares_are_out_of_range(words, run):
     def parts(model, of_x, of_y, of_b):

@@ -181,6 +181,7 @@ def test_numbers_are_ordered_by_size():
     assert not found.warnings
 
 
+@pytest.mark.slow
 def test_options_of_other_fits_go_with_categories(run, tmp_path):
     path = tmp_path / "food.csv"
     path.write_text("x,food\n" + "".join(f"{x},{food}\n" for x, food in zip(X, FOOD)))
@@ -191,6 +192,7 @@ def test_options_of_other_fits_go_with_categories(run, tmp_path):
     assert found["derived"]["odds"]["value"] == pytest.approx(np.exp(slope["value"]))
 
 
+@pytest.mark.slow
 def test_separable_categories_have_no_estimates():
     y = np.repeat([1.0, 2.0, 3.0], 4)
     for model, family in (("y ~ a[y] + b[y]*x", "multinomial"), ("y ~ b*x", "ordinal")):

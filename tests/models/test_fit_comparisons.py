@@ -211,6 +211,7 @@ class TestResampling:
         with pytest.raises(EvaluationError, match="fewer than two samples"):
             gradcli.fit("y ~ a + b*x", {"x": [1, 2], "y": [1, 2]}, jackknife=True)
 
+    @pytest.mark.slow
     def test_likelihoods_and_levels(self):
         rng = np.random.default_rng(0)
         data = {"t": rng.exponential(2, 40), "g": np.arange(40) % 2}
@@ -292,6 +293,7 @@ class TestCrossValidation:
         about_mean = (y - y.mean()) * 21 / 20
         assert found.r2 == pytest.approx(1 - np.square(errors).sum() / np.square(about_mean).sum(), rel=1e-8)
 
+    @pytest.mark.cases(1)
     @pytest.mark.parametrize(
         ("model", "options"),
         [

@@ -152,6 +152,7 @@ def test_errors_of_clusters_of_rows_are_those_of_the_sandwich(data):
     assert found.clusters == 60
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("words", "message"),
     [

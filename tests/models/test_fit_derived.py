@@ -75,6 +75,7 @@ class TestDeltaMethod:
 
 
 class TestProfiles:
+    @pytest.mark.cases(1)
     @pytest.mark.parametrize("level", [0.5, 0.95])
     def test_a_quantity_is_as_the_parameter_it_could_be(self, level):
         derived = rising(derive={"half": "log(2)/k", "rate": "a*k"}, profile=True, level=level).derived
@@ -133,6 +134,7 @@ class TestCommand:
         assert "nan" in done.out.splitlines()[2].split(",")[6].lower() or done.out.splitlines()[2].split(",")[6] == ""
         assert done.status == 1
 
+    @pytest.mark.slow
     def test_many_machines_have_the_same_digits(self, run, tmp_path):
         rng = np.random.default_rng(0)
         lines = [f"{g},{x},{2 * math.exp(-0.3 * x) + rng.normal(0, 0.05)}" for g in range(5) for x in range(8)]

@@ -111,6 +111,7 @@ def test_wrong_standard_deviations(run: Run, words: list[str], message: str) -> 
     assert message in done.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "by"), [("bruno", ["kb1", "init_zea"]), ("rahman", ["rate"]), ("boehm", [])])
 def test_likelihoods_are_the_published_ones(name: str, by: list[str]) -> None:
     """The gradient by the logarithms of some parameters, beside the published ones, is that of SciPy's solutions."""
@@ -124,6 +125,7 @@ def test_likelihoods_are_the_published_ones(name: str, by: list[str]) -> None:
         assert found.gradient[places] == pytest.approx(other.gradient, rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", petab_models.GRADIENTS)
 def test_gradients_of_published_models(name: str) -> None:
     found = petab_models.by_gradcli(name, 0.95).gradient

@@ -110,6 +110,7 @@ class TestSettings:
         fit = gradcli.fit("y ~ a[g]", {"y": [1, 2, 3, 5], "g": ["v1.0", "v1.0", "v2.0", "v2.0"]})
         assert [*fit.estimates] == ["a[v1.0]", "a[v2.0]"]
 
+    @pytest.mark.slow
     def test_profiles_and_robust_errors(self):
         fit = gradcli.fit("count ~ exp(a[spray])", SPRAYS, family="poisson", profile=True, derive={"d": "a[B] - a[A]"})
         # R: confint(glm(count ~ spray, poisson, InsectSprays))["sprayB", ]

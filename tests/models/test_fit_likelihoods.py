@@ -66,6 +66,7 @@ class TestFamilies:
         assert (fit.loglik, fit.aic, fit.deviance) == pytest.approx(R["nb"][3:6], rel=1e-8)
         assert numbers(fit, "error") == pytest.approx(R["nb"][6:], rel=2e-5)
 
+    @pytest.mark.slow
     def test_counts_with_extra_zeros(self):
         # R: pscl::zeroinfl(y ~ x | 1, control=zeroinfl.control(reltol=1e-14)); zero is plogis of its intercept
         data = {
@@ -81,6 +82,7 @@ class TestFamilies:
         written = gradcli.fit("y ~ exp(a + 0.25*x)", data, family="zipoisson")
         assert numbers(offset) == pytest.approx(numbers(written))
 
+    @pytest.mark.slow
     def test_counts_without_extra_zeros(self):
         fit = gradcli.fit("y ~ exp(a)", {"y": [0, 1, 1, 1, 2, 2, 1, 0, 1, 2]}, family="zipoisson")
         assert any("no more zeros than those of --family poisson" in warning for warning in fit.warnings)
@@ -110,6 +112,7 @@ class TestFamilies:
         assert found["dof"] == pytest.approx((1.462513, 0.770913), rel=1e-5)
         assert fit.loglik == pytest.approx(-54.43041908, rel=1e-8)
 
+    @pytest.mark.cases(1)
     @pytest.mark.parametrize(
         ("family", "density", "start"),
         [
@@ -281,6 +284,7 @@ class TestWeights:
         assert weighted.deviance == pytest.approx(repeated.deviance)
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [

@@ -246,6 +246,7 @@ class TestNonlinear:
         assert fit.s == pytest.approx(7.843012, rel=1e-5)
         assert fit.random.method == "Laplace's approximation"
 
+    @pytest.mark.slow
     def test_the_same_within_the_model(self):
         one = gradcli.fit(LOGISTIC, ORANGE, random="Asym|Tree")
         other = gradcli.fit(LOGISTIC.replace("Asym", "(Asym + (1|Tree))"), ORANGE)
@@ -269,6 +270,7 @@ class TestNonlinear:
         assert gradcli.fit(text, SLEEP).loglik == pytest.approx(plain.loglik, abs=1e-8)
         assert gradcli.fit(text.replace("exp(a)", "a"), SLEEP).loglik == pytest.approx(plain.loglik, abs=1e-8)
 
+    @pytest.mark.slow
     def test_several_parameters(self):
         model = "conc ~ A1*exp(-exp(l1)*time) + A2*exp(-exp(l2)*time)"
         start = {"A1": 2.8, "l1": 0.8, "A2": 0.5, "l2": -1.3}
@@ -278,6 +280,7 @@ class TestNonlinear:
         assert together.loglik >= fit.loglik
         assert [*together.random.groups["Subject"].correlations] == ["A1,A2"]
 
+    @pytest.mark.slow
     def test_beside_tmb(self):
         # R, with TMB and this model: nlminb and sdreport, which has finite differences of the exact gradient
         fit = gradcli.fit(
@@ -327,6 +330,7 @@ class TestFamilies:
         of_groups = np.trapezoid(np.exp(logs.reshape(6, 8, -1).sum(axis=1)) * normal, nodes)
         assert fit.loglik == pytest.approx(np.log(of_groups).sum(), abs=0.005)
 
+    @pytest.mark.slow
     def test_families_with_parameters_and_likelihoods(self):
         text = "incidence ~ exp(a + (1|herd))"
         one = gradcli.fit(text, CBPP, family="negbinomial")
@@ -338,12 +342,14 @@ class TestFamilies:
         assert one.loglik == pytest.approx(other.loglik, abs=1e-8)
         assert one.estimates["theta"][:2] == pytest.approx(other.estimates["theta"][:2], rel=1e-5)
 
+    @pytest.mark.slow
     def test_separable_events_have_no_maximum(self):
         data = {"y": [1, 1, 1, 0, 0, 0, 1, 0], "g": [1, 1, 1, 2, 2, 2, 3, 3], "x": [1, 2, 3, -1, -2, -3, 1, -1]}
         fit = gradcli.fit("y ~ 1/(1 + exp(-(a + b*x + (1|g))))", data, family="binomial")
         assert not fit.converged
         assert "rises without end" in fit.message
 
+    @pytest.mark.slow
     def test_means_outside_their_range_are_impossible(self):
         # As a probability a + b*x is none below 0, where the likelihood of no events would rise.
         data = {
@@ -389,6 +395,7 @@ class TestWords:
         fit = gradcli.fit("Reaction ~ a + b*Days + (1|Subject)", some)
         assert "'Subject' has 4 levels, too few to say much about a standard deviation" in fit.warnings
 
+    @pytest.mark.all_cases
     @pytest.mark.parametrize(
         ("model", "options", "words"),
         [

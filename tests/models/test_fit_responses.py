@@ -83,11 +83,13 @@ def test_weights_of_measurements_are_relative():
     assert twice.estimates["b"].error == pytest.approx(both.estimates["b"].error, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_statements_before_the_responses_are_for_all_of_them(run):
     found = run("fit", "E = exp(-k*hours)\ndrug ~ a*E\nproduct ~ b*(1 - E)", DECAY, "--json").json
     assert found["estimates"]["k"]["value"] == pytest.approx(ESTIMATED["k"][0], rel=1e-7)
 
 
+@pytest.mark.slow
 def test_other_options_go_with_several_responses(run):
     done = run(
         "fit", MODEL, DECAY, "--profile", "--bootstrap", "8", "--bounds", "k=0:1", "--derive", "h=log(2)/k", "--json"

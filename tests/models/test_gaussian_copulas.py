@@ -10,6 +10,7 @@ import gradcli
 from gradcli.errors import BindingError
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize(
     ("a", "b", "r"),
     [

@@ -36,6 +36,7 @@ def test_the_function_of_ishigami(run):
         assert index["total_interval"][0] <= index["total"] <= index["total_interval"][1]
 
 
+@pytest.mark.slow
 def test_the_function_of_sobol():
     factors = [0, 1, 4.5, 9]
     program = "*".join(f"(abs(4*x{i} - 2) + {a})/{1 + a}" for i, a in enumerate(factors))

@@ -23,6 +23,7 @@ def number(text: Any) -> Any:
     return np.asarray(gradcli.compile(str(text))())
 
 
+@pytest.mark.cases(6)
 @pytest.mark.parametrize("problem", PUBLISHED["unconstrained"], ids=lambda problem: problem["name"])
 def test_published_minima(problem: dict[str, Any]) -> None:
     found = gradcli.minimize(problem["program"], {name: number(v) for name, v in problem["start"].items()})
@@ -128,6 +129,7 @@ _RASTRIGIN = "50 + sum(x**2 - 10*cos(2*pi*x))"
 _ACKLEY = "20 + e - 20*exp(-0.2*sqrt(mean(x**2))) - exp(mean(cos(2*pi*x)))"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "words", "least"),
     [
@@ -232,6 +234,7 @@ def test_failures_print_the_best_point_and_the_reason(run: Any, words: tuple[str
     assert all(math.isfinite(value) for value in found["point"].values())
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [
@@ -321,6 +324,7 @@ def test_a_hessian_that_is_too_large_is_multiplied_with_vectors() -> None:
     assert np.allclose(found.point["x"], 1.0, atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("y", [2.0, 0.5])
 def test_a_name_with_equal_bounds_is_constant_where_the_start_is_not_allowed(y: float) -> None:
     found = gradcli.minimize("(x-3)**2 + y**2", x=3.0, y=y, bounds={"y": (y, y)}, subject_to=["x**2 + y**2 <= 1"])
@@ -376,6 +380,7 @@ def test_a_flat_minimum_is_one(run, words):
     assert asked(run, *words)["kind"] == "flat"
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize(
     "words",
     [
@@ -542,6 +547,7 @@ def test_what_falls_on_and_on_has_no_minimum(run, program):
     assert not result.json["converged"]
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize(
     ("program", "start", "least"),
     [

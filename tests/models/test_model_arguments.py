@@ -40,7 +40,6 @@ SOME = (
 MAPPINGS = ("bounds", "prior", "x_sigma", "start", "bracket", "correlation", "dof", "values")
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("wrong", SOME)
 @pytest.mark.parametrize("called", CALLS)
 def test_what_is_of_a_wrong_type_is_an_error(called, wrong):
@@ -54,6 +53,7 @@ def test_what_is_of_a_wrong_type_is_an_error(called, wrong):
             attempt(function, *words, **{**given, name: {"b": (WRONG[wrong], 1)}})
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -197,6 +197,7 @@ PROPAGATION = "value u relative budget dof k level interval second_order monte_c
 FITTED = ("fit", LINE, "x=[1,2,3,4]", "y=[1,3,2,5]")
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("words", "keys"),
     [

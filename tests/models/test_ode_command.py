@@ -109,6 +109,7 @@ def test_the_time_of_an_event_and_its_derivatives(run: Run) -> None:
     assert "y = 0 at t = 2.019" in run("ode", *words).err
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     ("equations", "stop"),
     [
@@ -131,6 +132,7 @@ def test_a_condition_that_is_touched_has_no_derivatives(run: Run) -> None:
     assert run("ode", *words).err == "x = 0 at t = 1.999999998\n"
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     ("stop", "time"),
     [
@@ -198,6 +200,7 @@ def test_json_and_pictures(run: Run, tmp_path: Path) -> None:
     assert path.read_text().startswith("<?xml")
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("words", "message", "place"),
     [
@@ -305,6 +308,7 @@ def _rss_by_eigenvalues(fit: dict[str, str]) -> float:
 DECAY = ["x' = -k*x; y ~ x", "t=[0,1,2,3]", "y=[2,1,0.5,0.3]"]
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("words", "message"),
     [

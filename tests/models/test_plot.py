@@ -437,6 +437,7 @@ def test_lines_are_drawn_by_what_is_seen_of_them_in_a_column():
     assert (found_x[0], found_x[-1]) == (0, 1)
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize(
     "program", ["1e300*x**3", "1e-300*x", "1e308*tan(x)", "3 + 0*x", "1e-320*x", "1e15 + x", "-1/x**8"]
 )
@@ -494,6 +495,7 @@ def test_a_library_that_is_missing_is_named_with_the_command_that_installs_it(li
 # --- errors
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("words", "message", "hint"),
     [
@@ -691,6 +693,7 @@ def test_the_ends_of_axes_are_exact():
     assert (axes.get_xlim(), axes.get_ylim()) == ((0.0, 0.5), (-1.0, 2.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(6.0, 5.0), (8.0, 5.0)])
 def test_no_text_is_clipped(size, tmp_path):
     from gradcli.models.plotting.charts import Presentation

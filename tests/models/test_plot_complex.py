@@ -125,6 +125,7 @@ def test_a_range_is_found():
 MOBIUS = "(z**2 - 1)/(z**2 + 1)"
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("ranges", [{"z": (-2 - 2j, 2 + 2j)}, {"x": (-2, 2), "y": (-2, 2)}])
 def test_a_field_of_complex_values(ranges):
     """Over a range of complex numbers, or over those of both parts."""
@@ -197,6 +198,7 @@ def test_the_directions_on_a_terminal_turn_around_a_zero():
     assert (rows[0][len(middle) // 2], rows[-1][len(middle) // 2]) == ("↑", "↓")
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("words", "message"),
     [

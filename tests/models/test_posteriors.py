@@ -12,6 +12,7 @@ pytest.importorskip("llvmlite", reason="densities are machine code with gradcli[
 SLOW = ("wells_data", "gp_pois_regr", "hudson", "kidscore_interaction", "eight_schools_centered", "logvas")
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("name", [name for name in POSTERIORS if not any(part in name for part in SLOW)])
 def test_moments_of_posteriordb(name: str) -> None:
     # Of 200 numbers, 1 or 2 are 3 errors away.

@@ -87,6 +87,7 @@ class TestValues:
         # The covariance of the means is 1/2/3, from rows without missing numbers.
         assert found["u"] ** 2 == pytest.approx((9 + 4 + 2 * 2 * 3 * 0.5) / 3)
 
+    @pytest.mark.all_cases
     @pytest.mark.parametrize(
         ("words", "message"),
         [

@@ -396,6 +396,7 @@ def test_other_spellings_are_shown_the_right_one(z):
     assert "(1±0.1)+(2±0.1)j" in caught.value.hint
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     ("program", "values", "more"),
     [

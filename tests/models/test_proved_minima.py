@@ -115,6 +115,7 @@ def inside(point: dict[str, float], box: dict[str, Any], margin: float = 1e-6) -
     return all(box[name][0] - margin <= x <= box[name][1] + margin for name, x in point.items())
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_proved_bounds_contain_published_minima(name: str) -> None:
     program, bounds, minimum, points = PROBLEMS[name]
@@ -158,6 +159,7 @@ def test_a_maximum(run: Any) -> None:
     assert inside({"x": 0.5, "y": 2}, found["proof"]["minimisers"][0]["box"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "bounds", "conditions", "minimum"),
     [
@@ -188,6 +190,7 @@ def test_conditions(program: str, bounds: str, conditions: list[str], minimum: f
     assert found.proof.high - found.proof.low < 1e-7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "bounds", "conditions", "minimum"),
     [
@@ -223,6 +226,7 @@ def _polynomial(generator: np.random.Generator, names: list[str]) -> str:
     return " + ".join([*terms, f"{generator.integers(-2, 3)}*{names[0]}**2"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_bounds_contain_a_minimum_that_is_known_by_construction(seed: int) -> None:
     # A sum of squares and a condition that hold exactly at a point, whose coordinates are quarters.
@@ -245,6 +249,7 @@ def test_bounds_contain_a_minimum_that_is_known_by_construction(seed: int) -> No
     assert found.proof.left or any(inside(point, each.box) for each in found.proof.minimisers)
 
 
+@pytest.mark.slow
 def test_conditions_that_cut_all_boxes_at_once() -> None:
     # Problem 14.1.8 of C. A. Floudas et al., Handbook of Test Problems in Local and Global Optimization, 1999.
     first = "(0.0476666666666666 - 0.0649999999999999*x)*exp(10*x/(1 + 0.01*x)) - x"
@@ -259,6 +264,7 @@ def test_conditions_that_cut_all_boxes_at_once() -> None:
     assert abs(found.proof.low) < 1e-9
 
 
+@pytest.mark.slow
 def test_equations_that_contradict_each_other(run: Any) -> None:
     words = ["--bounds", "x=-3:3,y=-3:3", "--subject-to", "x*y = 1", "--subject-to", "x + y = 0", "--prove"]
     done = run("minimize", "x**2 + y", "x=1", "y=1", *words)
@@ -305,6 +311,7 @@ def test_a_box_without_feasible_points(run: Any) -> None:
     assert done.err.startswith("error: no point of the box meets the conditions, which is proved\n")
 
 
+@pytest.mark.slow
 def test_a_pole_is_not_closed(run: Any) -> None:
     done = run("minimize", "1/x", "x=3", "--bounds", "x=-1:5", "--prove", "--json")
     proof = json.loads(done.out)["proof"]
@@ -314,6 +321,7 @@ def test_a_pole_is_not_closed(run: Any) -> None:
     assert "not closed" in done.err
 
 
+@pytest.mark.slow
 def test_limits_end_with_bounds(run: Any) -> None:
     words = [
         "sum(sin(w*w[::-1]*3)*exp(0.3*w)) + sum(cos(w)*w)",
@@ -369,6 +377,7 @@ def test_a_cusp_is_a_minimum() -> None:
     assert found.proof.low == 0
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     ("program", "bounds", "minimum", "point"),
     [
@@ -384,6 +393,7 @@ def test_a_minimum_may_be_at_the_end_of_a_domain(program, bounds, minimum, point
     assert any(all(low <= point[n] <= high for n, (low, high) in each.box.items()) for each in proof.minimisers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("condition", ["sqrt(x) >= 0", "sqrt(x) <= 5", "x*sqrt(x) >= -1"])
 def test_a_condition_holds_where_it_has_a_value_alone(condition: str) -> None:
     found = gradcli.minimize("x", x=0.5, bounds="x=-1:1", subject_to=condition, prove=True)
@@ -391,6 +401,7 @@ def test_a_condition_holds_where_it_has_a_value_alone(condition: str) -> None:
     assert found.converged
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("program", ["max(x, y)", "abs(x) + abs(y - x) - 1", "abs(x - y) + max(-x, 2*x) - 1"])
 def test_a_proof_may_begin_at_a_kink(program: str) -> None:
     found = gradcli.minimize(program, x=0, y=0, bounds="x=-1:1,y=-2:2", prove=True)

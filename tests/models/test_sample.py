@@ -56,6 +56,7 @@ def test_a_density_without_a_finite_integral_is_told(program: str, options: dict
     assert any("the chains do not agree" in warning for warning in found.warnings)
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     ("program", "bounds", "start", "mean", "sd"),
     [

@@ -49,6 +49,7 @@ def test_elements_of_a_tensor_are_numbers_of_the_centre() -> None:
     assert found.text == "7 + 4*(x[0] - 1) + 5*(x[1] - 2) + (x[0] - 1)**2 + (x[0] - 1)*(x[1] - 2) + (x[1] - 2)**2"
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     ("program", "text"),
     [
@@ -117,6 +118,7 @@ def test_wrong_questions() -> None:
         gradcli.series("x", x=0).to("fortran")
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     ("program", "center", "low", "high"),
     [
@@ -283,6 +285,7 @@ def test_the_side_without_a_remainder_is_told(run):
     assert "at some point of x = -1" in run("series", "log(1 + x)", "x=0", "--order", "5", "--over", "-1..0").err
 
 
+@pytest.mark.slow
 def test_no_remainder_is_proved_at_a_kink_beside_a_removable_singularity():
     with pytest.raises(EvaluationError, match="no bound"):
         gradcli.series("sin(x)/x + abs(x - 0.5)", x=0, order=2, over=(0, 1))

@@ -37,6 +37,7 @@ def moved(equations: str, start: Any, constants: dict[str, float], by: str) -> d
     return {n: (8 * (at[1][n] - at[-1][n]) - (at[2][n] - at[-2][n])) / (12 * h) for n in start}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("equations", "start", "constants"),
     [
@@ -192,6 +193,7 @@ def test_all_roots_of_a_fast_oscillation(run: Any, equation: str, range_: str, c
     assert "more" not in found["message"]
 
 
+@pytest.mark.slow
 def test_more_roots_than_are_listed_are_told_of(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """There are 318,310 up to 1e6, and a grid of 2,001 points finds some of them."""
     monkeypatch.setattr(sign_changes, "_MOST_CROSSINGS", 10)
@@ -200,6 +202,7 @@ def test_more_roots_than_are_listed_are_told_of(run: Any, monkeypatch: pytest.Mo
     assert found["message"] == "10 roots, and 318,299 changes of sign more: the list is not whole"
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     ("equation", "doubt"),
     [
@@ -277,6 +280,7 @@ def test_roots_of_high_multiplicity(
     assert found.json["roots"][0]["point"] == pytest.approx(at, abs=off)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("equation", ["x**20 + 1e-30", "exp(-x)", "1/x**20", "x**4 + 1e-12"])
 def test_steps_that_become_shorter_lead_to_no_root_where_there_is_none(run: Any, equation: str) -> None:
     assert run("solve", equation, "x~1", "--json").status == 1
@@ -295,6 +299,7 @@ def test_a_limit_that_ends_a_search_in_vain_is_told_beside_the_best_point(run: A
     assert run("solve", *words, "L=3.5").status == 0
 
 
+@pytest.mark.slow
 def test_no_root_is_said_with_the_least_residual() -> None:
     found = solve("x**2 = -1", start={"x": 3})
     assert not found.converged
@@ -536,11 +541,13 @@ def test_values_that_begin_at_a_pole_begin_at_no_root(run, words):
     assert [r["point"]["x"] for r in run("solve", "log(x) = 0", "x=-1..3", *words, "--json").json["roots"]] == [1.0]
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(("equation", "start"), [("exp(-exp(x)) = 0", 1), ("exp(x)/(1 + exp(x)) = 1", 50)])
 def test_neither_infinity_nor_what_rounds_to_0_far_away_is_a_root(run, equation, start):
     assert run("solve", equation, f"x~{start}", "--json").status == 1
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     ("equation", "words"),
     [
@@ -573,6 +580,7 @@ def test_derivatives_that_are_no_floats_are_told(run):
     assert found["message"] == "a root whose derivatives are too large or too small for floats"
 
 
+@pytest.mark.slow
 def test_unknowns_of_a_system_may_be_in_different_units(run):
     root = run("solve", "x**2 = a; y = 1e12", "x~1", "y~1", "a=1e-40", "--json").json["roots"][0]
     assert root["point"] == pytest.approx({"x": 1e-20, "y": 1e12})
@@ -581,6 +589,7 @@ def test_unknowns_of_a_system_may_be_in_different_units(run):
     assert run("solve", "x**2 = 1e-200; y*x = 1", "x~1", "y~1", "--json").status == 1
 
 
+@pytest.mark.slow
 def test_an_equation_with_an_integral_needs_no_start(run):
     # Beyond 10, what is integrated oscillates more often than there is time for.
     done = run("solve", "integrate(1/sqrt(1-k*sin(t)**2), t, 0, x) = 1", "k=0.5", "--max-elements", "40000000")

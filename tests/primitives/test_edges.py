@@ -594,6 +594,7 @@ def test_products_that_are_too_large_on_their_way(program, x, result, slopes):
         np.testing.assert_allclose(by["x"], slopes, 1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("A", [[[1.0, 2.0], [2.0, 4.0]], [[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [1.0, 0.0, 1.0]]])
 @pytest.mark.parametrize("product", ["U@diag(s)@V", "(U*s)@V"])
 def test_what_singular_vectors_and_values_make_of_a_singular_matrix_is_smooth(run, A, product):  # noqa: N803
@@ -609,6 +610,7 @@ _EQUAL_VALUES = {
 }  # fmt: skip
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(("values", "product"), [("s", "B"), ("s**3 - s", "B@B.T@B - B")])
 @pytest.mark.parametrize("name", _EQUAL_VALUES)
 def test_what_turns_vectors_of_equal_singular_values(run, name, values, product):
@@ -624,6 +626,7 @@ def test_what_turns_vectors_of_equal_singular_values(run, name, values, product)
         np.testing.assert_allclose(found["derivatives"][key], second, atol=1e-11)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("name", ["identity", "zeros"])
 @pytest.mark.parametrize(("values", "product"), [("w**2", "S@S"), ("exp(w)", "expm(S)")])
 def test_what_turns_eigenvectors_of_equal_values(run, name, values, product):
@@ -646,6 +649,7 @@ def test_what_tells_equal_eigenvalues_apart_is_warned_of(run, program):
         assert run("eval", program, f"A={matrix}", "--json").json["warnings"]
 
 
+@pytest.mark.slow
 def test_recordings_of_equal_eigenvalues():
     compiled = gradcli.compile("w, V = eigh(A); sum(V@diag(w**2)@V.T)")
     for matrix in (np.eye(2), np.array([[1.0, 0.5], [0.5, 2.0]]), np.eye(2)):

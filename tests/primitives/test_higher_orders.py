@@ -54,7 +54,6 @@ def assert_third_derivative(case: Case) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-8)
 
 
-@pytest.mark.one_in(3)
 @every_differentiable_case
 def test_the_third_derivative(case):
     assert_third_derivative(case)
@@ -69,7 +68,6 @@ def assert_symmetric(case: Case) -> None:
     np.testing.assert_allclose(there, back, rtol=1e-11, atol=1e-12)
 
 
-@pytest.mark.one_in(3)
 @every_differentiable_case
 def test_the_second_derivative_is_symmetric(case):
     assert_symmetric(case)

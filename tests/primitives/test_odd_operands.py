@@ -73,6 +73,7 @@ def outcome(program: str) -> str:
         return error.report()
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("text", ["None", "'a'", "qr([[1]])"])
 def test_a_program_gives_no_function_what_is_no_number(text):
     for operation in OPERATIONS:

@@ -249,6 +249,7 @@ def assert_second_derivative(case: Case) -> None:
 # --- metadata of entries
 
 
+@pytest.mark.all_cases
 @every_entry
 def test_it_is_described(entry):
     for text in (entry.doc, entry.derivative, entry.domain):
@@ -259,11 +260,13 @@ def test_it_is_described(entry):
     assert entry.parameters
 
 
+@pytest.mark.all_cases
 @every_entry
 def test_it_has_samples(entry):
     assert bool(entry.samples) != (entry.name in WITHOUT_SAMPLES)
 
 
+@pytest.mark.all_cases
 @several("entry", PRIMITIVES, lambda e: e.name)
 def test_a_primitive_has_every_rule(entry):
     # Kinds with these rules apply the definition instead.
@@ -287,6 +290,7 @@ def test_a_spelling_is_a_name(language):
     assert all(spelled)
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("library", ["numpy", "standard", "scipy", "sympy"])
 def test_a_spelling_is_that_of_a_function(library):
     assert misspelt(library) == []
@@ -392,6 +396,7 @@ def test_the_index_is_computed_where_none_fits(monkeypatch, fingerprint):
 # --- values
 
 
+@pytest.mark.all_cases
 @every_case
 def test_the_value_is_finite(case):
     assert np.isfinite(data(case.call(*case.operands))).all()
@@ -465,6 +470,7 @@ def test_the_number_of_elements_is_known_beforehand(case, made):
     assert_all_is_charged(made)
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize(
     "entry", [e for e in PRIMITIVES if e.name == "matmul" or e.name in DECOMPOSITIONS], ids=lambda e: e.name
 )
@@ -535,6 +541,7 @@ def test_cube_roots_are_those_of_arrays_to_the_ends_of_the_range(x):
 # --- derivatives
 
 
+@pytest.mark.all_cases
 @every_differentiable_case
 def test_the_first_derivative(case):
     assert case.call(*leaves(case.operands)).requires_grad
@@ -576,7 +583,6 @@ def test_the_derivatives_of_functions_that_give_several_tensors(entry, sample):
     assert_second_derivative(case)
 
 
-@pytest.mark.one_in(3)
 @every_differentiable_case
 def test_each_operand_by_itself_has_the_same_gradient(case):
     operands = leaves(case.operands)
@@ -718,6 +724,7 @@ def test_a_kink_is_no_smooth_point(entry):
 NUMERIC = [c for c in ELEMENTWISE if c in DIFFERENTIABLE and all(isinstance(o, float) for o in c.operands)]
 
 
+@pytest.mark.cases(4)
 @at_each(c for c in NUMERIC if not c.entry.name.startswith("partial_of_"))
 def test_the_gradient_is_the_slope_wherever_there_is_one(case):
     """Also at zeros, ties and integers, by each operand separately, because another may have a kink there."""
@@ -759,6 +766,7 @@ def seeded(case: Case, operands: Sequence[Tensor]) -> tuple[Any, list[Any]]:
     return value, list(grad(value, operands, tensor(weights(value), dtype=value.dtype), allow_unused=True))
 
 
+@pytest.mark.cases(4)
 @at_each(c for c in WITH_OPERANDS if c.entry is not cast)
 def test_single_precision_stays_single(case):
     with arrays.using_dtype("float32"):
@@ -791,7 +799,6 @@ def reversed_in_memory(array: np.ndarray) -> np.ndarray:
     return np.flip(np.flip(array).copy())
 
 
-@pytest.mark.one_in(3)
 @every_case
 def test_the_layout_in_memory_does_not_matter(case):
     value, expected = seeded(case, leaves(case.operands))

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+import pytest
 
 from gradcli.primitives import table
 from gradcli.primitives.operation import Composite, Operation
@@ -47,6 +48,7 @@ def draw(name: str) -> list[np.ndarray]:
     return drawn
 
 
+@pytest.mark.cases(4)
 @every_elementwise
 def test_an_elementwise_function(entry: Operation):
     _, _, before, then = ELEMENTWISE[entry.name]

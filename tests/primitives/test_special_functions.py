@@ -185,6 +185,7 @@ def test_polynomials_are_those_of_scipy(n):
         assert found == pytest.approx(special.eval_jacobi(n, 0.5, 1.5, x), rel=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "program",
     ["k0e(x)", "i0e(x)", "i1e(x)", "k1e(x)", "dawsn(x)", "ellipk(x)", "ellipe(x)", "expn(1, x)", "gammainc(2, x)"],

@@ -359,6 +359,7 @@ LARGE = np.arange(6.0)
 ATOMS = [Variable((6,), "float64"), -1.0, 2.0, LARGE, LARGE[:3, None]]
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("rule", EVERY_PATTERN, ids=lambda r: r.why)
 def test_no_rules_undo_one_another(rule, monkeypatch):
     monkeypatch.setattr(program_constants, "_MOST_FOLDED", 5)

@@ -34,6 +34,8 @@ from gradcli.cli.shell.read_loop import Shell
 from gradcli.cli.shell.typed_text import CONTINUED, PROMPT, inputs_of
 from tests import forking_server
 
+pytestmark = pytest.mark.all_cases
+
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 PACKAGE = Path(gradcli.__file__).resolve().parent.parent
@@ -347,6 +349,7 @@ def test_every_page_is_named_in_the_readme() -> None:
     assert [page.name for page in PAGES[1:] if f"({page.relative_to(ROOT)})" not in text] == []
 
 
+@pytest.mark.slow
 def test_the_tests_of_one_thing_that_contributors_are_shown_pass() -> None:
     (block,) = [block for block in BLOCKS[CONTRIBUTING.name] if block.section == "Test one thing"]
     for command in block.text.splitlines():

@@ -15,7 +15,7 @@ from tests.fuzz.case import Case
 from tests.fuzz.minimise import minimised
 from tests.fuzz.programs import program
 
-pytestmark = pytest.mark.filterwarnings("ignore::gradcli.errors.AccuracyWarning")
+pytestmark = [pytest.mark.all_cases, pytest.mark.filterwarnings("ignore::gradcli.errors.AccuracyWarning")]
 CASES = [Case.of_line(line) for line in FOUND.read_text("utf-8").splitlines()]
 
 
@@ -24,6 +24,7 @@ def test_what_was_found_is_mended(case):
     assert checks.guarded(checks.full, case, seconds=30) is None
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(("mode", "count"), [("quick", 500), ("full", 20)])
 def test_a_short_run_finds_nothing(mode, count):
     cases = mutations.corpus()
@@ -33,6 +34,7 @@ def test_a_short_run_finds_nothing(mode, count):
         assert found is None, f"{found.key}\n{case.line()}\n{found.detail}"
 
 
+@pytest.mark.slow
 def test_a_program_of_a_seed_is_the_same_in_every_run():
     cases = mutations.corpus()
     assert [program(3, i, cases) for i in range(50)] == [program(3, i, cases) for i in range(50)]

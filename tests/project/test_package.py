@@ -43,6 +43,7 @@ def wheel(tmp_path_factory):
     return built
 
 
+@pytest.mark.slow
 def test_a_second_build_is_the_same(wheel, tmp_path):
     for path in (wheel.parent / "source").rglob("*"):
         os.utime(path)

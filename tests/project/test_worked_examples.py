@@ -49,11 +49,13 @@ def test_the_examples() -> None:
         assert {block.language for block in example} == {"diff", "console"}
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("title", EXAMPLES)
 def test_what_an_example_shows_is_printed_in_the_changed_copy(title: str, copies: Callable[[str], Copy]) -> None:
     check_console(EXAMPLES[title], copies(title))
 
 
+@pytest.mark.slow
 def test_another_function_is_in_the_tests_that_walk_the_table(copies: Callable[[str], Copy]) -> None:
     copy = copies("How to add a function")
     files = [f"tests/{name}.py" for name in WALKING]
@@ -81,6 +83,7 @@ def test_another_command_is_put_on_the_page_of_commands(copies: Callable[[str], 
     copy.python("-m", "pytest", "-q", "tests/cli/test_reference_pages.py", "-k", "command")
 
 
+@pytest.mark.slow
 def test_a_function_of_tensors_is_in_the_tests_that_walk_the_table(copies: Callable[[str], Copy]) -> None:
     copy = copies("How to add a function of tensors")
     files = [f"tests/{name}.py" for name in WALKING]

@@ -226,6 +226,7 @@ class TestAgainstTheJudge:
         assert tally.wrong == []
         assert tally.verdicts["confirmed"] > 25
 
+    @pytest.mark.slow
     def test_random_programs(self):
         tally = Tally(seconds=1)
         for i in range(25):
@@ -233,6 +234,7 @@ class TestAgainstTheJudge:
         assert tally.wrong == []
         assert tally.verdicts["confirmed"] > 15
 
+    @pytest.mark.slow
     def test_random_programs_of_complex_numbers(self):
         tally = complex_certificates.Tally(seconds=2)
         for i in range(12):

@@ -177,6 +177,7 @@ def inside(box: Sequence[tuple[fmpq, fmpq]], chance: random.Random) -> list[fmpq
     return [middle + radius * fmpq(chance.randrange(-1000, 1001), 1000) for middle, radius in box]
 
 
+@pytest.mark.cases(2)
 @several("name", NAMES)
 def test_a_wide_ball_holds_what_the_numbers_in_it_give(name: str) -> None:
     chance = random.Random(name)
@@ -360,6 +361,7 @@ def test_a_functional_lacks_the_digits_that_ops_says_it_lacks(run: Callable[...,
 _RANGE = {sys.float_info.max, sys.float_info.min, 1e18}
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("subject", table.subjects())
 def test_no_rounded_number_is_hidden_in_a_rule(subject: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Floats that reach balls are short fractions; irrational numbers and decimals must be constants."""

@@ -79,6 +79,7 @@ def enclosed(run: Any, formula: str, box: dict[str, Any], *options: str) -> dict
     ).json
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_no_point_is_outside(run, monkeypatch, formula):
     # The enclosures hold with any amount of work.
@@ -113,6 +114,7 @@ def test_a_wrong_ball_is_caught(run, monkeypatch):
     assert outside(enclosed(run, "tanh(x)*cos(x)", box), "tanh(x)*cos(x)", box)
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     ("formula", "interval", "value", "word", "curvature"),
     [
@@ -176,6 +178,7 @@ def test_a_constant_of_0_beside_a_removable_singularity(run):
         assert [float(bound) for bound in found["value"]] == pytest.approx([1, 1], abs=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "box", "low", "high"),
     [
@@ -228,6 +231,7 @@ class TestCommand:
         assert found["value"] == [["0", "2"], ["0", "3"]]
         assert found["jacobian"]["x"][1] == [["0", "0"], found["jacobian"]["x"][0][0]]
 
+    @pytest.mark.all_cases
     @pytest.mark.parametrize(
         ("words", "message"),
         [
@@ -328,6 +332,7 @@ def test_bounds_too_far_out_for_fractions_are_exact():
 SIX_HUMP_CAMEL = "(4-2.1*x**2+x**4/3)*x**2 + x*y + (-4+4*y**2)*y**2"
 
 
+@pytest.mark.slow
 def test_second_derivatives_narrow_a_value_with_several_minima(run):
     found = run("eval", SIX_HUMP_CAMEL, "x=-3..3", "y=-2..2", "--enclose", "--no-grad", "--json").json
     low, high = map(float, found["value"])
@@ -348,6 +353,7 @@ def test_an_iterated_map_is_divided_until_its_bounds_are_those_of_its_numbers(ru
     assert low <= min(numbers) < max(numbers) <= high
 
 
+@pytest.mark.slow
 def test_bounds_that_are_too_wide_are_told_to_be(run):
     words = ("eval", "sin(40*x)*sin(39*y) - x*y", "x=0..3", "y=0..3", "--enclose", "--no-grad")
     value, reached = run(*words).out.removeprefix("value").split("reaches")
@@ -355,6 +361,7 @@ def test_bounds_that_are_too_wide_are_told_to_be(run):
     assert low < lowest < highest < high
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(("y", "value", "slope"), [("2", (0, 4), (-2, 4)), ("3", (-1, 8), (0, 12))])
 def test_a_number_in_the_exponent_is_one_where_there_is_no_derivative_by_it(run, y, value, slope):
     found = run("eval", "x**y", "x=-1..2", f"y={y}", "--enclose", "--json").json
@@ -363,6 +370,7 @@ def test_a_number_in_the_exponent_is_one_where_there_is_no_derivative_by_it(run,
     assert found["grad"]["y"] == ["-inf", "inf"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "words", "expected"),
     [

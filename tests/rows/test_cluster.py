@@ -538,6 +538,7 @@ def command(table: Path, where: str, out: Path) -> subprocess.Popen[str]:
     return process
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux alone lists its processes in /proc")
 def test_workers_that_are_processes(run, on, table, tmp_path, monkeypatch):
     """A single test for all cases, because starting processes takes seconds."""

@@ -59,6 +59,7 @@ def joined(directory: Path, header: bool = True) -> str:
     return texts[0] + "".join(text.partition("\n")[2] if header else text for text in texts[1:])
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     "words",
     [

@@ -183,6 +183,7 @@ def mapped(table, block, threads, policy=FailurePolicy()):  # noqa: B008
     return out.getvalue(), "", report
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, derandomize=True, database=None)
 @given(st.lists(ROW, max_size=12), st.sampled_from(["\n", "\r\n"]), st.integers(1, 60), st.integers(1, 4))
 def test_the_same_bytes_however_a_table_is_cut(rows, line_end, block, threads):
