@@ -39,6 +39,10 @@ class _ProbabilityOrLogits(Univariate):
 
     _given: str
 
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        self._take(probs, logits)
+        Distribution.__init__(self, getattr(self, self._given).shape, (), validate_args)
+
     def _take(self, probs: Any, logits: Any) -> None:
         self._given = exactly_one(probs=probs, logits=logits)
         (value,) = broadcast_all(probs if logits is None else logits)
@@ -69,10 +73,6 @@ class Bernoulli(_ProbabilityOrLogits):
     parameter_names = _ONE_OF_TWO
     support = BOOLEAN
     constraints = {"probs": PROBABILITY}  # noqa: RUF012
-
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        self._take(probs, logits)
-        Distribution.__init__(self, getattr(self, self._given).shape, (), validate_args)
 
     def sample(self, sample_shape: Any = ()) -> Any:
         with no_grad():
@@ -107,10 +107,6 @@ class Geometric(_ProbabilityOrLogits):
     parameter_names = _ONE_OF_TWO
     support = COUNT
     constraints = {"probs": PROBABILITY}  # noqa: RUF012
-
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        self._take(probs, logits)
-        Distribution.__init__(self, getattr(self, self._given).shape, (), validate_args)
 
     def sample(self, sample_shape: Any = ()) -> Any:
         with no_grad():

@@ -15,14 +15,25 @@ from gradcli.nn.module import Module
 from gradcli.nn.parameter import filled, parameter
 
 
-def _reset(weight: Tensor | None, bias: Tensor | None) -> None:
-    if weight is not None:
-        init.ones_(weight)
-    if bias is not None:
-        init.zeros_(bias)
+class _Affine(Module):
+    """The base class of layers that multiply normalised features by a weight and add a bias; both may be None."""
+
+    weight: Any
+    bias: Any
+
+    def _register_affine(self, shape: tuple[int, ...], affine: bool, bias: bool, dtype: Any, device: Any) -> None:
+        self.register_parameter("weight", parameter(shape, 1.0, dtype=dtype, device=device) if affine else None)
+        self.register_parameter("bias", parameter(shape, dtype=dtype, device=device) if affine and bias else None)
+
+    def reset_parameters(self) -> None:
+        """Set the weight to 1 and the bias to 0."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
 
 
-class LayerNorm(Module):
+class LayerNorm(_Affine):
     """(x - mean)/sqrt(var + eps)*weight + bias over the last axes, whose sizes are `normalized_shape`."""
 
     def __init__(
@@ -37,13 +48,7 @@ class LayerNorm(Module):
         super().__init__()
         self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        shape, affine = self.normalized_shape, elementwise_affine
-        self.register_parameter("weight", parameter(shape, 1.0, dtype=dtype, device=device) if affine else None)
-        self.register_parameter("bias", parameter(shape, dtype=dtype, device=device) if affine and bias else None)
-
-    def reset_parameters(self) -> None:
-        """Set the weight to 1 and the bias to 0."""
-        _reset(self.weight, self.bias)
+        self._register_affine(self.normalized_shape, elementwise_affine, bias, dtype, device)
 
     def forward(self, input: Tensor) -> Any:
         return functional.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
@@ -72,7 +77,8 @@ class RMSNorm(Module):
 
     def reset_parameters(self) -> None:
         """Set the weight to 1."""
-        _reset(self.weight, None)
+        if self.weight is not None:
+            init.ones_(self.weight)
 
     def forward(self, input: Tensor) -> Any:
         return functional.rms_norm(input, self.normalized_shape, self.weight, self.eps)
@@ -81,7 +87,7 @@ class RMSNorm(Module):
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
 
 
-class GroupNorm(Module):
+class GroupNorm(_Affine):
     """(x - mean)/sqrt(var + eps)*weight + bias over the channels of each of `num_groups` groups."""
 
     def __init__(
@@ -99,13 +105,7 @@ class GroupNorm(Module):
         if num_channels % num_groups:
             raise ArgumentError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
-        shape = (num_channels,)
-        self.register_parameter("weight", parameter(shape, 1.0, dtype=dtype, device=device) if affine else None)
-        self.register_parameter("bias", parameter(shape, dtype=dtype, device=device) if affine and bias else None)
-
-    def reset_parameters(self) -> None:
-        """Set the weight to 1 and the bias to 0."""
-        _reset(self.weight, self.bias)
+        self._register_affine((num_channels,), affine, bias, dtype, device)
 
     def forward(self, input: Tensor) -> Any:
         return functional.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
@@ -115,7 +115,7 @@ class GroupNorm(Module):
         return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, {affine}"
 
 
-class _RunningNorm(Module):
+class _RunningNorm(_Affine):
     """The base class of layers that track running estimates of the mean and variance in training."""
 
     ranks: ClassVar[tuple[int, ...]]
@@ -136,8 +136,7 @@ class _RunningNorm(Module):
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
         shape = (num_features,)
-        self.register_parameter("weight", parameter(shape, 1.0, dtype=dtype, device=device) if affine else None)
-        self.register_parameter("bias", parameter(shape, dtype=dtype, device=device) if affine and bias else None)
+        self._register_affine(shape, affine, bias, dtype, device)
         tracked = track_running_stats
         self.register_buffer("running_mean", filled(shape, dtype=dtype, device=device) if tracked else None)
         self.register_buffer("running_var", filled(shape, 1.0, dtype=dtype, device=device) if tracked else None)
@@ -153,7 +152,7 @@ class _RunningNorm(Module):
     def reset_parameters(self) -> None:
         """Set the weight to 1 and the bias to 0, and reset the running statistics."""
         self.reset_running_stats()
-        _reset(self.weight, self.bias)
+        super().reset_parameters()
 
     def _check_rank(self, input: Tensor) -> None:
         if input.ndim not in self.ranks:
