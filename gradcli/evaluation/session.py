@@ -256,8 +256,8 @@ def _complex_losses(
         return []
     if result.grad and not rounding_estimate.is_suspect(result.value, result.grad, request.bindings):
         return []
-    # Loaded on demand: few programs have complex numbers.
-    from gradcli.evaluation.complex_rounding_loss import complex_losses
+    # Loaded on demand: most values are found accurate before.
+    from gradcli.evaluation.rounding_loss import complex_losses
 
     with suppress(GradcliError, NotImplementedError), limits.optional_budget(), enable_grad():
         return complex_losses(request.program, rounding_estimate, _again(request), request.bindings, request.wrt)
