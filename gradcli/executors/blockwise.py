@@ -9,11 +9,10 @@ from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.executors import joined_products, schedule, ufuncs
-from gradcli.executors.buffers import Buffers
 from gradcli.executors.compile_policy import CompilePolicy
 from gradcli.executors.kernel import Kernel
 from gradcli.executors.loop_fusion import FusedLoop, Step, fused
-from gradcli.executors.reused_memory import NumpyCode
+from gradcli.executors.reused_memory import Buffers, NumpyCode
 from gradcli.executors.schedule import Segment, last_uses
 from gradcli.primitives.bind import assume, bind
 from gradcli.primitives.entries import reductions
