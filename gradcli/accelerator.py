@@ -8,4 +8,4 @@ __all__ = ["current_accelerator", "device_count", "is_available", "synchronize"]
 
 
 def current_accelerator(check_available: bool = False) -> None:
-    """The current accelerator, of which there is none."""
+    """Return None, as there is no accelerator."""

@@ -334,7 +334,7 @@ class BindingError(GradcliError, ValueError):
 
 
 class WordError(BindingError):
-    """A word of a command line behind the program that is no NAME=VALUE, or whose NAME is none."""
+    """A word after the program on a command line that is not NAME=VALUE, or whose NAME is not a name."""
 
 
 def expect(value: object, kinds: type | tuple[type, ...], what: str) -> None:

@@ -43,7 +43,7 @@ def _installer(beside: bool) -> str:
 def _has_pip() -> bool:
     from importlib.machinery import PathFinder
 
-    # Only this finder is asked: that of setuptools would take the question for an import and disable its own distutils.
+    # Query this finder alone: the one of setuptools would treat the query as an import and disable its distutils.
     return PathFinder.find_spec("pip") is not None
 
 

@@ -146,7 +146,7 @@ _NUMBERS = {int: "a whole number in digits", float: "a number"}
 
 
 def _parsed(options: type, words: Sequence[str], path: str, elsewhere: Elsewhere) -> dict[str, Any] | None:
-    """The values of the fields that the words behind `path`, as in `gradcli eval`, give; None where they ask for help.
+    """The values of the fields that the words after `path`, as in `gradcli eval`, give; None where they ask for help.
 
     A program, the first word that is not an option, may start with a minus; a value before it is reported where the
     words are read.
@@ -225,7 +225,7 @@ _READ_NAME = r"(?i)(?<![\w.])(?!(?:pi|π|e|inf|infinity|nan|true|false)\b)[^\W\d
 
 
 def _has_program(option: Field, rest: Sequence[str], declared: Mapping[str, Field]) -> bool:
-    """Return whether the words behind a short option have a program among them or name its file."""
+    """Return whether the words after a short option have a program among them or name its file."""
     words = iter(rest)
     if option.kind is not bool and ("=" in next(words, "=") or option.declared.name == "--file"):
         return bool(rest) and "=" not in rest[0]
@@ -266,7 +266,7 @@ def _expect_no_value(word: str, path: str) -> None:
 
 
 def _text_of_option(word: str, rest: Iterator[str], path: str) -> str:
-    """The value of an option: behind its `=`, or else the next word of the rest."""
+    """The value of an option: the text after its `=`, or else the next word of the rest."""
     name, equals, text = word.partition("=")
     if equals:
         return text

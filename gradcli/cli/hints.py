@@ -50,7 +50,7 @@ def check(error: GradcliError, name: str, options: Any, options_of: Callable[[st
 
 
 def _of_word(error: GradcliError, name: str, options: Any, known: Collection[str]) -> str | None:
-    """The hint for a word that is no NAME=VALUE behind a program that is the first word; else None."""
+    """The hint for a word that is not NAME=VALUE, after a program that is the first word; None for other errors."""
     words: Sequence[str] = getattr(options, "words", None) or ()
     if error.source is None or error.source not in words[1:] or words[0] == "-" or options.file is not None:
         return None
@@ -61,7 +61,7 @@ _TABLE = re.compile(r"[\w./\\-]+\.(?:csv|tsv|jsonl|ndjson|parquet|arrow|feather)
 
 
 def _of_file(error: GradcliError, options: Any, known: Collection[str]) -> str | None:
-    """The hint where the name of a table stands in the place of the program; else None.
+    """The hint for the name of a table in the place of the program; None for other errors.
 
     Whether there is the file is not asked, which a request of `gradcli serve` must not find out.
     """
@@ -135,7 +135,7 @@ def _values(options: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _hint_at_word(word: str, name: str, words: Sequence[str], options: Collection[str]) -> str | None:
-    """The hint for `word` among the words of command `name`, which has these options; None where nothing is likely."""
+    """The hint for `word` among the words of command `name`, which has these options; None if no mistake is likely."""
     program, *others = words
     if any(other.count("[") != other.count("]") for other in others):
         return "quote a value that has spaces, as in 'x=[1, 2, 3]'"
@@ -189,7 +189,7 @@ def _of_name(word: str, name: str, numbers: Sequence[str], has_wrt: bool) -> str
 
 
 def _of_derivative(word: str, program: str, name: str) -> str:
-    """The hint where the derivative of a program by its only name, computed by hand, stands behind it."""
+    """The hint for a program that is followed by its derivative, computed by hand, by its only name."""
     function, cotangent = [n for n in "fguv" if n not in (name, *_names(word))][:2]
     checked = f"{function}({name}) = {program} backward({cotangent}) = {cotangent}*({word}); {function}({name})"
     return f"write {quote(checked)} to check a derivative of your own"

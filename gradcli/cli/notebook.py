@@ -24,7 +24,7 @@ from gradcli.named_tuples import NamedTuple
 _PICTURE = "notebook.svg"
 # The options for JSON and for help, beside which nothing is displayed.
 _AS_PRINTED = {"--json", "-j", "--help", "--help-all"}
-# The commands that go on until they are stopped.
+# The commands that continue until they are stopped.
 _OF_TERMINALS = ("shell", "serve")
 _USAGE = "%gradcli eval 'log(x**q)' q=3, or %%gradcli eval q=3 with the program in the lines below"
 

@@ -79,7 +79,7 @@ class UnknownWordError(UsageError):
 
 
 def unknown_command(name: str, commands: Collection[str], words: Sequence[str]) -> UsageError:
-    """The error of a command that there is not, with the `words` behind it."""
+    """The error for an unknown command that is followed by `words`."""
     # Imported here because only an incorrect command line needs it.
     from shlex import join, quote
 

@@ -444,7 +444,7 @@ def _evaluate(request: EvaluationRequest, bindings: Mapping[str, Any], observe: 
         rewrite=request.rewrite,
         observe=observe,
         apart=request.retain,
-        # Derivatives that are asked for by name are computed by name.
+        # Derivatives requested by name are computed by name.
         rolling="never" if request.retain or request.nodes else "late",
     )
 

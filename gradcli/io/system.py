@@ -143,7 +143,7 @@ def read_text(path: str, most: int) -> str:
 def text_of(stream: TextIO, most: int) -> str:
     """The rest of a stream, or its first `most` + 1 characters where it is longer.
 
-    It is read in chunks, since a single read would allocate room for all characters that are asked for.
+    It is read in chunks, since a single read would allocate room for all characters requested.
     """
     parts, left = [], most + 1
     while left and (part := stream.read(min(left, _CHUNK))):

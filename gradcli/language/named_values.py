@@ -1,4 +1,4 @@
-"""Programs that go on to compute with their own value."""
+"""Programs extended by statements that read their value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The functions behind operators and attributes of the language, and the spans that error messages point at."""
+"""The functions that operators and attributes of the language call, and the spans that error messages point at."""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ def _cast(x: Any, dtype: str) -> Parts:
 
 
 def _each(primitive: Any) -> Rule:
-    """The rule of what is done to each part by itself."""
+    """The rule of a primitive that is applied to each part separately."""
     return lambda *operands: Parts(*(primitive(*parts) for parts in zip(*map(both, operands))))
 
 

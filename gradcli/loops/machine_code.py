@@ -333,7 +333,7 @@ end:
     def _stop(
         self, after: Sequence[str], out: str, distance: str, end: str, factor: str, result: str, last: str
     ) -> str:
-        """Write `%done`, whether a round is the last one; returns the blocks behind a loop that may end before."""
+        """Write `%done`, whether a round is the last one; returns the blocks after a loop that may end before."""
         bottom = self.lines
         is_last = self.put(f"icmp eq i64 %i, {last}")
         if self.loop.active is None:

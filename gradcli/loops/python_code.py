@@ -107,7 +107,7 @@ def _pieces(
 
 
 def _rounds(loop: RolledLoop, sequences: Sequence[Any], stretch: Stretch) -> Iterable[Any]:
-    """The counter, where it is read, and the elements of the rows, of one round after the other."""
+    """The arguments of each round: the counter, if it is read, and the elements of the rows."""
     columns: list[Iterable[float]] = []
     order = slice(None, None, -1) if loop.reverse else slice(None)
     if loop.reads_counter:

@@ -72,7 +72,7 @@ class RolledLoop:
     `paths` are the execution paths of a round, which `program` joins. Derivatives are those of each path, joined in the
     same way: what was not taken leaves no trace in them.
 
-    With `active`, the carry of that number is 1 as long as the loop goes on; later rounds change nothing.
+    With `active`, the carry of that number is 1 as long as the loop continues; later rounds change nothing.
 
     It `selects` if some path stands for an operand of `where`, whose cotangent is 0 where it is not taken; that of a
     value which only branches that were not taken read is None.

@@ -57,7 +57,7 @@ class Carried(NamedTuple):
 class Rounds(NamedTuple):
     """The rounds of a loop: the variable of the counter, and its values.
 
-    With `active`, the carried value of that number is 1 as long as the loop goes on, and there may be fewer rounds.
+    With `active`, the carried value of that number is 1 as long as the loop continues, and there may be fewer rounds.
     """
 
     counter: Variable

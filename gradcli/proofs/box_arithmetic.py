@@ -91,7 +91,7 @@ def _float_ends(number: Number) -> tuple[float, float]:
 
 
 def _nearest(number: Number, *, upward: bool) -> float:
-    """The float next to a fraction, on the side that is asked for."""
+    """The float next to a fraction, on the side requested."""
     numerator, denominator = int(number.p), int(number.q)
     try:
         found = numerator / denominator

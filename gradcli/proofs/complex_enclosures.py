@@ -217,7 +217,7 @@ class _of_source:
 def _with_inputs(program: Module, names: Sequence[str]) -> Module:
     """The program that first makes the complex inputs of their parts.
 
-    What is added has a source of its own, behind that of the program, as expressions are told apart by their texts.
+    Added text has a source of its own, because expressions are distinguished in reports by their texts.
     """
     source, made = program.source, []
     for name in names:
@@ -225,7 +225,7 @@ def _with_inputs(program: Module, names: Sequence[str]) -> Module:
         for label in names_of_parts(name):
             source, place = _appended(source, f"⟨{label}⟩")
             parts.append(tree.Name(place, label, ""))
-        # A call ends behind its operands.
+        # A call ends after its operands.
         span = Span(parts[0].span.start, len(source))
         value = tree.Call(span, "complex", span, None, tuple(parts), (), stable_expressions.MODULE)
         made.append(tree.Assign(span, (tree.BoundName(span, name),), value))

@@ -211,7 +211,7 @@ class MinimumSearch:
         return _CLOSED * size if math.isfinite(size) else -1.0
 
     def _replaced(self, low: Any, high: Any, bound: Any, chosen: Any) -> tuple[Any, Any, Any]:
-        """All boxes, with the `chosen` ones replaced by what is left of them, divided."""
+        """All boxes, with the `chosen` ones replaced by the parts into which they are narrowed and divided."""
         made = self._processed(low[chosen], high[chosen], bound[chosen])
         kept = np.ones(len(bound), bool)
         kept[chosen] = False

@@ -54,7 +54,7 @@ class RootIsolation:
         self.left: list[tuple[Any, Any]] = []
 
     def run(self, watch: Callable[[int, int], object]) -> IsolatedRoots:
-        """Search until all boxes are decided or small; `watch` is told the numbers of boxes and of roots."""
+        """Search until all boxes are decided or small; `watch` receives the numbers of boxes and of roots."""
         low, high = self.low[None], self.high[None]
         ended = None
         try:

@@ -251,7 +251,7 @@ class _Program(NamedTuple):
         return found | {PREFIX + name: checked(numbers(column)) for name, column in self.uncertain_columns.items()}
 
     def results(self, columns: Mapping[str, Any], count: int, threads: int | None, most_limited: int) -> RowResults:
-        """The results of `count` rows, with the uncertainty of the value where it is asked for."""
+        """The results of `count` rows, with the uncertainty of the value if requested."""
         read = {name: columns[name] for name in self.columns}
         found = self.run.run(read, self.shared, rows=count, threads=threads, most_limited=most_limited)
         if not self.propagates:

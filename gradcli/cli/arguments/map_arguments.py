@@ -112,7 +112,7 @@ def _program_of(options: inputs.BindingOptions, environment: Environment, exampl
                 hint=f"the first word is the program: {example}",
             )
         return environment.read_stdin("the program", MAX_LENGTH), words[1:]
-    # A name behind which a table follows is a program, whatever is called so in the directory.
+    # A name that is followed by a table is a program, even if the directory has a file of that name.
     if system.exists(words[0]) and not (words[0].isidentifier() and any(map(system.exists, words[1:]))):
         programs = [w for w in words[1:] if not inputs.is_binding(w) and not system.exists(w)]
         if programs:

@@ -1,7 +1,7 @@
 """Runs a command in a child process, so that `--max-seconds` and `--max-memory` can limit it.
 
 The child runs the same command line. Its output and saved files go to unnamed temporary files, which are copied to
-their destinations when the command has ended by itself; a child that was killed leaves nothing behind.
+their destinations when the command has ended by itself; a child that was killed leaves no files.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def _beside(name: str, cell: str, wide: int, width: int) -> str:
             parts = [part for line in lines for part in wrap(line, width - len(start)) or [""]]
             return start + f"\n{hanging}".join(parts)
         return "\n".join([*below, *(f"  {part}" for line in lines for part in wrap(line, width - 2))])
-    # An array: the blanks that align its columns go, and lines are broken behind commas.
+    # The blanks that align the columns of an array are removed, and lines are broken after commas.
     if not cell.startswith("[["):
         lines = [" ".join(line.strip() for line in lines)]
     for line in lines:

@@ -121,7 +121,7 @@ def command_line(command: Any, arguments: Any, limits: Sequence[str]) -> list[st
     """The command line of a request, with the options `limits`.
 
     Raises UsageError for what the tool does not take. No text of a request becomes an option, a path or standard input:
-    they stand behind `--`, and a value never begins with @."""
+    they follow `--`, and a value never begins with @."""
     if command not in NAMES:
         hint = did_you_mean(str(command), NAMES, f"there are {', '.join(NAMES)}")
         raise UsageError(f"there is no tool {command!r}", hint=hint)

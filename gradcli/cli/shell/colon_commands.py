@@ -71,7 +71,7 @@ def unknown_command(name: str) -> UsageError:
 
 
 def divided(text: str) -> tuple[str, str]:
-    """The name of a `:` command, and what stands behind it."""
+    """The name of a `:` command, and what follows it."""
     name, _, rest = text[1:].lstrip().partition(" ")
     return name, rest.strip()
 
@@ -129,7 +129,7 @@ def _with_program(session: Session, name: str, words: Words) -> Words:
 
 
 def _bound(session: Session, name: str, words: Words) -> tuple[Assembled, list[str]]:
-    """A program behind the definitions that it needs, and words that give names their values in the session."""
+    """A program with the definitions that it needs in front, and words that give names their values in the session."""
     from gradcli.cli.shell.workspace import names_read, values_as_words
 
     program = words.program or ""
@@ -170,7 +170,7 @@ def _columns(files: Sequence[str]) -> set[str]:
 
 
 def _unknowns(words: Sequence[str]) -> set[str]:
-    """The names behind `--for`, which are looked for."""
+    """The names after `--for`, which are looked for."""
     texts = [words[i + 1] for i, word in enumerate(words[:-1]) if word == "--for"]
     texts += [word.partition("=")[2] for word in words if word.startswith("--for=")]
     return {part.strip() for text in texts for part in text.split(",")}

@@ -102,7 +102,7 @@ class Editor:
             yield from inputs_of(text)
 
     def _load_once(self, application: Application[str]) -> None:
-        """Load what computes behind the first prompt."""
+        """Load the modules that compute, while the user reads the first prompt."""
         application.after_render -= self._load_once
         self._session.load_in_background(self._redraw)
 
@@ -172,7 +172,7 @@ class Editor:
         return [("class:carets", carets + between), ("", fill(found.message, columns))]
 
     def _row_of_carets(self, found: Mistake) -> str:
-        """Carets under the last row of the text; empty where the mistake stands in another row."""
+        """Carets under the last row of the text; empty if the mistake is in another row."""
         text = self._buffer.text
         columns = self._application.output.get_size().columns
         line = text.rfind("\n") + 1
@@ -239,7 +239,7 @@ class Editor:
         return keys
 
     def _is_at_end(self) -> bool:
-        """Return whether the cursor is behind the text, or there is one line of it."""
+        """Return whether the text is one line, or the cursor is at its end."""
         text = self._buffer.text
         return "\n" not in text or not text[self._buffer.cursor_position :].strip()
 

@@ -20,7 +20,7 @@ def default_path() -> str:
 
 
 class HistoryFile:
-    """The inputs of former sessions. A file that cannot be read or written is as good as none."""
+    """The inputs of former sessions. Errors of reading or writing the file are ignored."""
 
     def __init__(self, path: str) -> None:
         self._path = path

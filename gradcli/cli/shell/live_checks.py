@@ -31,7 +31,7 @@ class Mistake(NamedTuple):
 
 
 def mistake(text: str, cursor: int, workspace: Workspace) -> Mistake | None:
-    """The mistake in a text that is being typed. What may only be unfinished, at the cursor behind the text, is
+    """The mistake in a text that is being typed. What may only be unfinished, at the cursor after the text, is
     none."""
     if not text.strip() or len(text) > _LONGEST:
         return None

@@ -1,4 +1,4 @@
-"""Runs what is typed, input by input: statements, and `:` commands. Errors are reported, and the session goes on."""
+"""Runs what is typed, input by input: statements, and `:` commands. Errors are reported, and the session continues."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _COMMAND = re.compile(r"\bgradcli (--help|[a-z]+)")
 
 
 def _hint_at_options(error: GradcliError, text: str) -> None:
-    """Make the hint that of an expression with an option behind it, where `text` is one."""
+    """Replace the hint of an error if `text` is an expression followed by an option."""
     found = _OPTION.search(text)
     if found is not None and found[1] in parameters_of("eval").options:
         error.hint = f"options stand behind a command: :eval {text.strip()}"

@@ -10,14 +10,14 @@ from gradcli.named_tuples import NamedTuple
 
 # The name of the last value.
 LAST = "_"
-# The prompts of an input, and of the lines that go on with it.
+# The prompts of the first line of an input and of its further lines.
 PROMPT, CONTINUED = "> ", ". "
-# Strings, comments and brackets of a line; a long string that is not closed goes on in the next.
+# Strings, comments and brackets of a line; a long string that is not closed continues in the next.
 _TOKEN = re.compile(r"\"{3}|'{3}|\"[^\"\n]*\"?|'[^'\n]*'?|#[^\n]*|[()\[\]{}]")
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
-# The first words of statements that have lines behind a colon.
+# The first words of statements that have lines after a colon.
 _COMPOUND = re.compile(r"\s*(?:if|for|while|def|elif|else)\b")
-# The first words of lines that go on with the statement above them.
+# The first words of lines that continue the statement above them.
 _GOES_ON = re.compile(r"\s*(?:else|elif|backward)\b|\s*\{")
 
 
@@ -45,7 +45,7 @@ class _Layout:
 
     @property
     def is_suite(self) -> bool:
-        """Whether the statement may go on with indented lines."""
+        """Whether the statement may continue with indented lines."""
         return self._is_compound and self._has_colon and not self._ends_with_brace
 
     @property
@@ -99,7 +99,7 @@ def is_complete(text: str) -> bool:
     start = next((i for i in reversed(range(len(lines))) if lines[i][:1].strip() and not _GOES_ON.match(lines[i])), 0)
     if _layout(text).is_open:
         return False
-    # The last statement may go on, until a blank line.
+    # The last statement may continue, until a blank line.
     is_suite = _layout("\n".join(lines[start:])).is_suite and not is_command(text)
     return not is_suite or (len(lines) > 1 and not lines[-1].strip())
 
@@ -162,7 +162,7 @@ def inputs_of(text: str) -> Iterator[str]:
 
 
 class Words(NamedTuple):
-    """The words behind a `:` command: the program, None where there is none; all others; and those of the others that
+    """The words after a `:` command: the program, None where there is none; all others; and those of the others that
     are neither options nor values of names, such as files."""
 
     program: str | None
@@ -172,7 +172,7 @@ class Words(NamedTuple):
 
 # A word that a value is bound by: NAME=VALUE, and NAME~START of an unknown.
 BINDING = re.compile(r"([^\W\d]\w*)(?:=(?!=)|~)\S")
-# At the end or the beginning of a word, what makes an expression go on beside a blank.
+# Characters at the end or the beginning of a word with which an expression continues across a blank.
 _LEFT_OPEN = re.compile(r"(?:[-+*/%@^=<>~|&,;:!·×÷≤≥≠]|\b(?:if|else|and|or|not|in|is|for|lambda|return))$")
 _RIGHT_OPEN = re.compile(r"(?:[-+*/%@^=<>~|&,;:·×÷≤≥≠{)\]]|!=|(?:if|else|and|or|in|is|for)\b)")
 
@@ -180,12 +180,12 @@ _RIGHT_OPEN = re.compile(r"(?:[-+*/%@^=<>~|&,;:·×÷≤≥≠{)\]]|!=|(?:if|els
 def command_words(
     text: str, options: Mapping[str, bool], short: Mapping[str, str], names: Container[str], *, equations: bool
 ) -> Words:
-    """Divide what stands behind the name of a command. `options` says which options take a value, and `short` has those
+    """Divide what follows the name of a command. `options` says which options take a value, and `short` has those
     with a short name by it; a short name without a value is no option where it may be a minus before one of `names`. The
     text of a command for `equations` may be `y=a*x` or `y~a*x`, which elsewhere gives a name a value.
 
-    The program needs no quotes: it goes on where an operator stands beside a blank. Raises ValueError for a quote that
-    is not closed.
+    The program needs no quotes: it continues where an operator stands beside a blank. Raises ValueError for an unclosed
+    quote.
     """
     program: str | None = None
     rest: list[str] = []
@@ -227,7 +227,7 @@ _QUOTED_VALUE = re.compile(r"^([\w-]+=)(['\"])(.*)\2$", re.DOTALL)
 
 
 def _ends_program(word: str, behind: str, takes_value: bool, names: Container[str]) -> bool:
-    """Return whether a short name of an option is no operand with a minus: an operand has an operator behind it, or the
+    """Return whether a short name of an option is no operand with a minus: an operand has an operator after it, or the
     end."""
     if behind and _RIGHT_OPEN.match(behind) is not None and not _PATH.match(behind):
         return False
@@ -235,7 +235,7 @@ def _ends_program(word: str, behind: str, takes_value: bool, names: Container[st
 
 
 def _goes_on(program: str, word: str) -> bool:
-    """Return whether a word behind a blank belongs to the program before it."""
+    """Return whether a word after a blank belongs to the program before it."""
     if _LEFT_OPEN.search(program):
         return True
     return _RIGHT_OPEN.match(word) is not None and not word.startswith("--") and not _PATH.match(word)

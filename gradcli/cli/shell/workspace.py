@@ -41,7 +41,7 @@ _FROM_FILE = re.compile(r"\s*[^\W\d]\w*\s*=\s*@")
 
 
 class SessionInput:
-    """A name with a value; `text` is how the value is written behind `NAME=`, None where it was computed."""
+    """A name with a value; `text` is how the value is written after `NAME=`, None where it was computed."""
 
     def __init__(self, name: str, value: Any, text: str | None) -> None:
         self.name, self.value, self.text = name, value, text
@@ -61,8 +61,8 @@ Entry = SessionInput | Definition
 
 
 class Assembled(NamedTuple):
-    """A text behind the definitions that it needs. `lead` is the length of what stands before it, and `parts` are the
-    texts before it, with their places."""
+    """A text with the definitions that it needs in front: `parts` are these, with their places, and `lead` is their
+    length."""
 
     source: str
     lead: int
@@ -219,7 +219,7 @@ class Workspace:
             self._imports.clear()
 
     def assembled(self, text: str, reads: Iterable[str]) -> Assembled:
-        """A text that reads names, behind the definitions that it needs."""
+        """A text that reads names, with the definitions that it needs in front."""
         needed = self._needed(reads)
         definitions = sorted((e for e in needed if isinstance(e, Definition)), key=lambda each: each.number)
         lead, parts = 0, []
@@ -300,7 +300,7 @@ class Workspace:
         return found
 
     def _tensors(self, assembled: Assembled, names: Iterable[str]) -> dict[str, Any]:
-        """The tensors that names stand for behind a program, and lists as tensors."""
+        """The values of names after a program has run, with lists as tensors."""
         module = parse_charged(f"{assembled.source}\n0")
         bound = _bindings(module, assembled.inputs)
         found: dict[str, Any] = dict(evaluate(module, bound).names)

@@ -536,7 +536,7 @@ def _imaginary_unit(machine: Evaluator, node: Any, scope: Scope) -> Value:
     return machine.names.get(IMAGINARY_UNIT, 1j)
 
 
-# The number before `i` in `2i`, and the exponent behind it; compiled where they are needed.
+# The number before `i` in `2i`, and the exponent after it; compiled where they are needed.
 _BEFORE = r"[\w.]*\Z"
 _POWER = r"\s*(?:[⁺⁻]?[⁰¹²³⁴-⁹]+|(?:\^|\*\*)\s*[-+]?\s*(?:[\w.]+|\([^()]*\)))"
 

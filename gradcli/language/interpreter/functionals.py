@@ -223,7 +223,7 @@ def _solve_ivp(
     """SciPy's order: fun(t, y, *args). Without `t_eval` the states are those at both ends."""
     first, last = (t_span[k] if isinstance(t_span, list) else index(t_span, k) for k in (0, 1))
     times = stack([first, last]) if t_eval is None else t_eval
-    # The start is at the first time of the span, which need not be among those that are asked for.
+    # The start is at the first time of the span, which need not be among those requested.
     moments = concat([reshaped(first, (1,)), times])
     found = functional_calls.trajectory_of(_with_arguments(fun, args), y0, moments, **_method(options))
     return SolvedProblem(times, permuted(index(found, slice(1, None)), (1, 0)))

@@ -192,7 +192,7 @@ def _pop(_node: tree.Call, own: ProgramList, index: Value = -1.0) -> Value:
     if not own.items:
         raise EvaluationError("an empty list has nothing to pop")
     item, place = item_of(own, as_tensor_or_number(index, "'pop'")), integer(index, "an index")
-    # The items behind it move by one.
+    # The items after it move by one.
     limits.charge((-place - 1 if place < 0 else len(own.items) - place) // _MOVES_PER_ELEMENT)
     del own.items[place]
     own.changed()

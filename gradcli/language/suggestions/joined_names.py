@@ -45,7 +45,7 @@ def split_function_name(name: str, given: Collection[str]) -> str | None:
     return None
 
 
-# Operators behind which a product needs parentheses.
+# Operators after which a product needs parentheses.
 _BINDING = re.compile(r"(?:/|÷|%|@|\^|\*\*)\s*[-+]?\s*$")
 
 

@@ -209,7 +209,7 @@ def _by_letters() -> dict[str, str]:
 
 
 def _with_its_type(key: str) -> str | None:
-    """The function behind a name with a type letter, as `dexp` in Fortran and `expf` in C."""
+    """The function that a name with a type letter means, as `dexp` in Fortran and `expf` in C."""
     for other in (key.removeprefix("d"), key.removesuffix("f")):
         if other != key and table.find(other) is not None:
             return other

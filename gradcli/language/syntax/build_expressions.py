@@ -133,7 +133,7 @@ def binary(left: tree.Expression, operator: Token, right: tree.Expression) -> tr
 
 
 def _with_imaginary_unit(factor: tree.Expression) -> tree.Expression:
-    """The factor right behind a number, in which the name `i` may be the imaginary unit, as in `2i` and `2i^2`."""
+    """The factor directly after a number, in which the name `i` may be the imaginary unit, as in `2i` and `2i^2`."""
     if isinstance(factor, tree.Name):
         return tree.ImaginaryUnit(factor.span, "i", "") if factor.id == "i" and not factor.module else factor
     if isinstance(factor, tree.Binary) and factor.operator == "**" and _is_bare(factor, factor.left):

@@ -186,7 +186,7 @@ def _resolved(meant: Imported) -> Imported:
 
 
 def _is_module(name: str, parent: str) -> bool:
-    """Return whether a name behind a module is a module; `fft` is one that has a function of its own name."""
+    """Return whether a name after a module is a module; `fft` is one that has a function of its own name."""
     return name in _MODULES and not parent.endswith(".fft")
 
 

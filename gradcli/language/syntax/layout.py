@@ -1,4 +1,4 @@
-"""Processes newlines, brackets and indentation: finds the ends of statements and the blocks behind colons."""
+"""Processes newlines, brackets and indentation: finds the ends of statements and the blocks after colons."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _OPENING = {closing: opening for opening, closing in CLOSING.items()}
 # The first tokens of lines that continue the statement of the line before.
 _CONTINUES_A_LINE = {"LBRACE", "BACKWARD"}
 _CONTINUES_A_BLOCK = {"ELSE", "ELIF"}
-# The first tokens of statements that may have a block behind a colon.
+# The first tokens of statements that may have a block after a colon.
 _HEADS = {"IF", "ELIF", "ELSE", "FOR", "WHILE", "DEF"}
 # Columns between tab stops, as in Python.
 _TAB = 8
 
 
 class _Suite(NamedTuple):
-    """A block behind a colon: the indentation of its lines (None if on the colon's line) and of the colon's line."""
+    """A block after a colon: the indentation of its lines (None if on the colon's line) and of the colon's line."""
 
     indent: int | None
     outer: int
@@ -32,7 +32,7 @@ class _Suite(NamedTuple):
 def apply_layout(raw: Iterator[Token], source: str, *, lines: bool) -> Iterator[Token]:
     """The tokens of the grammar, with a final END.
 
-    Newlines remain only where they separate statements (nowhere unless `lines`), and blocks behind a colon are enclosed
+    Newlines remain only where they separate statements (nowhere unless `lines`), and blocks after a colon are enclosed
     in INDENT and DEDENT. Raises ProgramSyntaxError for unmatched or too deeply nested brackets, and for inconsistent
     indentation.
     """

@@ -1,4 +1,4 @@
-"""Explains syntax errors: finds the likely mistake behind a token that the parser cannot accept."""
+"""Explains syntax errors: finds the likely mistake that made the parser reject a token."""
 
 from __future__ import annotations
 

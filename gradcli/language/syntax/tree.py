@@ -127,7 +127,7 @@ class Name(Expression):
 
 
 class ImaginaryUnit(Name):
-    """`i` right behind a number, as in `2i`: the imaginary unit, unless it has a value."""
+    """`i` directly after a number, as in `2i`: the imaginary unit, unless it has a value."""
 
 
 class List(Expression):

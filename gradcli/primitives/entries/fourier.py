@@ -368,7 +368,7 @@ ifftshift = Composite(
 
 
 def _frequencies(size: int, d: Any, first: int, end: int) -> Any:
-    """The whole numbers from `first` to before `end`, those below 0 behind the others, as frequencies of `size` samples."""
+    """The whole numbers from `first` to before `end`, negative ones last, as frequencies of `size` samples."""
     limits.charge(size)
     numbers = arrays.made(lambda xp: xp.arange(first, end, 1, dtype=arrays.default_dtype()))
     return divide(roll(numbers, first) if first else numbers, multiply(float(size), d))
