@@ -22,6 +22,7 @@ from gradcli.primitives.entries.reductions import sum_
 from gradcli.primitives.entries.shape import stack
 from gradcli.primitives.operators import operand
 
+# The relative difference that checks accept by default.
 TOLERANCE = 1e-6
 
 MISMATCH = "mismatch"

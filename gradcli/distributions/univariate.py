@@ -24,6 +24,7 @@ from gradcli.primitives.entries.comparisons import clip, logical_and, where
 from gradcli.primitives.entries.incomplete_inverses import betaincinv, gammaincinv
 from gradcli.primitives.entries.special import betaln, digamma, lgamma
 
+# The Euler–Mascheroni constant, the mean of the standard Gumbel distribution.
 _EULER_GAMMA = 0.5772156649015329
 
 

@@ -24,6 +24,7 @@ from gradcli.program.ir import Atom, Equation, Program, Variable
 Monomial = tuple[tuple[int, int], ...]
 Polynomial = dict[Monomial, Fraction]
 
+# The number of the imaginary unit among the variables of polynomials.
 _UNIT = 0
 # More terms than a polynomial has in a proof, products of terms in one product, and the largest power that is expanded.
 _MOST_TERMS, _MOST_PRODUCTS, _LARGEST_POWER = 500, 20_000, 64

@@ -8,6 +8,7 @@ from typing import BinaryIO
 from gradcli.errors import BindingError, closest_word
 from gradcli.named_tuples import NamedTuple
 
+# The number of names that an error message lists.
 _NAMES_SHOWN = 20
 # Stands for standard input in place of a path.
 STANDARD_INPUT = "-"

@@ -28,6 +28,7 @@ from gradcli.program.ir import Program, Variable
 from gradcli.program.passes import optimise
 from gradcli.program.record import record
 
+# The size of a float64.
 _BYTES_PER_NUMBER = 8
 
 

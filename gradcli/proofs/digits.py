@@ -25,6 +25,7 @@ from gradcli.named_tuples import NamedTuple
 if TYPE_CHECKING:
     from gradcli.arrays.flint.balls import Number
 
+# log2(10), rounded up.
 _BITS_PER_DIGIT = 3.3219280948873626
 # Guard bits beyond the requested digits: most results need a few, and a second run costs more than these.
 _GUARD = 40

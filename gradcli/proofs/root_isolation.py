@@ -19,6 +19,7 @@ from gradcli.proofs.box_programs import BoxProgram, Enclosed
 from gradcli.proofs.clusters import clusters
 from gradcli.proofs.newton_contraction import Contracted, contracted, cut, mean_value, middle
 
+# The number of boxes that are processed at once, which limits the memory of their Jacobians.
 _BATCH = 512
 # The share of the whole box, or of the unknown where that is smaller, below which a box is not divided, and the distance,
 # in such boxes, in which a root is looked for that lies on their edges.

@@ -15,6 +15,7 @@ from gradcli.rows import manifest, sources, workers
 from gradcli.rows.manifest import Input, Manifest, Part
 from gradcli.rows.pipeline import Progress
 
+# How often a part is computed again, by default, after its worker was lost.
 RETRIES = 3
 
 # Runs tasks of a kind, given their numbers and a function that makes the data of each, and yields their numbers and

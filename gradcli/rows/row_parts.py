@@ -18,6 +18,7 @@ from gradcli.rows.manifest import Manifest, Part
 from gradcli.rows.pipeline import NonfiniteRow, Report
 from gradcli.rows.plan import of_plain
 
+# The size of the parts of a table in bytes, by default.
 PART_BYTES = 2**26
 _COUNTS = ("rows_in", "rows_out", "missing", "failed", "nonfinite", "texts")
 

@@ -22,6 +22,7 @@ from gradcli.arrays.definitions.common_definitions import (
 
 Array = Any
 
+# The largest n whose factorial is a finite float64.
 _LAST_FACTORIAL = 170
 # Above _EXP_FAR, exp(x) is near its overflow, and _EXP_TERMS terms of the asymptotic series of Ei are accurate to
 # rounding.

@@ -29,6 +29,7 @@ SUBJECT = "special"
 _ANYWHERE = (0.7, [-1.0, 2.0])
 _POSITIVE = (0.7, [0.4, 2.5])
 _CHOICES = ((3.7, 1.3), ([[2.3, 5.2]], [[0.8], [1.5]]))
+# The largest dimension of multigammaln, which is a sum of as many terms.
 _MOST_TERMS = 10_000
 _minus_sqrt_half, _sqrt_2_over_pi = by_formula(lambda m: -m.sqrt(0.5)), by_formula(lambda m: m.sqrt(2.0 / m.pi))
 _over_sqrt_2_pi, _log_pi = by_formula(lambda m: 1.0 / m.sqrt(2.0 * m.pi)), by_formula(lambda m: m.log(m.pi))

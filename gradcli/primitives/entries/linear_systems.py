@@ -382,6 +382,7 @@ multi_dot = Composite(
 )  # fmt: skip
 
 
+# The largest number of columns of vander, each of which is an equation of a recorded program.
 _MOST_COLUMNS = 10_000
 
 

@@ -35,8 +35,9 @@ path {{ fill: none; stroke: #4a5568; marker-end: url(#arrow); }}
 </marker>
 <rect width="100%" height="100%" style="stroke: none"/>
 """
-_GAP = 24.0
-_LAYER_GAP = 48.0
+# The space between neighbouring boxes, and between layers, where edges bend, in pixels.
+_GAP, _LAYER_GAP = 24.0, 48.0
+# The number of barycentric sweeps over the layers: the first half orders the boxes, the second half places them.
 _SWEEPS = 8
 # Cost of routing an edge through one layer, in eighths of a step.
 _PASSED = 20
@@ -143,7 +144,6 @@ def layout(sizes: Sequence[Size], operands: Sequence[Sequence[int]]) -> Layout:
     for layer in layers:
         _spread(layer, [slot.x for slot in layer])
     for sweep in range(_SWEEPS):
-        # The first half of the sweeps determines the order, the second half the positions.
         _sweep(layers, down=sweep % 2 == 0, reorder=sweep < _SWEEPS // 2)
     return _placed(boxes, routes, layers, sizes)
 
