@@ -131,7 +131,7 @@ _LONGEST_WORD = 64
 _MOST_WORDS = 2_000
 # Least similarity of words, as difflib measures it.
 _LEAST_ALIKE = 0.5
-# The fewest letters of an abbreviation, and the most that it leaves out: `matrix` is no abbreviation of `matrix_exp`.
+# The fewest letters of an abbreviation, and the most that it omits: `matrix` does not abbreviate `matrix_exp`.
 _SHORTEST_BEGINNING, _LONGEST_REST = 3, 3
 # The most candidates whose edit distance is computed, and the most that are proposed, in order until one of them runs.
 _MOST_ALIKE, _MOST_PROPOSED = 10, 3

@@ -39,7 +39,7 @@ _REFUSED = re.compile("cannot allocate memory|can't start new thread|unable to a
 
 
 class Limits(NamedTuple):
-    """Limits of a process: seconds from its start, and bytes of memory. None is no limit.
+    """Limits of a process: seconds from its start, and bytes of memory. None means no limit.
 
     The memory is what the process has reserved for writing, used or not: `RLIMIT_DATA` on Linux. Other systems have no
     such limit, and `memory` is ignored there.

@@ -138,7 +138,7 @@ def loss_text(left: Mapping[str, int]) -> str:
 
 
 def loss_of_value(left: int | None) -> str:
-    """The number of right digits of a value in words; None for a value that is no larger than its error."""
+    """The number of right digits of a value in words; None for a value that is at most as large as its error."""
     if left is None:
         return "the value cannot be distinguished from 0"
     return f"the value has {_count(left)}"

@@ -83,7 +83,7 @@ def _forward(function: Function, name: str, point: Any, size: int) -> Any:
 
 
 def _derivative(value: Any, nesting: int | None, rows: int) -> Any:
-    """The derivative along each direction, on a first axis; None where the value is no series."""
+    """The derivative along each direction, on a first axis; None where the value is not a series."""
     value = inner_value(value)
     if not isinstance(value, Jet):
         return None

@@ -277,7 +277,7 @@ def _text_of_option(word: str, rest: Iterator[str], path: str) -> str:
 
 
 def _value(field: Field, name: str, texts: list[str], path: str) -> Any:
-    """The value of an option that is given. Raises UsageError for a text that is no number, or for one out of range."""
+    """The value of an option that is given. Raises UsageError if it is not a number or out of range."""
     if field.kind is bool:
         return True
     if field.kind is list:

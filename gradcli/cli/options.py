@@ -51,7 +51,7 @@ def output_path(help: str, brief: str | Literal[True] = True) -> Option:
 
 
 class Argument:
-    """The words of the command line that are no options: one of type `str`, or all of type `list[str]`."""
+    """The words of the command line that are not options: one of type `str`, or all of type `list[str]`."""
 
     __slots__ = ("help", "metavar")
 
@@ -323,7 +323,7 @@ def fields_called(options: type, names: Iterable[str]) -> Sequence[Field]:
 
 @cache
 def argument(options: type) -> Field | None:
-    """The field of the words that are no options, which comes first in a class that has one."""
+    """The field of the words that are not options, which comes first in a class that has one."""
     first = Field(options, next(iter(_names(options))))
     return first if isinstance(first.declared, Argument) else None
 

@@ -451,11 +451,11 @@ class ScalarFunctions:
         refused: Callable[..., Any],
         by_name: bool = False,
     ) -> Callable[..., Any] | None:
-        """Record the computation and make a function of floats of it; None where a result is no number.
+        """Record the computation and make a function of floats of it; None where a result is not a number.
 
         The function is generated for a program on scalars; with tensors within, as around loops, it runs the recording.
         It returns the value and a tuple of gradients, or with `by_name` a dict of them. It calls `raised` where that
-        code raises, and `refused` where an input is no float or a guard does not hold. Raises NotRecordableError where
+        code raises, and `refused` if an input is not a float or a guard does not hold. Raises NotRecordableError where
         control flow depends on the numbers.
         """
         try:

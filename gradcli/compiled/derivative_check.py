@@ -41,7 +41,7 @@ def gradcheck(
     `max_elements`, and for source text also by `max_seconds` and `max_memory` (see `compile`); a function has no
     limits.
 
-    Raises what the program or function raises at `inputs`, BindingError for inputs of a program that are no mapping,
+    Raises what the program or function raises at `inputs`, BindingError for inputs of a program that are not a mapping,
     and DifferentiationError where there are none.
     """
     if isinstance(program_or_callable, str):

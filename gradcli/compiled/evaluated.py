@@ -58,7 +58,7 @@ def evaluated(
 ) -> Evaluated:
     """Evaluate a program to proved digits, from `recordings` where the same was requested before.
 
-    Raises UsageError for invalid options, BindingError for values that are no numbers, BackendError where python-flint
+    Raises UsageError for invalid options, BindingError for values that are not numbers, BackendError where python-flint
     is not installed, and what a run raises.
     """
     _check(options)

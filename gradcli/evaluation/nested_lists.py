@@ -28,8 +28,7 @@ class NestedParts(NamedTuple):
 
 
 def nested(text: str, offset: int, whole: str, what: str, hint: str) -> NestedParts:
-    """Split a text that starts at `offset` of `whole` into the elements of a nested list; a text that is no list is one
-    element.
+    """Split a text that starts at `offset` of `whole` into the elements of a nested list. Other text is one element.
 
     `what` names the elements in messages. Raises BindingError, with the position and the hint, where a list is not
     closed or its rows have different lengths.

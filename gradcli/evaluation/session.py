@@ -172,7 +172,7 @@ def _result(request: EvaluationRequest) -> Result:
                 with limits.optional_budget():
                     _run(request, watch, watch.see_forward)
             except LimitError:
-                # The result is available; failing to locate its non-finite numbers is no error.
+                # The result is available; failing to locate its non-finite numbers is not an error.
                 watch.stopped = True
         result.warnings = watch.warnings(
             finite=explained,

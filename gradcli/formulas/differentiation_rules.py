@@ -65,7 +65,7 @@ class RuleDerivation(NamedTuple):
 def rule_derivations(program: tree.Module, wrt: Sequence[str], order: int, language: str) -> Iterator[RuleDerivation]:
     """The derivatives of a program by each name, and with order 2 those of each of these.
 
-    `language` is `text` or `latex`. Raises DifferentiationError for what is no formula of numbers.
+    `language` is `text` or `latex`. Raises DifferentiationError for what is not a formula of numbers.
     """
     for place, name in enumerate(wrt):
         first = _derived(program, (name,), language)

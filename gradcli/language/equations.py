@@ -96,7 +96,7 @@ class _Reader:
                 self._define(statement)
 
     def _is_equation(self, said: ParsedStatement) -> bool:
-        """Return whether `=` separates the sides of an equation, and is no assignment or definition."""
+        """Return whether `=` separates the sides of an equation, and is not an assignment or definition."""
         (statement,) = said.statements or (None,)
         left = said.sides[0] if said.sides else None
         if isinstance(statement, tree.Define):

@@ -33,7 +33,7 @@ def formulas_of(program: Module) -> list[LabelledFormula]:
 
 
 def _formula(program: Module, before: Sequence[tree.Statement], last: tree.Statement) -> LabelledFormula:
-    """The formula of one statement, after those of the statements before it that are no formulas themselves."""
+    """The formula of one statement, after those of the statements before it that are not formulas themselves."""
     node = last.value if isinstance(last, tree.Evaluate) else last
     label = " ".join(program.source[node.span.start : node.span.end].split())
     defining = (statement for statement in before if not _is_formula(statement))

@@ -222,7 +222,7 @@ class RowPath:
         """Fill `outputs`, and return the indices of the rows that failed."""
         size = self._available_size(self._size(count), guards=guards)
         blocks = self._of_size(size, guards=guards)
-        # The remainder is no full block; a program for smaller blocks may exist.
+        # The remainder is not a full block; a program for smaller blocks may exist.
         left = count % size if count > size else 0
         if left and self._available_size(self._size(left), guards=guards) == size:
             left = 0

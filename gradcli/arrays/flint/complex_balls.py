@@ -220,14 +220,14 @@ class ComplexBalls(Balls):
         return _namespace().imag(self)  # type: ignore[no-any-return]
 
     def as_integer_ratio(self) -> tuple[int, int]:
-        """Raises ValueError: a complex number is no fraction."""
+        """Raises ValueError: a complex number is not a fraction."""
         raise ValueError("a complex number is no fraction")
 
     def __bool__(self) -> bool:
         return bool(_namespace().not_equal(self, 0.0))
 
     def __float__(self) -> float:
-        """Raises EvaluationError: a complex number is no float."""
+        """Raises EvaluationError: a complex number is not a float."""
         raise real_number_needed()
 
     def __complex__(self) -> complex:

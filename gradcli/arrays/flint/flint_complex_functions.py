@@ -84,7 +84,7 @@ def _may_be_zero(x: Number) -> bool:
 
 
 def on_axis(z: Complex) -> bool:
-    """Return whether a number is certainly real. FLINT's `z.imag != 0` is no opposite of this."""
+    """Return whether a number is certainly real. FLINT's `z.imag != 0` is not the negation of this."""
     return bool(z.imag == 0)
 
 

@@ -43,7 +43,7 @@ MISSING_FUNCTIONS = {
     "svd": "singular vectors",
     "svdvals": "singular values",
 }
-# The same for functions of functions, which are no functions of the namespace.
+# The same for functions of functions, which are not functions of the namespace.
 MISSING_FUNCTIONALS = {
     "nsum": "enclosed sums of infinite series that converge slowly; finite and fast ones have digits",
 }

@@ -32,7 +32,7 @@ OWN = {
 }
 # The commands that the list of :help begins with.
 _FIRST = ("eval", "diff", "plot", "graph", "check", "series", "solve", "fit", "propagate", "explain", "ode")
-# Commands whose text is no program: a name beside `=` or `~` is read there, not assigned.
+# Commands whose text is not a program: a name beside `=` or `~` is read there, not assigned.
 _EQUATIONS = ("solve", "fit", "ode")
 # The first line of a saved transcript.
 HEADER = "# A session of gradcli: gradcli shell runs it again."

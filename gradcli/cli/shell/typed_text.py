@@ -181,8 +181,8 @@ def command_words(
     text: str, options: Mapping[str, bool], short: Mapping[str, str], names: Container[str], *, equations: bool
 ) -> Words:
     """Divide what follows the name of a command. `options` says which options take a value, and `short` has those
-    with a short name by it; a short name without a value is no option where it may be a minus before one of `names`. The
-    text of a command for `equations` may be `y=a*x` or `y~a*x`, which elsewhere gives a name a value.
+    with a short name by it. A short name without a value is not an option if it may be a minus before one of `names`.
+    The text of a command for `equations` may be `y=a*x` or `y~a*x`, which elsewhere gives a name a value.
 
     The program needs no quotes: it continues where an operator stands beside a blank. Raises ValueError for an unclosed
     quote.
@@ -220,15 +220,15 @@ def command_words(
     return Words(program, rest, operands)
 
 
-# A path from the root or from the home directory, which is no division.
+# A path from the root or from the home directory, which is not a division.
 _PATH = re.compile(r"~?/[^\W\d][\w-]*[/.]\w")
 # NAME='VALUE' or --option='VALUE'.
 _QUOTED_VALUE = re.compile(r"^([\w-]+=)(['\"])(.*)\2$", re.DOTALL)
 
 
 def _ends_program(word: str, behind: str, takes_value: bool, names: Container[str]) -> bool:
-    """Return whether a short name of an option is no operand with a minus: an operand has an operator after it, or the
-    end."""
+    """Return whether a word is the short name of an option, and not an operand with a minus, which is followed by an
+    operator or by nothing."""
     if behind and _RIGHT_OPEN.match(behind) is not None and not _PATH.match(behind):
         return False
     return bool(behind) if takes_value else word[1:] not in names

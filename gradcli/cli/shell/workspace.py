@@ -103,7 +103,7 @@ def reads_file(text: str) -> bool:
 
 
 def names_read(text: str, otherwise: Collection[str]) -> Collection[str]:
-    """The names that a program reads or calls; `otherwise` for what is no program, such as equations."""
+    """The names that a program reads or calls; `otherwise` for what is not a program, such as equations."""
     try:
         module = parse(text)
     except GradcliError:
@@ -337,7 +337,7 @@ class Workspace:
         return any(lists & self._needed([name]) for name in others)
 
     def _is_without_value(self, name: str) -> bool:
-        """Return whether a name stands for a function, a text, or a list that is no tensor."""
+        """Return whether a name stands for a function, a text, or a list that is not a tensor."""
         entry = self.entries.get(name)
         return isinstance(entry, Definition) and not entry.values
 
@@ -418,7 +418,7 @@ def _computing() -> Iterator[None]:
 
 
 def _evaluated(request: session.EvaluationRequest) -> session.Result:
-    """The value with its gradient; of a value that is no scalar, without."""
+    """The value with its gradient; without the gradient if the value is not a scalar."""
     try:
         return session.run(request)
     except DifferentiationError:
@@ -475,7 +475,7 @@ def _may_change_in_place(statement: TypedStatement, needs: Collection[Entry]) ->
 
 
 def _is_list(entry: Definition) -> bool:
-    """Return whether a definition begins a list that is no tensor yet."""
+    """Return whether a definition begins a list that is not a tensor yet."""
     assigned = _ASSIGNED.match(entry.text)
     return not entry.values and assigned is not None and assigned[2].startswith("[")
 

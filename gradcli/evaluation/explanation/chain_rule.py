@@ -70,7 +70,7 @@ class Step(NamedTuple):
 
     `text` is what was computed, with the labels of earlier steps in it, `math` the same in the language of the formulas.
     `kind` is `step`, `function`, `loop` or `statement`, `times` the number of iterations of a loop, and `constants` are
-    the numbers that its text reads and that are no inputs. The `terms` add up to the gradient.
+    the numbers that its text reads and that are not inputs. The `terms` add up to the gradient.
     """
 
     kind: str
@@ -129,7 +129,7 @@ class Explanation(NamedTuple):
 def explain(request: ExplanationRequest) -> Explanation:
     """Run a program and explain its gradient.
 
-    Raises what `evaluate` raises, and DifferentiationError for a value that is no number or depends on no input.
+    Raises what `evaluate` raises, and DifferentiationError for a value that is not a number or depends on no input.
     """
     program = request.program
     # A program that does not end within the limits is found out here, before each of its steps is kept.
@@ -158,7 +158,7 @@ def _check_complex(request: ExplanationRequest, compared: session.Result) -> Non
 def _differentiated(request: ExplanationRequest) -> session.Result:
     """The derivatives that `gradcli eval` prints, beside which the products are checked.
 
-    Raises DifferentiationError for a value that is no number.
+    Raises DifferentiationError for a value that is not a number.
     """
     program, bindings = request.program, request.bindings
     order = 2 if request.order == 2 else None

@@ -35,7 +35,7 @@ class LocalDerivative(NamedTuple):
     """The derivative of a step by one of its operands.
 
     `formula` is None where there is none, then `rule` may say how the gradient `g` of the step is passed on; `value` is
-    None where it is no number and no tensor that is multiplied elementwise.
+    None unless it is a number or a tensor that is multiplied elementwise.
     """
 
     by: str
@@ -77,7 +77,7 @@ def local_derivatives(node: Node, unit: Unit, run: Run, texts: StepTexts) -> lis
 
 
 def pulled_numbers(node: Node, units: Units) -> dict[Any, Any]:
-    """The derivatives of a step by its operands; None for those that are no elementwise factors."""
+    """The derivatives of a step by its operands; None for those that are not elementwise factors."""
     unit = units.of[node]
     shape = node.shape_of(0)
     elementwise = all(isinstance(n, PrimitiveNode) and n.primitive.elementwise for n in unit.nodes)
@@ -128,7 +128,7 @@ def _formulas(unit: Unit, run: Run, texts: StepTexts, numbers: Mapping[Any, Any]
 
 
 def _agree(number: Any, other: Any) -> bool:
-    """Return whether a number of the run is that of the expression; what is no number cannot differ."""
+    """Return whether a number of the run is that of the expression; what is not a number cannot differ."""
     if number is None or other is None or arrays.shape(number) or arrays.shape(other):
         return True
     number, other = complex(as_numpy(number)), complex(as_numpy(other))

@@ -29,7 +29,7 @@ class RulesExplanation(NamedTuple):
 def explain_rules(
     program: tree.Module, bindings: Mapping[str, Any], wrt: Sequence[str], order: int, language: str
 ) -> RulesExplanation:
-    """Differentiate a formula by rules. Raises DifferentiationError for what is no formula of numbers."""
+    """Differentiate a formula by rules. Raises DifferentiationError for what is not a formula of numbers."""
     for name, value in bindings.items():
         if arrays.shape(value):
             raise DifferentiationError(

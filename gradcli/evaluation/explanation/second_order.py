@@ -82,7 +82,7 @@ class Run(local_derivatives.Run, Protocol):
 def second_derivatives(run: Run, wrt: Sequence[str]) -> list[SecondDerivative]:
     """The second derivatives of the value by each two of the inputs.
 
-    Raises DifferentiationError where a step is no formula of numbers.
+    Raises DifferentiationError where a step is not a formula of numbers.
     """
     steps = [_locals(run, node) for node in run.shown]
     pairs = itertools.combinations_with_replacement(wrt, 2)

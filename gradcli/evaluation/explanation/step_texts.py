@@ -25,7 +25,7 @@ from gradcli.primitives import table
 
 # Expressions that a formula is made of; calls are examined besides.
 _PURE = (tree.Binary, tree.Unary, tree.Factorial, tree.Call, tree.Augment, tree.Assign, tree.Evaluate, tree.Return)
-# The prefix of a library, which is no part of the span of a call.
+# The prefix of a library, which is not in the span of a call.
 _PREFIX = re.compile(r"(?<![\w.)\]])(?:[^\W\d]\w*\.)+$")
 # The longest text of a step, in characters.
 _LONGEST = 200
@@ -96,7 +96,7 @@ class StepTexts:
         return label or self._program.source[part.span.start : part.span.end]
 
     def constants(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """The numbers among the constants that are no inputs."""
+        """The numbers among the constants that are not inputs."""
         known = {n: v for n, v in self._constants.items() if n not in inputs and n not in scope.CONSTANTS}
         return {n: as_numpy(v) for n, v in known.items() if not shape(v)} if not self._unit.folded else {}
 

@@ -507,7 +507,8 @@ def _view(machine: Evaluator, node: tree.Index, value: MutableReference, key: An
 def _number(machine: Evaluator, node: Any, _scope: Scope) -> Value:
     if machine.scalars is None or not node.text:
         return node.value
-    # Whole numbers are exact as floats. So few characters as a float tells apart are no number beside a whole one.
+    # Whole numbers are exact as floats. A text that is not longer than the 15 digits which a float distinguishes, and
+    # whose value is whole, was not rounded to it.
     if len(node.text) <= sys.float_info.dig and node.value % 1.0 == 0.0 and 0.0 < node.value < EXACT_INTEGERS:
         return node.value
     return machine.scalars.number(node.text)

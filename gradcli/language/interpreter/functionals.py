@@ -45,7 +45,7 @@ def call(
     positional: Sequence[Value],
     given: Mapping[str, Value],
 ) -> Value:
-    """The value of a call of one of FUNCTIONALS. Raises CallError where an argument is no function."""
+    """The value of a call of one of FUNCTIONALS. Raises CallError where an argument is not a function."""
     parameters = parse_signature(scope_of_program.FUNCTIONALS[node.name])
     call_arguments.fit(node.name, parameters, positional, given)
     alone = [*itertools.takewhile(lambda p: not p.variadic, parameters)]

@@ -101,7 +101,7 @@ def count_of(values: Value) -> int:
     if isinstance(values, range):
         return length_of(values)
     if isinstance(values, ProgramList):
-        # A list that is zipped with others may have become longer, and is no tensor.
+        # A list that is zipped with others may have become longer, and is not a tensor.
         return min(map(count_of, values.beside), default=0)
     if values is not None and (isinstance(values, Kind) or arrays.is_array(values)):
         shape = arrays.shape(values)

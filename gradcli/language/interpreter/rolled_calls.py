@@ -38,7 +38,7 @@ class RolledCalls(NamedTuple):
     results: Value
 
     def as_list(self, span: Span) -> ProgramList | None:
-        """The list of the results of all rounds; None where each is no number or tensor."""
+        """The list of the results of all rounds; None if some result is neither a number nor a tensor."""
         if self.results is None or isinstance(self.results, ProgramList):
             return None
         return ProgramList.of_rows(self.results, span)

@@ -35,7 +35,7 @@ from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.entries.comparisons import greater
 from gradcli.primitives.entries.indexing import index
 
-# The key of the value of the last statement, which is no name of the language.
+# The key of the value of the last statement, which is not a name of the language.
 _VALUE = "value of the loop"
 # What the keys of rows begin with that are passed on of a tensor or list, before its name and the number of rounds since
 # they were written.

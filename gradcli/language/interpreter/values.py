@@ -193,7 +193,7 @@ def _check_argument(operation: Operation, parameter: Parameter, value: Value) ->
 def as_bool(value: Value, node: tree.SyntaxNode, *, of_loop: bool = False) -> bool:
     """Return whether a condition holds; `of_loop` marks that of a loop, which may run any number of times.
 
-    Raises EvaluationError for values that are no number, and ShapeError for a tensor of several elements.
+    Raises EvaluationError for values that are not numbers, and ShapeError for a tensor of several elements.
     """
     condition = value.value if isinstance(value, MutableReference) else value
     # A recorded condition is decided only where it is a single number.

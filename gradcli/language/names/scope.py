@@ -93,7 +93,7 @@ class _Bind(NamedTuple):
 
 
 class _ContextNode(NamedTuple):
-    """A node or an assignment, whether it always runs, and the local names around it, which are no inputs."""
+    """A node or an assignment, whether it always runs, and the local names around it, which are not inputs."""
 
     node: tree.SyntaxNode | _Bind
     certain: bool

@@ -51,7 +51,7 @@ def _values(program: tree.Module) -> Iterator[Unused]:
 
 
 def does_something(value: tree.Expression) -> bool:
-    """Return whether an expression statement is no mistake: it is a method call with an effect, or a docstring."""
+    """Return whether an expression statement is not a mistake: it is a method call with an effect, or a docstring."""
     return isinstance(value, tree.String) or (isinstance(value, tree.Call) and value.name in scope.LIST_METHODS)
 
 

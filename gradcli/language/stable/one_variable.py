@@ -33,7 +33,7 @@ _OPERATORS = ("+", "-", "*", "/", "**")
 # Powers of products are expanded for exponents below this.
 _MOST_FACTORS = 100
 
-# Prefix of the text of a number that is no fraction.
+# Prefix of the text of a number that is not a fraction.
 _WRITTEN = "="
 
 # Powers of expressions: pairs of text and exponent, sorted by text.
@@ -230,7 +230,7 @@ class Reader:
     def _number(self, node: tree.SyntaxNode) -> Real | str | None:
         """The number of a literal or a constant such as `pi`, None for other nodes.
 
-        In exact arithmetic, a number that is no fraction is given as its text.
+        In exact arithmetic, a number that is not a fraction is given as its text.
         """
         value, text = None, ""
         if isinstance(node, tree.Number):
@@ -396,7 +396,7 @@ def _scaled(a: Monomial, factor: Real) -> Monomial:
 
 
 def _combined(operator: str, a: Monomial, b: Monomial) -> Monomial | None:
-    """The product that an operator makes of two products; None where the result is no product of their factors."""
+    """The product that an operator makes of two products; None where the result is not a product of their factors."""
     if operator == "*" or (operator == "/" and b.factor):
         sign = 1 if operator == "*" else -1
         powers = dict(a.factors)

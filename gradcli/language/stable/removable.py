@@ -286,7 +286,7 @@ def _value(form: Form, point: Real, of_part: Callable[[Form, Real], Any]) -> Any
 
 
 def _written(text: str) -> Any:
-    """A number that is no fraction, made from its text."""
+    """A number that is not a fraction, made from its text."""
     scalars = _scalars()
     return scalars.constants[text]() if text in scalars.constants else scalars.number(text)
 

@@ -173,7 +173,7 @@ def _is_log(node: tree.Expression, own: Collection[str]) -> bool:
 def _with_entropy(
     program: tree.Module, factors: list[tree.Expression], place: int, node: tree.Expression
 ) -> tree.Expression | None:
-    """The product of `factors` with u*log(u) replaced by -entr(u); None where u is no factor.
+    """The product of `factors` with u*log(u) replaced by -entr(u); None where u is not a factor.
 
     `place` is the index of log(u).
     """

@@ -18,7 +18,7 @@ _QUOTIENT = re.compile(_LEIBNIZ)
 _BEGINNING = r"(?:^|[;\n])[ \t]*"
 _LEFT_QUOTIENT = re.compile(rf"{_BEGINNING}(?P<side>{_LEIBNIZ})\s*=(?!=)")
 _LEFT_PRIMED = re.compile(rf"{_BEGINNING}([^\W\d]\w*?)({PRIME}+)\s*=(?!=)")
-# Texts and comments, in which an apostrophe is no prime; and names with primes, which may be typographic ones.
+# Texts and comments, in which an apostrophe is not a prime; and names with primes, which may be typographic ones.
 _PRIMED = re.compile(
     r"\"[^\"\n]*\"|#[^\n]*|(?P<name>[^\W\d]\w*)(?P<primes>['’′]+)|'[^'\n]*'|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\w+"
 )

@@ -109,7 +109,7 @@ def _rule(rule: Any) -> tuple[str, int, str | None, tuple[int, ...]]:
 def _lexicon(terminals: list[Any], ignored: list[str]) -> tuple[str, dict[str, str]]:
     """A pattern that matches one token, and a mapping from fixed texts to their terminals.
 
-    The groups of the pattern are terminals, `LITERAL` for fixed texts of several characters that are no words, and
+    The groups of the pattern are terminals, `LITERAL` for fixed texts of several characters that are not words, and
     `SINGLE` for any other character, valid or not. Ignored tokens have no group.
     """
     literals = {t.pattern.value: t.name for t in terminals if t.pattern.type == "str"}

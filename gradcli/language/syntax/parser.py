@@ -316,7 +316,7 @@ def _is_word(token: Token, before: str, following: str, statement: str) -> bool:
 # --- implicit products: inserts a token between a number and a directly following name, parenthesis or root
 
 _ROOTS = {"√", "∛"}
-# Notations of numbers in other languages, whose letters are no factor.
+# Notations of numbers in other languages, whose letters are not factors.
 _OTHER_NUMBER = r"0[xXoObB][0-9a-fA-F_]*|[\d._]+(?:[eE_]|_\w*)|\d*\.\d*[fF]|[\d.]+[dD]\d+"
 # Operators that bind at least as tightly as the implicit product, so that a product after them is ambiguous.
 _BEFORE = {"/", "÷", "//", "%", "@", "**", "^", *_ROOTS}

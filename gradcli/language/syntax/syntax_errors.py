@@ -304,7 +304,7 @@ def _bars(m: ErrorContext) -> Explanation | None:
     return Explanation("'|' stands between truth values", hint)
 
 
-# Words of English sentences that are no usual names of variables.
+# Words of English sentences that are not usual names of variables.
 _OF_SENTENCES = {
     "of",
     "from",

@@ -206,7 +206,7 @@ class Call(Expression):
 
 
 class Apply(Expression):
-    """A call of an expression that is no name, as in `grad(f)(x)`."""
+    """A call of an expression that is not a name, as in `grad(f)(x)`."""
 
     function: Expression
     arguments: tuple[Expression, ...]

@@ -161,8 +161,8 @@ def _of_number(name: str, doc: str, by_x: Vjp, formula: str, by_order: Vjp = Non
 def _slope(function: Primitive, y: Any, v: Any, x: Any) -> Any:
     """The derivative by x of a Bessel function of order v, DLMF 10.6.1 and 10.6.2.
 
-    For v < 1 only order v + 1 is used, which is no farther from 0 than v - 1: near the zeros of cos(pi*v) the result is
-    sensitive to the rounding of the order, and near -1 the function of order v - 1 cancels.
+    For v < 1 only order v + 1 is used, which is at most as far from 0 as v - 1: near the zeros of cos(pi*v) the result
+    is sensitive to the rounding of the order, and near -1 the function of order v - 1 cancels.
     """
     if _has_low_order(v, x):
         return _difference(divide(v * y, x), function(v + 1.0, x), -1.0)
