@@ -9,7 +9,7 @@ from gradcli.calculus.func import grad, grad_and_value, hessian, jacfwd, jacrev,
 from gradcli.calculus.mapping import vmap
 
 if TYPE_CHECKING:
-    from gradcli.nn.functional_calls import functional_call, stack_module_state
+    from gradcli.nn.stateless_calls import functional_call, stack_module_state
 
 __all__ = [
     "flatten",
@@ -31,6 +31,6 @@ def __getattr__(name: str) -> Any:
     # Imported on first access, as only programs with modules need it.
     if name not in ("functional_call", "stack_module_state"):
         raise AttributeError(f"module 'gradcli.func' has no attribute {name!r}")
-    from gradcli.nn import functional_calls
+    from gradcli.nn import stateless_calls
 
-    return getattr(functional_calls, name)
+    return getattr(stateless_calls, name)

@@ -5,7 +5,7 @@ Arrays are tensors of NumPy arrays, in float64 by default.
 
 from gradcli.autograd.tensor import Tensor as Array
 from gradcli.jax import config, flatten_util, lax, nn, numpy, random, scipy, tree, tree_util
-from gradcli.jax.rules import custom_jvp, custom_vjp
+from gradcli.jax.custom_derivatives import custom_jvp, custom_vjp
 from gradcli.jax.transformations import (
     block_until_ready,
     checkpoint,

@@ -10,7 +10,7 @@ from gradcli.cli import options as opt
 from gradcli.cli.arguments import inputs
 from gradcli.cli.command import Command
 from gradcli.cli.process.environment import Environment
-from gradcli.cli.rendering.drawing.labels import Picture
+from gradcli.cli.rendering.drawing.node_labels import Picture
 from gradcli.errors import ExitStatus, UsageError, did_you_mean, locating
 from gradcli.evaluation import graph_view as graphs
 from gradcli.evaluation.graph_view import GraphRequest

@@ -1,4 +1,4 @@
 """The graph of a program in the formats of `gradcli graph`, a file each.
 
-Begin with `labels`, what every format draws.
+Begin with `node_labels`, which every format draws.
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradcli.cli.process.environment import Environment
-from gradcli.cli.rendering.drawing.labels import Label, Picture
+from gradcli.cli.rendering.drawing.node_labels import Label, Picture
 
 _HEAD = 'digraph gradcli {\n  node [fontname="monospace", fontsize=11];\n'
 _SHAPES = {"leaf": "ellipse", "operation": "box", "group": "box3d"}

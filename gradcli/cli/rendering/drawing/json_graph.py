@@ -6,7 +6,7 @@ from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.cli.process.environment import Environment
-from gradcli.cli.rendering.drawing.labels import Picture, Texts
+from gradcli.cli.rendering.drawing.node_labels import Picture, Texts
 from gradcli.cli.rendering.render import opening, show_json
 from gradcli.evaluation.graph_view import GraphRequest, Group, Vertex
 

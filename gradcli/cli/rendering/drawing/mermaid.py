@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from gradcli.cli.process.environment import Environment
-from gradcli.cli.rendering.drawing.labels import Label, Picture
+from gradcli.cli.rendering.drawing.node_labels import Label, Picture
 
 # The delimiters of a box by its kind.
 _SHAPES = {"leaf": ("([", "])"), "operation": ("[", "]"), "group": ("[[", "]]")}

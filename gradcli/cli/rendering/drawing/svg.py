@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape
 
 from gradcli import limits
 from gradcli.cli.process.environment import Environment
-from gradcli.cli.rendering.drawing.labels import Label, Picture
+from gradcli.cli.rendering.drawing.node_labels import Label, Picture
 from gradcli.errors import LimitError
 from gradcli.named_tuples import NamedTuple
 

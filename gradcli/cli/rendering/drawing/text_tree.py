@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from gradcli import limits
 from gradcli.cli.process.environment import Environment
-from gradcli.cli.rendering.drawing.labels import Label, Picture
+from gradcli.cli.rendering.drawing.node_labels import Label, Picture
 from gradcli.cli.rendering.render import show
 from gradcli.io.text_tables import Table, number_text
 from gradcli.named_tuples import NamedTuple
