@@ -161,7 +161,7 @@ def _is_misspelt(word: str, candidate: str) -> bool:
     """Return whether `word` is `candidate` with at most one mistake in three letters, or is an abbreviation of it."""
     rest = candidate.removeprefix(word) if len(word) >= _SHORTEST_BEGINNING else candidate
     begins = rest != candidate and (len(rest) <= _LONGEST_REST or rest.startswith(" "))
-    # A misspelling has the right first letter, or the first two swapped: `seq` is not `eq`, nor `rnorm` `norm`.
+    # A misspelling has the right first letter, or the first two are swapped: `seq` is not a misspelling of `eq`.
     first, wanted = word.strip("-_")[:2], candidate.strip("-_")[:2]
     alike = first[:1] == wanted[:1] or first == wanted[::-1]
     return begins or (alike and _edits(word, candidate) <= max(1, len(word) // 3))

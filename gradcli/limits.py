@@ -16,10 +16,10 @@ from gradcli.errors import LimitError, UsageError
 MAX_STEPS = 2_000_000
 # Elements of all arrays that one run computes; kept all at once, they would take 3.2 GB in float64.
 MAX_ELEMENTS = 400_000_000
-# Bytes of the numbers that the rounds of a loop keep for a backward pass. Beyond, each √n-th round is kept and the others
-# are run again, which takes about as long as writing so many numbers to memory and reading them.
+# Bytes of the numbers that the rounds of a loop keep for a backward pass. Loops that would keep more keep each √n-th
+# round and run the others again, which takes about as long as writing that many numbers to memory and reading them.
 MAX_STORED_BYTES = 2**26
-# Most digits that can be asked for, and most digits of working precision for them.
+# The largest number of digits that can be requested, and the largest working precision for them, in digits.
 MAX_DIGITS = 1_000
 MAX_PRECISION = 10_000
 # Depth of nested function calls.

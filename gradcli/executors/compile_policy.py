@@ -11,8 +11,8 @@ from gradcli.executors.sincos import SinCosPolicy
 from gradcli.program.ir import Equation
 from gradcli.timing import phase
 
-# Compiling an equation takes as long as NumPy takes for ELEMENTS_PER_COMPILE elements, and loading the compiler as long as compiling
-# _LOADING equations.
+# Compiling an equation takes as long as NumPy takes for ELEMENTS_PER_COMPILE elements, and loading the compiler as long
+# as compiling _LOADING equations.
 ELEMENTS_PER_COMPILE = 2**20
 _LOADING = 32
 # The maximum number of equations that are compiled; more would occupy the compiler for longer than some seconds.

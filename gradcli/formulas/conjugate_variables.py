@@ -53,7 +53,7 @@ class Pair(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """A variable that stands for `primitive` of an argument, for the modulus or a part of a complex number; and the
+    """A variable that replaces `primitive` of an argument, such as the modulus or a part of a complex number, and the
     conjugate of the argument."""
 
     variable: Variable

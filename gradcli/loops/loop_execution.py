@@ -17,8 +17,8 @@ from gradcli.program.ir import Equation, Program, Variable
 if TYPE_CHECKING:
     from gradcli.loops.rolled_loop import RolledLoop
 
-# Up to this number of independent loops, each is computed by itself: an operation of NumPy takes as long as some twenty
-# on numbers.
+# Up to this number of independent loops, loops are computed one by one: an operation of NumPy takes as long as about
+# twenty operations on floats.
 _FEW = 20
 
 

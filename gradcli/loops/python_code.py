@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 # Takes an iterable of the counters and row elements of some rounds, the carries and the reads; returns a list for each
 # carry, of its value before the first round and after each of them, or of the last one alone.
 History = Callable[..., list[list[float]]]
-# Rounds whose numbers are kept as Python's at a time. They take four times as much memory as an array of them, and so many
-# stay in the cache of a core.
+# The number of rounds whose values are kept as Python floats before they are copied to an array. Floats take four
+# times as much memory as the array; those of 2,000 rounds fit in the cache of a core.
 _AT_A_TIME = 2_000
 
-# By whether the values of all rounds are returned.
+# The generated functions of each loop; the key is True for the one that returns the values of all rounds.
 _functions: WeakKeyDictionary[RolledLoop, dict[bool, History]] = WeakKeyDictionary()
 
 

@@ -23,7 +23,8 @@ from gradcli.proofs.interval_evaluation import Box, ContinuousEnclosures, Enclos
 
 # Working precision in bits, before the bits of the requested digits.
 _BITS = 128
-# Numbers of runs of the program after which the box is no longer divided for bounds of the value, and not at all.
+# The numbers of runs of the program after which the box is no longer divided for bounds of the value, and after which
+# it is no longer divided for any bound.
 _MOST_FOR_VALUE, _MOST_READINGS = 800, 1_200
 # The same bound for one iteration of a loop, and the number of runs of an iteration that count as one run of the
 # program.

@@ -395,10 +395,11 @@ class MinimumSearch:
     def _by_linear_programs(
         self, low: Any, high: Any, point: Any, bound: Any, over: Sequence[_Over]
     ) -> tuple[Any, Any, Any, Any]:
-        """The boxes, narrowed, and their bounds by linear programs, infinite where nothing is left; and how uncertain
-        these are by each variable.
+        """Narrow boxes and bound the objective in them by linear programs.
 
-        What is known of the objective comes first in `over`, then of the conditions."""
+        Returns the ends of the boxes, the bounds, which are infinite for boxes of which nothing is left, and the
+        uncertainty of the bounds by each variable. In `over`, the objective precedes the conditions.
+        """
         k = np.flatnonzero(bound <= self.upper)
         uncertain = np.zeros(low.shape)
         if not len(k):

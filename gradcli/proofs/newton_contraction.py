@@ -119,7 +119,8 @@ def distances(low: Any, high: Any, point: Any) -> Interval:
 
 
 def cut(low: Any, high: Any, point: Any, value: Any, slopes: Interval, usable: Any) -> tuple[Any, Any, Any]:
-    """Boxes `[boxes, n]` without a part in which a function is certainly above 0, and where nothing is left of a box.
+    """Remove from boxes `[boxes, n]` parts in which a function is certainly above 0; return the ends, and a mask of the
+    boxes of which nothing is left.
 
     `value` `[boxes]` is a lower bound at points, `slopes` `[boxes, n]` are the derivatives over the boxes. Boxes that
     are not `usable` stay as they are.

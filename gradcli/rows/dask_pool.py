@@ -21,8 +21,8 @@ _HINT = "--cluster is tcp://HOST:PORT, local, or local:N for N workers"
 # Upper bound of the workers that are started: the greater of `_ALWAYS` and `_EACH` per core.
 _ALWAYS, _EACH = 8, 4
 _LOST = "what is done is kept: --resume continues"
-# Seconds between two checks for workers, seconds without workers after which the user is told, and after which the run
-# ends.
+# Seconds between two checks for workers, and seconds without workers after which the user is told so, and after which
+# the run ends.
 _LOOK, _PATIENCE, _LONGEST = 0.2, 5.0, 120.0
 
 

@@ -210,14 +210,14 @@ ANALYTIC: Mapping[str, Analytic] = {
 }
 
 
-# By function: the index of an operand, and the values of that operand at which the function is constant in all others.
+# Maps functions to the index of an operand, and its values at which the function is constant in all other operands.
 _CONSTANT_AT: Mapping[str, tuple[int, tuple[fmpq, ...]]] = {
     **dict.fromkeys(("jv", "iv", "ive", "struve", "modstruve"), (1, (ZERO,))),
     **dict.fromkeys(("gammainc", "gammaincc"), (1, (ZERO,))),
     **dict.fromkeys(("betainc", "betaincc"), (2, (ZERO, ONE))),
 }
-# By function: whether a derivative of given orders is exactly 0 at given operands. The balls of other methods contain 0
-# there whatever their precision, which is raised to the last in vain.
+# Maps functions to tests for derivatives, of given orders at given operands, that are exactly 0. Other methods give
+# balls around 0, so that the precision would be raised to its limit in vain.
 _VANISHES: Mapping[str, Callable[[Sequence[Number], Sequence[int]], bool]] = {
     # K is even in its order.
     **dict.fromkeys(("kv", "kve"), lambda o, n: is_at(o[0], ZERO) and o[1] > 0 and n[0] % 2 == 1),

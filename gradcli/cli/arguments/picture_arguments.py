@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # The most dots along a side of a picture, which take a few hundred megabytes.
 _MOST_DOTS = 10_000
-# What a picture has without these options, as the help says.
+# The defaults of a picture, as the help states them.
 _USUAL_SIZE, _USUAL_DPI = (8.0, 5.0), 150
 _SIZE = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*[x×,]\s*(\d+\.?\d*|\.\d+)\s*")
 

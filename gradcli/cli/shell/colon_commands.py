@@ -60,7 +60,7 @@ def run(session: Session, text: str) -> None:
 
 
 def unknown_command(name: str) -> UsageError:
-    """The error of a name that is none of a `:` command."""
+    """The error for an unknown `:` command."""
     hint = ":help lists the commands"
     if name in _FIRST:
         return UsageError(f"this version of gradcli has no command '{name}'", hint=hint)
@@ -261,7 +261,7 @@ _TYPED = {
     "f(x) = x**2": "a function; def f(x): goes on until a blank line",
     ":diff log(x) --wrt x": "a command of gradcli with its options; without a program it takes the last one",
 }
-# The columns of the help where there is no terminal, those of the first column of it, and from which on it has two.
+# Widths in characters: of the help where there is no terminal, of its first column, and the least for two columns.
 _HELP_COLUMNS, _FIRST_COLUMN, _TWO_COLUMNS = 80, 22, 60
 
 

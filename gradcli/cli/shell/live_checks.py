@@ -31,8 +31,7 @@ class Mistake(NamedTuple):
 
 
 def mistake(text: str, cursor: int, workspace: Workspace) -> Mistake | None:
-    """The mistake in a text that is being typed. What may only be unfinished, at the cursor after the text, is
-    none."""
+    """The mistake in a text that is being typed; None if it may merely be unfinished, with the cursor at its end."""
     if not text.strip() or len(text) > _LONGEST:
         return None
     try:

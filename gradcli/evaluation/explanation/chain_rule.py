@@ -182,7 +182,7 @@ def _wanted(request: ExplanationRequest) -> list[str]:
 
 
 class _ChainRule:
-    """One run, forward and backward, with what was seen in it."""
+    """A forward and a backward run, with the steps and notes recorded in them."""
 
     def __init__(self, request: ExplanationRequest, *, in_complex: bool) -> None:
         self.request = request

@@ -128,7 +128,7 @@ def _formulas(unit: Unit, run: Run, texts: StepTexts, numbers: Mapping[Any, Any]
 
 
 def _agree(number: Any, other: Any) -> bool:
-    """Return whether a number of the run is that of the expression; what is not a number cannot differ."""
+    """Return whether a number of the run equals that of the expression; True for anything but numbers."""
     if number is None or other is None or arrays.shape(number) or arrays.shape(other):
         return True
     number, other = complex(as_numpy(number)), complex(as_numpy(other))

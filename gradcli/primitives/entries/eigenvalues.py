@@ -43,7 +43,7 @@ def _eig(part: int) -> Any:
 def no_two_equal(values: Any) -> bool:
     """Return whether no two complex numbers along the last axis count as equal."""
     gaps = absolute(subtract(expand_dims(values, -1), expand_dims(values, -2)))
-    # In ball arithmetic a number is not told apart from itself.
+    # In ball arithmetic the comparison of a number with itself cannot be decided.
     itself = arrays.numpy_namespace().eye(arrays.shape(values)[-1], dtype=bool)
     return nowhere(less_equal(where(itself, math.inf, gaps), expand_dims(equality_tolerance(values), -1)))
 
