@@ -62,6 +62,9 @@ NOTATIONS = [
     (r"x_{1}", 5), (r"\\left(x + 1\\right)^2", 9), (r"2 \\cdot x", 4), (r"$x^2$", 4), (r"\\(x^2\\)", 4), (r"x \\le 3", 1),
     (r"\\frac{\\sin x}{x}", np.sin(2) / 2), (r"\\sin^2 x", np.sin(2) ** 2), (r"\\alpha x", 1), (r"\\lvert x - 5\\rvert", 3),
     (r"\\frac{d}{dx} x^2", 4), (r"\\operatorname{erf}(x)", 0.9953222650189527), (r"\\exp\\left(-\\frac{x^2}{2}\\right)", np.exp(-2)),
+    (r"\\log_{2} x", 1), (r"\\log_2\\left(x + 6\\right)", 3), (r"\\frac{\\log_{10}x^2}{x}", np.log10(2)), (r"\\max(x, 3)", 3),
+    # letters above the line
+    ("2ˣ", 4), ("e⁻ˣ", np.exp(-2)), ("2ˣ⁺¹*3", 24), ("vᵀ@v", 25),
     # spreadsheets, MATLAB, R, C, Fortran, Mathematica
     ("=A1^2", 9), ("x.^2", 4), ("x.*3", 6), ("1 ./x", 0.5), ("v.'", [3, 4]), ("[1,2;3,4]*x", [[2, 4], [6, 8]]), ("[1 2 3]", [1, 2, 3]),
     ("x ~= 2", 0), ("A\\b", [-1, 1]), ("x %% 2", 0), ("b %*% v", 11), ("x %/% 2", 1), ("x && 1", 1), ("!(x > 3)", 1), ("x ? 5 : 6", 5),
@@ -166,7 +169,7 @@ RUN_TOGETHER = [
     ("n*RT/V", "n=1 R=2 T=3 V=4", "'RT' is one name: write R*T"), ("2sinx", "x=1", "'sinx' is one name: write sin(x)"),
     ("x*y + xy", "x=1 y=2", "write x*y"),
     ("sin2x", "x=1", "'sin2x' is one name: write sin(2*x)"), ("a*xsin(a)", "a=1 x=2", "write x*sin(a)"),
-    ("xᵀ@x", "x=[1,2]", "write x.T"), ("ab", "a=1 b=2 ab=3", "did you mean 'ab'?"), ("kx", "x=1", "it reads 'kx'"),
+    ("ab", "a=1 b=2 ab=3", "did you mean 'ab'?"), ("kx", "x=1", "it reads 'kx'"),
 ]  # fmt: skip
 
 

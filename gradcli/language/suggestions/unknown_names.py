@@ -375,8 +375,6 @@ def hint_for_name(name: str, source: str, span: Span) -> str | None:
         return bound
     if (root := re.fullmatch(rf"({'|'.join(FUNCTIONS_WITHOUT_PARENTHESES)})(\d+)", name)) is not None:
         return _write(f"{root[1]}({root[2]})", span)
-    if source[span.end - 1] == "ᵀ":
-        return _write(f"{source[span.start : span.end - 1]}.T", span)
     if name in ("i", "j", "I"):
         return Proposal(f"write 1j for the imaginary unit, or give it a value, as in {name}=1", "1j", span=span)
     if name == "help":

@@ -135,6 +135,8 @@ def _from_latex(text: str) -> str:
     text = re.sub(r"\\(?:left|right|[bB]igg?[lr]?|displaystyle|limits|quad|qquad)(?![a-zA-Z])|\\[,;:! ]", " ", text)
     text = re.sub(r"\\(?:mathrm|text|operatorname|mathbf|mathit|boldsymbol)\s*\{([^{}]*)\}", r"\1", text)
     text = re.sub(r"\\[dt]?frac\s*(\w)\s*(\w)", r"(\1)/(\2)", text)
+    # A base is kept apart from the argument, which may follow it without a space.
+    text = re.sub(r"\\log\s*_\s*(?:\{(\w+)\}|(\w))", r"\\log<\1\2>", text)
     before = None
     while text != before:
         before = text
@@ -145,10 +147,11 @@ def _from_latex(text: str) -> str:
         text = re.sub(r"_\s*\{(\w*)\}", r"_\1", text)
     for _ in range(text.count("{")):
         text = re.sub(r"\{([^{}]*)\}", r"(\1)", text)
+    text = re.sub(rf"\\log<(\w+)>\s*(?:({_BRACKETED})|(?=[\w.])({_BARE}))", _log_to_base, text)
     text = re.sub(rf"\\({'|'.join(_SIGNS)})(?![a-zA-Z])", lambda m: f" {_SIGNS[m[1]]} ", text)
     text = re.sub(rf"\\({'|'.join([*FUNCTIONS_WITHOUT_PARENTHESES, 'max', 'min'])})(?![a-zA-Z])\s*", r" \1 ", text)
     text = re.sub(rf"\\({'|'.join(GREEK)})(?![a-zA-Z])", r" \1 ", text)
-    text = re.sub(rf"({_FUNCTION})\s+(?=\()", r"\1", text)
+    text = re.sub(rf"({_FUNCTION}|\b(?:max|min))\s+(?=\()", r"\1", text)
     # Factors side by side are multiplied.
     words = rf"(?!(?:{'|'.join(FUNCTIONS_WITHOUT_PARENTHESES)})\b)"
     text = _functions_without_brackets(_powers_of_functions(text))
@@ -156,6 +159,11 @@ def _from_latex(text: str) -> str:
         rf"(\)|\b{words}[^\W\d]\w*|(?<!\w)\d[\d.]*)\s*(?<![-+*/^(,=<>])(?=\(|[^\W\d]|\d)(?<=[\s)])", r"\1*", text
     )
     return re.sub(r"\s+", " ", text)
+
+
+def _log_to_base(m: re.Match[str]) -> str:
+    base, bracketed, bare = m.groups()
+    return f"log({bracketed[1:-1] if bracketed else bare}, {base})"
 
 
 def _next(whole: str) -> str:
@@ -227,6 +235,18 @@ _CHARACTERS = str.maketrans({
 
 def _characters(text: str) -> str:
     return text.translate(_CHARACTERS)
+
+
+# Letters above the line, with digits and signs beside them.
+_RAISED = r"[⁺⁻⁰¹²³⁴-⁹]*[ʰ-ʸˠ-ˤᴬ-ᵡⁱⁿ][⁺⁻⁰¹²³⁴-⁹ʰ-ʸˠ-ˤᴬ-ᵡⁱⁿ]*"
+
+
+def _exponent(m: re.Match[str]) -> str:
+    """`xⁿ` and `e⁻ˣ`, and the transpose `Aᵀ`."""
+    if m[0] == "ᵀ":
+        return ".T"
+    written = unicodedata.normalize("NFKC", m[0]).replace("−", "-")
+    return f"^{written}" if written.isalpha() else f"^({written})"
 
 
 def _derivatives(text: str) -> str:
@@ -447,6 +467,7 @@ _RULES: tuple[Notation | Callable[[str], str], ...] = (
     # Typographic characters.
     _characters,
     Notation(r"\^(?=[⁺⁻⁰¹²³⁴-⁹])", "", "x^²"),
+    Notation(_RAISED, _exponent, "2ⁿ"),
     # A superscript before a root is its index, unless it can be an exponent of what stands before it.
     Notation(r"(?<![\w)\]²³!])⁴\s*√", "∜", "⁴√16"),
     Notation(r"(?<![\w)\]²³!])³\s*√", "∛", "³√(x + 6)"),

@@ -104,10 +104,20 @@ def _check_name(source: str, token: Token, words: Collection[str]) -> None:
         _unexpected(source, token.start_pos + bad)
     if len(text) > MAX_NAME:
         raise ProgramSyntaxError(f"the name is longer than {MAX_NAME} characters", span=place(token))
-    if not text.isascii() and (plain := unicodedata.normalize("NFKC", text)) in words:
+    if text.isascii():
+        return
+    raised = next((place for place, character in enumerate(text) if _is_raised_letter(character)), None)
+    if raised is not None:
+        # Normalised, `xⁿ` is the name xn, and `2ⁿ` the product 2n.
+        _unexpected(source, token.start_pos + raised)
+    if (plain := unicodedata.normalize("NFKC", text)) in words:
         raise ProgramSyntaxError(
             f"{text!r} is the reserved word '{plain}'", hint="choose another name", span=place(token)
         )
+
+
+def _is_raised_letter(character: str) -> bool:
+    return unicodedata.category(character) == "Lm" and unicodedata.decomposition(character).startswith("<super>")
 
 
 def _unexpected(source: str, place: int) -> NoReturn:
