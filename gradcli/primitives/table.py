@@ -102,7 +102,7 @@ LIBRARY_MEANINGS = {
     "torch.linalg": frozenset(["diagonal", "lu_solve", "vander"]),
     "numpy.linalg": frozenset(["diagonal", "trace"]),
     "scipy.linalg": frozenset(["cholesky", "qr"]),
-    "scipy.special": frozenset(["softmax", "log_softmax"]),
+    "scipy.special": frozenset(["assoc_laguerre", "softmax", "log_softmax"]),
     "sympy": frozenset(["jn", "sinc", "yn"]),
     "jax.nn": frozenset(["gelu"]),
     "jax.lax": frozenset(["clamp", "cummax", "cummin", "cumprod", "cumsum", "max", "min", "select", "split"]),

@@ -9,6 +9,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.arrays import mathematical_constants
 from gradcli.arrays.definitions import common_definitions
+from gradcli.errors import CallError
 from gradcli.primitives.axes import boolean
 from gradcli.primitives.bind import constant
 from gradcli.primitives.entries.arithmetic import (
@@ -266,6 +267,11 @@ isinf = predicate(
 
 
 def _nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    if type(nan) is bool:
+        raise CallError(
+            "the second argument of NumPy's 'nan_to_num' is 'copy', and here the number for nan",
+            hint="nan_to_num(x, nan=0.0) names it",
+        )
     largest = _LARGEST.get(arrays.dtype_name(x), sys.float_info.max)
     high, low = largest if posinf is None else posinf, -largest if neginf is None else neginf
     finite = where(equal(x, math.inf), high, where(equal(x, -math.inf), low, x))

@@ -42,6 +42,7 @@ from gradcli.primitives.entries.order_statistics import (
     kth_value,
     positions_in_order,
 )
+from gradcli.primitives.entries.orthogonal_polynomials import eval_genlaguerre
 from gradcli.primitives.entries.products import lu_solve, solved_by_factors
 from gradcli.primitives.entries.reductions import all_, argmax, argmin, max_, min_, order_statistic, sum_
 from gradcli.primitives.entries.sampling import padded
@@ -437,6 +438,13 @@ def _of_all(of: Any) -> Composite:
 
 scipy_softmax = _of_all(softmax)
 scipy_log_softmax = _of_all(log_softmax)
+
+
+scipy_assoc_laguerre = Composite(
+    "assoc_laguerre", "x, n, k=0.0", eval_genlaguerre.doc, lambda x, n, k=0.0: eval_genlaguerre(n, k, x),
+    derivative="g times that of eval_genlaguerre(n, k, x)", domain=eval_genlaguerre.domain, dialects="scipy.special",
+    samples=((_VECTOR, 2), (_VECTOR, 2, 0.5)),
+)  # fmt: skip
 
 
 def _triangle(A: Any, lower: Any = False) -> Any:  # noqa: N803
