@@ -62,7 +62,7 @@ def constant(text: str, dtype: str, whole: str, offset: int = 0, *, truths: bool
             error.span = Span(error.span.start + offset, error.span.end + offset)
             error.source = whole
         if re.search(_UNCERTAIN, text):
-            error.hint = f"{error.hint}; {_UNCERTAIN_HINT}"
+            error.hint = f"{error.hint}; {_UNCERTAIN_HINT}" if error.hint else _UNCERTAIN_HINT
         if isinstance(error, UnknownNameError) and (unit := re.fullmatch(_WITH_UNIT, text)):
             error.hint = _without_unit(unit[1], unit[2], Span(offset, offset + len(text)))
         elif isinstance(error, UnknownNameError) and error.span is not None and "give it a value" in (error.hint or ""):

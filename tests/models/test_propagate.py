@@ -140,10 +140,11 @@ class TestValues:
         assert message in outcome.err
 
     def test_elsewhere_an_uncertainty_is_an_error_that_names_the_command(self, run):
-        for value in ("5.0±0.1", "5.0+-0.1", "5.0(1)", "5.0(12)e3"):
+        for value in ("5.0±0.1", "5.0+-0.1", "5.0(1)", "5.0(12)e3", "0.5..3"):
             outcome = run("eval", "x", f"x={value}")
             assert outcome.status == 2
             assert "gradcli propagate and the --prior of gradcli fit take x=1±0.1" in outcome.err
+            assert "None" not in outcome.err
 
 
 class TestResults:
