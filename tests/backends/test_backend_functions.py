@@ -129,7 +129,7 @@ def assert_alike(primitive: Primitive, xp: Any, operands: Sequence[Any], params:
 
 
 # JAX compiles each operation for each shape, which takes nearly all the time of these tests.
-@pytest.mark.cases(120, jax=24)
+@pytest.mark.cases(100, jax=12)
 @pytest.mark.parametrize("primitive", ELEMENTWISE, ids=lambda p: p.name)
 def test_the_edges_are_those_of_numpy(primitive: Primitive, xp: Any) -> None:
     operands = operands_of(primitive)
@@ -155,7 +155,7 @@ def unless_lacking(test: Any) -> Any:
     return run
 
 
-@pytest.mark.cases(120, jax=40)
+@pytest.mark.cases(600, jax=24)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
 @unless_lacking

@@ -86,6 +86,7 @@ class TestEval:
         assert (found.json["backend"], found.json["dtype"]) == (backend, dtype)
         alike(found.json, expected.json)
 
+    @pytest.mark.cases(8, jax=3)
     @pytest.mark.parametrize(
         "words",
         [
@@ -133,6 +134,7 @@ class TestEval:
         names = {"backend": backend, "device": found["device"]}
         assert found == expected | names
 
+    @pytest.mark.cases(6, torch=3)
     @pytest.mark.parametrize(
         "words",
         [
@@ -156,6 +158,7 @@ class TestEval:
         assert found.json["backend"] == backend
         alike(found.json, expected.json)
 
+    @pytest.mark.cases(3, torch=1)
     @pytest.mark.parametrize(
         "words",
         [("sum(log(x))", "x=[1,-1]"), ("sum(abs(x))", "x=[0,1]"), ("sum(inv(A))", "A=[[1,2],[2,4]]")],
@@ -447,6 +450,7 @@ class TestErrors:
         assert found["devices"][0]["memory"] > found["devices"][0]["free"] > 0
 
 
+@pytest.mark.cases(8, jax=3)
 @pytest.mark.parametrize(
     "text",
     [

@@ -101,6 +101,7 @@ def made() -> dict[tuple[str, str], list[Check]]:
     return {(p.name, dtype): checks(p, dtype) for p in ELEMENTWISE for dtype in ("float64", "float32")}
 
 
+@pytest.mark.cases(8)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("primitive", ELEMENTWISE, ids=lambda p: p.name)
 def test_every_function_is_that_of_numpy(primitive, dtype, made):
@@ -205,6 +206,7 @@ def test_shapes_and_orders_in_memory(text, first, second, batched, shaped):
         assert_as_numpy(run, made, inputs)
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("wide", [False, True])
 def test_sizes_around_those_of_batches_blocks_and_grids(dtype, wide, monkeypatch):

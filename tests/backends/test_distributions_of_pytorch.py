@@ -87,6 +87,7 @@ def found(library, name, parameters, others, value, what):
     return result.detach().numpy(), gradients
 
 
+@pytest.mark.cases(40)
 @pytest.mark.parametrize("what", KNOWN)
 @pytest.mark.parametrize("case", CASES, ids=[f"{case[0]}-{i}" for i, case in enumerate(CASES)])
 def test_what_is_known_is_that_of_pytorch(case, what):

@@ -73,6 +73,7 @@ FACTORIES = [
 ]  # fmt: skip
 
 
+@pytest.mark.cases(80)
 @pytest.mark.filterwarnings("ignore:Converting a tensor with requires_grad")
 @pytest.mark.parametrize("code", FACTORIES)
 def test_a_tensor_that_is_made(code):
@@ -208,6 +209,7 @@ SURFACE = [
 ]  # fmt: skip
 
 
+@pytest.mark.cases(80)
 @pytest.mark.parametrize("code", SURFACE)
 def test_what_tensors_have(code):
     values = [[0.5, 1.5], [2.25, 3.75]]

@@ -129,6 +129,7 @@ NAMED: dict[str, Callable[[Any, Any, Any], Any]] = {
 }
 
 
+@pytest.mark.cases(40)
 @pytest.mark.parametrize("name", NAMED)
 def test_nodes_have_the_names_of_pytorch(name: str) -> None:
     names = []

@@ -265,6 +265,7 @@ def compared(own, other, inputs):
             same(x.grad, y.grad, "an input", 1e-7 if isinstance(other, torch.nn.Hardsigmoid) else 1e-10)
 
 
+@pytest.mark.cases(60)
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor is True:UserWarning")
 @pytest.mark.parametrize(("name", "arguments", "inputs"), LAYERS, ids=IDS)
 def test_a_module_is_that_of_pytorch(name, arguments, inputs):
@@ -280,6 +281,7 @@ def test_a_module_is_that_of_pytorch(name, arguments, inputs):
     compared(own.eval(), other.eval(), inputs)
 
 
+@pytest.mark.cases(60)
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor is True:UserWarning")
 @pytest.mark.parametrize(("name", "arguments"), [case[:2] for case in LAYERS], ids=IDS)
 def test_parameters_begin_as_those_of_pytorch(name, arguments):

@@ -85,6 +85,7 @@ def assert_alike(found, expected, name):
         assert_close(float(found), float(expected), name)
 
 
+@pytest.mark.cases(40)
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_code_of_pytorch(file):
     code = file.read_text(encoding="utf-8")

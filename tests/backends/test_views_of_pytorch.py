@@ -218,6 +218,7 @@ def _compare_gradients(pool: list[Both], x: Both, w: Both) -> None:
         )
 
 
+@pytest.mark.cases(80)
 @pytest.mark.parametrize("seed", range(200))
 def test_programs_of_views_and_edits(seed: int) -> None:
     run(seed, 8)
