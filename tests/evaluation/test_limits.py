@@ -165,6 +165,7 @@ def test_no_order_goes_on_for_ever(run, words):
     assert "order 100000000" in outcome.err
 
 
+@pytest.mark.slow
 def test_a_derivative_has_no_more_axes_than_arrays_have(run):
     for x in ("[]", "[1]"):
         outcome = run("eval", "sum(x)", f"x={x}", "--order", "80")

@@ -146,6 +146,7 @@ def test_scalar_programs_give_what_they_give_eagerly(text, values):
     assert_compiled_as_eager(text, dict(zip(NAMES, values)))
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(
     text=st.one_of(programs(), expressions().map("sum({})".format)),

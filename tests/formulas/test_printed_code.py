@@ -99,7 +99,7 @@ OPERATORS = [
 ]  # fmt: skip
 
 
-@pytest.mark.cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_operators_at_their_edges(run, tmp_path, language):
     """An operator that a language lacks is refused, and gives no other number."""

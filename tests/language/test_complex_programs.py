@@ -40,6 +40,7 @@ def _found(word: str, way: str) -> set[str]:
     return {d.way for t in itertools.islice(trials, 5) for d in differences(t, ways)}
 
 
+@pytest.mark.slow
 def test_a_wrong_derivative_is_found(monkeypatch):
     monkeypatch.setattr(sin, "vjp", (lambda g, _y, x: g * 1.001,))
     assert "eval" in _found("sin", "gradients_of_eval")

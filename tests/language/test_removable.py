@@ -181,7 +181,7 @@ def test_a_power_of_a_name_is_one_function_of_its_logarithm(run, more):
 EULER = 0.57721566490153286
 
 
-@pytest.mark.cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "point", "expected"),
     [

@@ -614,6 +614,7 @@ def test_any_words(source: str) -> None:
     check_fate(source)
 
 
+@pytest.mark.slow
 @given(programs(), st.data())
 @settings(max_examples=25, derandomize=True, deadline=None, database=None)
 def test_a_program_with_a_slip(source: str, data: st.DataObject) -> None:

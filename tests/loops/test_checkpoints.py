@@ -117,6 +117,7 @@ def test_gradients_of_gradients_of_tensors(source, way, monkeypatch):
         np.testing.assert_allclose(one, other, rtol=1e-13)
 
 
+@pytest.mark.slow
 def test_memory_grows_with_the_square_root(monkeypatch):
     monkeypatch.setattr(machine_code, "_WORTH_COMPILING", 10**18)
     monkeypatch.setattr(limits, "MAX_STORED_BYTES", 2**16)

@@ -607,6 +607,7 @@ def test_names_and_values_are_those_of_the_rounds(source, round_by_round):
         np.testing.assert_allclose(result, round_by_round(source, function), rtol=1e-13)
 
 
+@pytest.mark.slow
 def test_a_sparse_hessian_through_a_loop_is_sparse():
     program = gradcli.compile("s = 0; for i in range(1, 300) { s = s + (x[i] - x[i-1])**2*sin(x[i]) }; s")
     x = np.linspace(0, 1, 300)

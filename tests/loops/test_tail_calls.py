@@ -115,6 +115,7 @@ def test_calls_without_end_take_too_many_steps(run):
         assert "a loop may not end" in outcome.err
 
 
+@pytest.mark.slow
 def test_a_long_recursion_within_the_round_of_a_loop(run):
     source = "f(n, s) = s if n == 0 else f(n - 1, s*0.5); s = 0; for i in range(1000) { s = s*x + f(i % 90, x) }; s"
     assert run("eval", source, "x=0.5", "--no-grad").status == 0

@@ -66,7 +66,7 @@ OF_COMPARTMENTS = [
 ]
 
 
-@pytest.mark.cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("words", "places", "shares"), OF_COMPARTMENTS)
 def test_a_compartment_model(words: tuple[str, ...], places: list[float], shares: list[float], run: Any) -> None:
     found = run("design", *COMPARTMENT, *words, "--json").json
@@ -240,6 +240,7 @@ def test_from_python() -> None:
         gradcli.design("a*x", a=1, x=(0, 1), family="gamma")
 
 
+@pytest.mark.slow
 def test_rates_that_differ_by_a_factor_of_10000(run: Any) -> None:
     words = ("y ~ a*exp(-k*t) + b*exp(-h*t)", "a=1", "b=1", "k=0.01", "h=100", "t=0..1000")
     found = run("design", *words, "--json").json

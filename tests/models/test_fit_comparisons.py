@@ -203,6 +203,7 @@ class TestResampling:
         fit = gradcli.fit("y ~ a + b*x", data, errors="cluster:g", jackknife=True)
         assert fit.jackknife.samples == 3
 
+    @pytest.mark.slow
     def test_samples_that_cannot_be_fitted(self):
         fit = gradcli.fit("y ~ a + b*x", {"x": [1, 2, 4], "y": [1, 2, 5]}, bootstrap=200)
         # A sample of one row three times does not determine a line.
@@ -293,7 +294,7 @@ class TestCrossValidation:
         about_mean = (y - y.mean()) * 21 / 20
         assert found.r2 == pytest.approx(1 - np.square(errors).sum() / np.square(about_mean).sum(), rel=1e-8)
 
-    @pytest.mark.cases(1)
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("model", "options"),
         [

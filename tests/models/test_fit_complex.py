@@ -228,6 +228,7 @@ OF_RANDLES = {
 }
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("start", [{"R0": 10, "R1": 100, "C1": 1e-5, "A": 10}, {}])
 def test_an_impedance_spectrum(run, start):
     data = str(Path(__file__).parents[2] / "examples" / "data" / "randles.csv")

@@ -75,7 +75,7 @@ class TestDeltaMethod:
 
 
 class TestProfiles:
-    @pytest.mark.cases(1)
+    @pytest.mark.slow
     @pytest.mark.parametrize("level", [0.5, 0.95])
     def test_a_quantity_is_as_the_parameter_it_could_be(self, level):
         derived = rising(derive={"half": "log(2)/k", "rate": "a*k"}, profile=True, level=level).derived

@@ -236,6 +236,7 @@ class TestLinear:
 
 
 class TestNonlinear:
+    @pytest.mark.slow
     def test_a_parameter_that_varies(self):
         # R: nlmer(circumference ~ SSlogis(age, Asym, xmid, scal) ~ Asym | Tree, Orange)
         fit = gradcli.fit(LOGISTIC, ORANGE, random="Asym|Tree")
@@ -264,6 +265,7 @@ class TestNonlinear:
         assert other.correlations["1,Days"] == pytest.approx(one.correlations["1,Days"], rel=1e-4, abs=1e-5)
         assert other.effects["308"] == pytest.approx(one.effects["308"], rel=1e-5)
 
+    @pytest.mark.slow
     def test_names_that_the_model_assigns(self):
         plain = gradcli.fit("Reaction ~ exp(a) + b*Days + (1|Subject)", SLEEP)
         text = "y = exp(a); w = b*Days; value = y + w; cost = value; log_s = cost; r = 0; Reaction ~ log_s + r + (1|Subject)"
@@ -589,6 +591,7 @@ class TestSamplesAndGroups:
         assert not first.converged
         assert "'Subject' is the same in all rows" in first.message
 
+    @pytest.mark.slow
     def test_the_jackknife_leaves_out_each_level(self):
         fit = gradcli.fit("Reaction ~ a + b*Days + (Days|Subject)", SLEEP, jackknife=True)
         subjects = [*dict.fromkeys(SLEEP["Subject"])]

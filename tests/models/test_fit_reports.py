@@ -590,6 +590,7 @@ def test_the_profile_of_a_parameter_at_its_bound_goes_to_one_side(run: Run) -> N
     assert math.sqrt((squares[0] - squares[1]) / fit["s"] ** 2) == pytest.approx(stdtrit(fit["dof"], 0.975), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_linear_parameters_of_a_robust_fit_are_found_whatever_their_size() -> None:
     x = np.linspace(0, 5, 30)
     y = 1e9 - 3e-3 * 1e9 * np.exp(-0.8 * x)

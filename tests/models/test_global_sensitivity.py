@@ -60,6 +60,7 @@ def test_indices_of_a_linear_formula_are_the_shares_of_the_budget():
         assert index.total == pytest.approx(index.first, abs=0.01)
 
 
+@pytest.mark.slow
 def test_several_results_and_elements():
     found = gradcli.propagate("p = x[0]*2; q = x[0]*x[1]; [p, q]", x="[1±0.1, 2±0.1]", sobol=True, morris=True)
     assert [*found.sobol] == ["p", "q"]

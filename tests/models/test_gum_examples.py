@@ -130,6 +130,7 @@ class TestSupplement1:
         assert found.monte_carlo.interval == pytest.approx((1.0834, 1.3825), abs=3e-3)
         assert [warning.code for warning in found.warnings] == ["nonlinear", "not_validated"]
 
+    @pytest.mark.cases(3)
     @pytest.mark.parametrize(
         ("x1", "r", "linear", "second", "sampled"),
         [
@@ -152,6 +153,7 @@ class TestSupplement1:
             pytest.approx(number, abs=tolerance) for number, tolerance in zip(sampled, (1, 1, 10, 10))
         ]
 
+    @pytest.mark.slow
     def test_the_calibration_of_a_gauge_block(self):
         values = {
             "ls": "50000623(25)",

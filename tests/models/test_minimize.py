@@ -268,6 +268,7 @@ def test_a_start_without_a_number_is_pointed_at(run: Any) -> None:
     assert "  | sqrt(x)*y\n  | ^^^^^^^\n" in run("minimize", "sqrt(x)*y", "x=-1", "y=2").err
 
 
+@pytest.mark.slow
 def test_rows_of_data(run: Any, tmp_path: Path) -> None:
     """Newton's method on all rows, and gradient steps on batches, which come close; a row without y is left out."""
     table = tmp_path / "cooling.csv"
@@ -300,6 +301,7 @@ def test_the_command_takes_the_steps_of_the_optimizers(run: Any) -> None:
     assert found["point"]["x"] == pytest.approx(x.item(), rel=1e-13)
 
 
+@pytest.mark.slow
 def test_a_sparse_hessian_serves_many_variables() -> None:
     program = "sum(100*(x[1:] - x[:-1]**2)**2 + (1 - x[:-1])**2)"
     found = gradcli.minimize(program, x=np.full(5_000, 1.2))
@@ -318,6 +320,7 @@ def test_a_minimum_of_many_variables_moves_with_a_constant() -> None:
     assert np.allclose(found.sensitivity["c"].point["x"], 1.0)
 
 
+@pytest.mark.slow
 def test_a_hessian_that_is_too_large_is_multiplied_with_vectors() -> None:
     found = gradcli.minimize("sum((x - 1)**2)**2 + sum((x - 1)**2)", x=np.zeros(1_200))
     assert found.converged

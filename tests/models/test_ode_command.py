@@ -272,6 +272,7 @@ def test_lynx_and_hare_have_one_fit(run: Run, starts: list[str]) -> None:
     assert found["rss"] == pytest.approx(2.01866116, rel=1e-8)
 
 
+@pytest.mark.slow
 def test_a_study_of_subjects_with_doses(run: Run) -> None:
     text = "A1' = -(cl + q)/v1*A1 + q/v2*A2; A2' = q/v1*A1 - q/v2*A2; log(conc) ~ log(A1/v1)"
     done = run(

@@ -287,6 +287,7 @@ def test_whole_numbers(run: Any) -> None:
     assert [each["box"] for each in found["proof"]["minimisers"]] == [{n: [v, v] for n, v in point.items()}]
 
 
+@pytest.mark.slow
 def test_whole_numbers_beside_others() -> None:
     found = gradcli.minimize("(x - n/3)**2 + sin(n)*x", x=0, n=1, bounds="x=-5:5,n=-6.5:6.5", prove=True, integer="n")
     values = {n: min((x - n / 3) ** 2 + math.sin(n) * x for x in np.linspace(-5, 5, 100_001)) for n in range(-6, 7)}

@@ -33,7 +33,7 @@ def on(monkeypatch: pytest.MonkeyPatch) -> Any:
     return cores
 
 
-@pytest.mark.cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "values", "bounds"),
     [

@@ -71,6 +71,7 @@ def test_what_is_no_fraction_is_not_taken_for_one() -> None:
     assert exact("x**2", 2, x="0.1") == ["1/100", "1/5", "1"]
 
 
+@pytest.mark.slow
 def test_a_polynomial_reads_back_as_the_program_nearby() -> None:
     found = gradcli.series("exp(x)*cos(y) + x*y", x=0.25, y=-1, order=10)
     value = gradcli.compile(found.text)(x=0.3, y=-0.9)
@@ -118,7 +119,7 @@ def test_wrong_questions() -> None:
         gradcli.series("x", x=0).to("fortran")
 
 
-@pytest.mark.cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "center", "low", "high"),
     [

@@ -178,6 +178,7 @@ def test_a_bracket_gives_a_root_and_never_a_pole() -> None:
     assert "jump" in solve("floor(x) = 0.5", bracket={"x": (0, 5)}).message
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     ("equation", "range_", "count"),
     [
@@ -202,7 +203,7 @@ def test_more_roots_than_are_listed_are_told_of(run: Any, monkeypatch: pytest.Mo
     assert found["message"] == "10 roots, and 318,299 changes of sign more: the list is not whole"
 
 
-@pytest.mark.cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("equation", "doubt"),
     [

@@ -626,7 +626,7 @@ def test_what_turns_vectors_of_equal_singular_values(run, name, values, product)
         np.testing.assert_allclose(found["derivatives"][key], second, atol=1e-11)
 
 
-@pytest.mark.cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["identity", "zeros"])
 @pytest.mark.parametrize(("values", "product"), [("w**2", "S@S"), ("exp(w)", "expm(S)")])
 def test_what_turns_eigenvectors_of_equal_values(run, name, values, product):

@@ -476,6 +476,7 @@ def _applied(operation: Any, operands: list[Any]) -> Any:
 ELEMENTS = st.sampled_from(SPECIAL)
 
 
+@pytest.mark.slow
 @settings(max_examples=130, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(
     function=straight_line(),

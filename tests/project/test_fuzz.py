@@ -24,7 +24,7 @@ def test_what_was_found_is_mended(case):
     assert checks.guarded(checks.full, case, seconds=30) is None
 
 
-@pytest.mark.cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("mode", "count"), [("quick", 500), ("full", 20)])
 def test_a_short_run_finds_nothing(mode, count):
     cases = mutations.corpus()
@@ -46,6 +46,7 @@ def test_a_case_is_a_line():
     assert Case.of_line(case.line()) == case
 
 
+@pytest.mark.slow
 def test_most_programs_of_the_writer_have_a_value():
     """The tests above would also pass if every program were an error."""
     cases = mutations.corpus()

@@ -49,7 +49,7 @@ def test_the_examples() -> None:
         assert {block.language for block in example} == {"diff", "console"}
 
 
-@pytest.mark.cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("title", EXAMPLES)
 def test_what_an_example_shows_is_printed_in_the_changed_copy(title: str, copies: Callable[[str], Copy]) -> None:
     check_console(EXAMPLES[title], copies(title))

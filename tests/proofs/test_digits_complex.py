@@ -287,7 +287,7 @@ def inside(member: Any, number: complex) -> bool:
 
 
 class TestEnclosures:
-    @pytest.mark.cases(1)
+    @pytest.mark.slow
     @pytest.mark.parametrize(("program", "box"), ENCLOSED)
     def test_values_and_derivatives_are_in_them_everywhere(self, run, program, box):
         words, random = [], np.random.default_rng(1)
