@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 
 import anyio
 import pytest
-from mcp import Client, StdioServerParameters
 
 from gradcli.cli.command import command_named
 from gradcli.cli.options import fields
@@ -328,6 +327,7 @@ def test_command_lines_that_are_wrong(run, words, message):
 
 def by_mcp(*requests: tuple[str, dict[str, Any]]) -> tuple[Any, list[Any]]:
     """The tools of a server, and the results of calls, by the client of the package mcp."""
+    from mcp import Client, StdioServerParameters  # takes a second
 
     async def session() -> tuple[Any, list[Any]]:
         parameters = StdioServerParameters(
