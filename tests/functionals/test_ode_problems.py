@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from gradcli.executors import llvm_ufuncs
 from tests.conftest import Outcome
 from tests.ode_problems import PROBLEMS, SMOOTH, STIFF
 from tests.ode_references import PATH
@@ -99,3 +101,22 @@ def test_elements_of_a_vector_that_are_read_twice_are_one_parameter(run: Run) ->
     program = "f(y, t, p) = [-p[0]*y[0] + p[1]*y[1], p[0]*y[0] - p[1]*y[1]]; odeint(f, [1, 0], [0, 50], p)[1, 0]"
     found = run("eval", program, "p=[2.0, 3.0, 7.0]", "--json").json["grad"]["p"]
     assert found == pytest.approx([-3 / 25, 2 / 25, 0], rel=1e-10)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_variations_that_decay_beside_a_rounded_state(
+    run: Run, monkeypatch: pytest.MonkeyPatch, compiled: bool
+) -> None:
+    """The forcing 1 - y of the variations is known to the rounding of y, which was taken for a step that is too long."""
+    if not compiled:
+        monkeypatch.setitem(sys.modules, "llvmlite.binding", None)
+        monkeypatch.setattr(llvm_ufuncs, "_target", llvm_ufuncs._target.__wrapped__)
+    words = ("r=1", "K=2", "y=1e-10", "--order", "2", "--wrt", "r,K")
+    table = run("ode", "y' = r*y*(1 - y/K)", *words, "t=[0,25,200]", "--max-steps", "200000").out.splitlines()
+    rows = [dict(zip(table[0].split(","), map(float, line.split(",")))) for line in table[1:]]
+    closed = "K/(1 + (K/1e-10 - 1)*exp(-r*25))"
+    expected = run("eval", closed, "r=1", "K=2", "--order", "2", "--wrt", "r,K", "--json").json["derivatives"]
+    for labels, value in expected.items():
+        name = "_".join(["d_y", *labels.split(",")])
+        assert rows[1][name] == pytest.approx(value, rel=1e-9), name
+        assert rows[2][name] == pytest.approx(0, abs=1e-14), name

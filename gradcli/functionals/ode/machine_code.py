@@ -375,6 +375,10 @@ class Rooms:
         """The states at the end of the step."""
         return self._inputs[1 : 1 + len(self._machine.places)].tolist()
 
+    def slopes_at_end(self) -> tuple[Any, Any]:
+        """The slopes of the series at the end of the step, and those of the right side there."""
+        return self._slopes.tolist(), self._next[self._machine.places, 1].tolist()
+
     def states_after(self, lapse: float) -> Any:
         """The states some time after the begin."""
         found = arrays.numpy_namespace().empty(len(self._machine.places))

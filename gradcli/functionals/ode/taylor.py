@@ -28,6 +28,8 @@ LONGEST = 1 / 3
 # The difference of the derivative at the end of a step from the right side there that is no accident, in units of the
 # tolerance of a step. Where there is more, the series does not converge to the solution, or something switches between.
 MOST_DEFECT = 1e4
+# By how many units in the last place states are rounded within a step, at most.
+_ROUNDED, _GOLDEN = 16, 0.5 * (5.0**0.5 - 1.0)
 # Steps are made shorter to this part for peaks that they might step over, and not more often than this.
 _SHORTEST_PART, _MOST_EXAMINED = 2.0**-16, 500
 # Bound on the pieces that are tried at one place.
@@ -140,7 +142,7 @@ class Stepper:
             self._check_length(end)
             limits.charge_steps(len(progress.states) * self.order)
             consistent, length = rooms.step(end, lapse)
-            if consistent:
+            if consistent or self._agrees(lapse, end, rooms.states(), *rooms.slopes_at_end()):
                 break
             end = progress.time + lapse / 2
         progress.advance(end, rooms.states(), rooms.states_after)
@@ -208,12 +210,30 @@ class Stepper:
             after = self._series.at(self.order, end, states)
         except NoStepError:
             return None
+        if not self._agrees(lapse, end, states, slopes, [coefficients[1] for coefficients in after.states]):
+            return None
+        return self._step(after, self._problem.sizes(states))
+
+    def _agrees(
+        self, lapse: float, end: float, states: Sequence[float], slopes: Sequence[float], rates: Sequence[float]
+    ) -> bool:
+        """Whether the slopes of the series at the end of a step are the rates of the right side there, up to the tolerance
+        or to what the rounding of the states makes of the rates."""
         most, sizes = MOST_DEFECT * self.tolerance, self._problem.sizes(states)
-        for slope, further, size in zip(slopes, after.states, sizes):
-            moved = abs(lapse * slope)
-            if not abs(lapse * (slope - further[1])) <= most * (moved if moved > size else size):
-                return None
-        return self._step(after, sizes)
+        apart = [
+            i
+            for i, (slope, rate, size) in enumerate(zip(slopes, rates, sizes))
+            if not abs(lapse * (slope - rate)) <= most * max(abs(lapse * slope), size)
+        ]
+        if not apart:
+            return True
+        # Irregular changes, as equal ones may cancel.
+        others = [s * (1.0 + _ROUNDED * 2.0**-52 * (k * _GOLDEN % 1.0 - 0.5)) for k, s in enumerate(states, 1)]
+        try:
+            changed = self._series.at(1, end, others).states
+        except NoStepError:
+            return False
+        return all(abs(slopes[i] - rates[i]) <= abs(changed[i][1] - rates[i]) for i in apart)
 
 
 def values_at(series: Series, lapse: float) -> list[float]:
