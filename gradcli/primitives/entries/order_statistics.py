@@ -378,8 +378,10 @@ def _areas(y: Any, x: Any, dx: Any, number: int) -> Any:
 
 
 def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
-    number = normalize_axis(axis, len(arrays.shape(y)))
-    return sum_(_areas(y, x, dx, number), number)
+    rank = len(arrays.shape(y))
+    number = normalize_axis(axis, rank)
+    # Abscissas may have more axes than y, in front.
+    return sum_(_areas(y, x, dx, number), number - rank)
 
 
 def _steps(x: Any, axis: int) -> Any:
@@ -396,8 +398,10 @@ trapezoid = Composite(
 
 
 def _cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1, initial: Any = None) -> Any:
-    number = normalize_axis(axis, len(arrays.shape(y)))
-    areas = cumsum(_areas(y, x, dx, number), number)
+    rank = len(arrays.shape(y))
+    areas = _areas(y, x, dx, normalize_axis(axis, rank))
+    number = normalize_axis(axis, rank) - rank + len(arrays.shape(areas))
+    areas = cumsum(areas, number)
     return areas if initial is None else concat([_end(initial, arrays.shape(areas), number), areas], number)
 
 
