@@ -87,6 +87,7 @@ _MODULES = frozenset(
         "autograd",
         "random",
         "fft",
+        "integrate",
         "stats",
         "distributions",
     }
@@ -186,8 +187,9 @@ def _resolved(meant: Imported) -> Imported:
 
 
 def _is_module(name: str, parent: str) -> bool:
-    """Return whether a name after a module is a module; `fft` is one that has a function of its own name."""
-    return name in _MODULES and not parent.endswith(".fft")
+    """Return whether a name after a module is a module; `fft` has a function of its own name, and `integrate` is a function
+    elsewhere than in SciPy."""
+    return name in _MODULES and not parent.endswith(".fft") and (name != "integrate" or parent == "scipy")
 
 
 def _without_prefixes(tokens: Sequence[Token], prefixes: Mapping[str, Imported]) -> Iterator[Token]:
