@@ -24,7 +24,7 @@ def with_truths(case: dict[str, Any]) -> bool:
     return "(x<y)*x" in case["program"]
 
 
-@pytest.mark.cases(120, jax=16)
+@pytest.mark.cases(120, jax=40)
 @each_of([c for c in CASES if not with_truths(c)])
 def test_value_and_gradients(case: dict[str, Any], xp: Any) -> None:
     check_value_and_gradients(case, xp)
@@ -54,7 +54,7 @@ def check_value_and_gradients(case: dict[str, Any], xp: Any) -> None:
 
 
 # PyTorch compiles a program with g++, which takes two seconds.
-@pytest.mark.cases(24, torch=6)
+@pytest.mark.cases(24, torch=8)
 @each_of(CASES)
 def test_compiled(case: dict[str, Any], backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if not case["id"].startswith("edge"):

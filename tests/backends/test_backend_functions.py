@@ -155,7 +155,7 @@ def unless_lacking(test: Any) -> Any:
     return run
 
 
-@pytest.mark.cases(600, jax=24)
+@pytest.mark.cases(600, jax=60)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
 @unless_lacking

@@ -101,7 +101,7 @@ def made() -> dict[tuple[str, str], list[Check]]:
     return {(p.name, dtype): checks(p, dtype) for p in ELEMENTWISE for dtype in ("float64", "float32")}
 
 
-@pytest.mark.cases(8)
+@pytest.mark.cases(16)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("primitive", ELEMENTWISE, ids=lambda p: p.name)
 def test_every_function_is_that_of_numpy(primitive, dtype, made):

@@ -60,6 +60,7 @@ CASES = [(name, "gradient") for name in CHECKPOINTED] + [
 ]
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_results_are_the_same_to_the_last_bit(name, kind, way, monkeypatch):
     source, values = PROGRAMS[name]
