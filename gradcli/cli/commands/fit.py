@@ -214,6 +214,9 @@ class FitOptions(map_arguments.TableOptions, opt.PictureRun):
     reml: Annotated[
         bool, opt.Option("--reml", help="Restricted maximum likelihood for linear models with random effects.")
     ] = False
+    correlated: Annotated[
+        bool, opt.Option("--correlated", help="Estimate the correlations of the residuals of several responses.")
+    ] = False
     derive: Annotated[
         list[str] | None,
         opt.Option(
@@ -360,6 +363,7 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
         options.random or (),
         options.reml,
         [pair_of(said) for said in options.contour or ()],
+        options.correlated,
     )
     request = in_parts(request)
     files = FitFiles(options.residuals, options.predict, options.plot, environment.save, *_looks(options))

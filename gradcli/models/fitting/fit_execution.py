@@ -80,11 +80,15 @@ def prepare(request: FitRequest, search: SearchOptions, predicts: bool = False) 
     Raises BindingError for names and data that do not fit together, and UsageError for options that exclude each other.
     """
     check(request, search)
-    if has_differential_equations(request.model):
+    has_equations = has_differential_equations(request.model)
+    is_one = not has_several_responses(request.model) or request.known.family == LOG_DENSITY
+    if request.correlated and (has_equations or is_one):
+        raise UsageError("correlations are those of several responses of a row", hint="leave out --correlated")
+    if has_equations:
         if request.restricted or random_texts(request.model, request.random, request.table.columns).terms:
             raise UsageError("random effects are not for differential equations", hint="leave them out")
         return _prepared_trajectories(request, search)
-    if has_several_responses(request.model) and request.known.family != LOG_DENSITY:
+    if not is_one:
         if request.restricted or random_texts(request.model, request.random, request.table.columns).terms:
             raise UsageError("random effects are for one response", hint="leave them out")
         return _prepared_responses(request, search)

@@ -50,6 +50,7 @@ def fit(
     errors: str = INFORMATION,
     random: Sequence[str] | str = (),
     reml: bool = False,
+    correlated: bool = False,
     derive: Mapping[str, str] | None = None,
     against: str | None = None,
     bootstrap: int = 0,
@@ -83,7 +84,7 @@ def fit(
     name.
 
     `sigma` is a column, a number, or an array with a number for each row: standard deviations of the responses up to a
-    common factor, or with `absolute_sigma` as they stand; those of several responses are by name. `x_sigma` are those of predictors by name, of the same forms,
+    common factor, or with `absolute_sigma` as they stand; those of several responses are by name, and without them their residuals may be `correlated`. `x_sigma` are those of predictors by name, of the same forms,
     for orthogonal distance regression.
 
     Instead of a model, a `likelihood` is the log density of a row, an expression of columns and parameters; the sum over
@@ -188,6 +189,7 @@ def fit(
         random=_random(random),
         restricted=as_bool(reml, "reml"),
         contours=_pairs(contour),
+        correlated=as_bool(correlated, "correlated"),
     )
     files = FitFiles(
         checked_arguments.path(residuals, "'residuals'"),

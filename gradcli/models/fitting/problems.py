@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gradcli import arrays
 from gradcli.errors import GradcliError
@@ -23,6 +23,15 @@ from gradcli.rows.row_results import RowResults
 
 if TYPE_CHECKING:
     from gradcli.models.fitting.fit_records import ResponseFit
+
+
+class RowComputation(Protocol):
+    """Computes the values of rows and their derivatives by the `keys`, as `RowProgram` does."""
+
+    @property
+    def keys(self) -> Sequence[str]: ...
+
+    def run(self, columns: Mapping[str, Any], shared: Mapping[str, Any], *, rows: int) -> RowResults: ...
 
 
 class Problem:
@@ -76,8 +85,8 @@ class Problem:
         self.places = np.arange(len(response)) if places is None else places
         self.is_typed = is_typed
         self.limits = limits or (MAX_STEPS, MAX_ELEMENTS)
-        self._first = self.program(self.parameters, 1)
-        self._second = self.program(self.parameters, 2)
+        self._first: RowComputation = self.program(self.parameters, 1)
+        self._second: RowComputation = self.program(self.parameters, 2)
 
     def program(self, wrt: Sequence[str], order: int) -> RowProgram:
         """The program of the model with its derivatives up to an order by `wrt`, parameters and columns."""

@@ -1,19 +1,30 @@
 """Several responses with parameters in common, `y1 ~ f; y2 ~ g`: each has a standard deviation of its own, which is
-estimated where none is given."""
+estimated where none is given, and with `correlated` a correlation with each other one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from gradcli.errors import BindingError, EvaluationError, ProgramSyntaxError, Span, UsageError
+from gradcli.errors import (
+    BindingError,
+    EvaluationError,
+    GradcliError,
+    NotRecordableError,
+    ProgramSyntaxError,
+    Span,
+    UsageError,
+)
+from gradcli.evaluation.derivative_traces import Trace
 from gradcli.language.names import scope
 from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree
 from gradcli.models.data import Data, DataTable
 from gradcli.models.fitting.composed_programs import ComposedProgram, Relocation
+from gradcli.models.fitting.correlated_rows import CorrelatedRows, Spreads
 from gradcli.models.fitting.densities import HALF_LOG_TWO_PI
 from gradcli.models.fitting.density_problems import DensityProblem
 from gradcli.models.fitting.estimation import SearchOptions, estimate
@@ -44,6 +55,8 @@ from gradcli.rows.new_tables import unused_name
 
 # Part of the squares about the mean that residuals leave which are rounding errors.
 _EXACT = 1e-26
+# Least eigenvalue of the correlations of residuals above which these are not known to depend on each other.
+_SINGULAR = 1e-12
 # Number of fits with weights by the residuals before, from which the search for the largest likelihood begins.
 _REWEIGHTED = 4
 
@@ -96,6 +109,12 @@ class ResponseTexts(NamedTuple):
             response.add(test).add(each.response, each.response_start).add("), " if k < last else ")")
         return model.add(")" * last), response.add(")" * last)
 
+    def residual(self, k: int) -> ComposedProgram:
+        """The program of a response less its formula."""
+        each = self.formulas[k]
+        found = self._begun().add("(").add(each.response, each.response_start)
+        return found.add(") - (").add(each.formula, each.formula_start).add("\n)")
+
     def densities(self, which: str, deviations: Sequence[str], scale: str) -> ComposedProgram:
         """The program of the log density of the response whose number is in the column `which`; the `deviations` are
         names of the standard deviations, of which each row has the multiple in the column `scale`."""
@@ -145,15 +164,15 @@ class ResponsesProblem(DensityProblem):
     data.
 
     `chosen` is the program of the formula whose number is in the column `which`, `values` `[n]` are the responses,
-    `deviations` are the parameters of the standard deviations, of which rows have the multiples in the column `scale`, and
-    `names` the responses.
+    `spreads` are the parameters of the standard deviations, of which rows have the multiples in the column `scale`, and of
+    the correlations; and `names` are the responses.
     """
 
     chosen: tree.Module
     which: str
     scale: str
     values: Any
-    deviations: Sequence[str]
+    spreads: Spreads
     names: Sequence[str]
 
     def with_rows(self, rows: Any) -> Problem:
@@ -164,7 +183,7 @@ class ResponsesProblem(DensityProblem):
 
     def least_squares(self, scales: Sequence[float]) -> Problem:
         """The least squares of all responses, each in units of its scale, over the parameters of the formulas."""
-        own = [name for name in self.parameters if name not in self.deviations]
+        own = [name for name in self.parameters if name not in self.spreads.names]
         place = [self.parameters.index(name) for name in own]
         return Problem(
             self.chosen,
@@ -173,7 +192,7 @@ class ResponsesProblem(DensityProblem):
             own,
             Assumptions(),
             sigma=np.asarray(scales)[self.columns[self.which].astype(int)] * self.columns[self.scale],
-            fixed={name: value for name, value in self.fixed.items() if name not in self.deviations},
+            fixed={name: value for name, value in self.fixed.items() if name not in self.spreads.names},
             bounds=(self.low[place], self.high[place]),
             limits=self.limits,
             places=self.places,
@@ -184,7 +203,7 @@ class ResponsesProblem(DensityProblem):
         """A start `[p]` with all numbers: that of least squares with weights by the residuals."""
         if not np.isnan(start).any():
             return start
-        own = [i for i, name in enumerate(self.parameters) if name not in self.deviations]
+        own = [i for i, name in enumerate(self.parameters) if name not in self.spreads.names]
         number = self.columns[self.which]
         scales = [float(np.std(self.values[number == k])) or 1.0 for k in range(len(self.names))]
         point = start[own]
@@ -196,9 +215,10 @@ class ResponsesProblem(DensityProblem):
             scales = self._deviations_of(near, value)
         found = start.copy()
         found[own] = point
+        likely = {**dict(zip(self.spreads.deviations, scales)), **self._correlations_of(value)}
         for i, name in enumerate(self.parameters):
-            if name in self.deviations and np.isnan(found[i]):
-                found[i] = np.clip(scales[self.deviations.index(name)], self.low[i], self.high[i])
+            if name in likely and np.isnan(found[i]):
+                found[i] = np.clip(likely[name], self.low[i], self.high[i])
         return found
 
     def _deviations_of(self, near: Problem, value: Any) -> list[float]:
@@ -213,6 +233,21 @@ class ResponsesProblem(DensityProblem):
                 )
         return [own.s for own in fits.values()]
 
+    def _correlations_of(self, value: Any) -> dict[str, float]:
+        """The correlations of the residuals. Raises EvaluationError where these depend on each other linearly, as the
+        likelihood has no maximum then."""
+        if not self.spreads.correlations:
+            return {}
+        residuals = ((self.values - value) / self.columns[self.scale]).reshape(len(self.names), -1)
+        residuals = residuals / np.sqrt((residuals**2).sum(axis=1, keepdims=True))
+        matrix = residuals @ residuals.T
+        if not np.linalg.eigvalsh(matrix)[0] > _SINGULAR:
+            raise EvaluationError(
+                "the residuals of the responses depend on each other linearly, so that their covariances are singular",
+                hint="leave out a response, or --correlated",
+            )
+        return {name: float(matrix[i, j]) for (i, j), name in self.spreads.correlations.items()}
+
     def with_deviance(self, found: Statistics, point: Any) -> Statistics:
         return found
 
@@ -225,6 +260,29 @@ class ResponsesProblem(DensityProblem):
         at = dict(zip(self.parameters, point))
         value, _ = near.rows(np.array([at[name] for name in near.parameters]))
         return fits_of_responses(self.names, self.columns[self.which], self.values, value, self.columns[self.scale])
+
+
+class CorrelatedResponses(ResponsesProblem):
+    """The same where the responses of a row are correlated, computed from the programs of their residuals."""
+
+    def with_residuals(self, residuals: Sequence[tree.Module]) -> CorrelatedResponses:
+        about = residuals, self.spreads, self.parameters, self.which, self.scale
+        self._first, self._second = (CorrelatedRows(*about, order, self.limits) for order in (1, 2))
+        return self
+
+    def row_trace(self, inputs: Mapping[str, Any], wrt: Sequence[str], order: int) -> Trace:
+        raise NotRecordableError("the density of correlated responses is no program")
+
+    def failure(self, point: Any, when: str = "at the start, ") -> GradcliError | None:
+        if np.isfinite(self.results(point).value).all():
+            return None
+        near = self.least_squares([1.0] * len(self.names))
+        at = self._shared(point)
+        found = near.failure(np.array([at[name] for name in near.parameters]), when)
+        names = ", ".join(self.spreads.correlations.values())
+        return found or EvaluationError(
+            f"{when}the correlations {names} are impossible together", hint="leave out the start values of these"
+        )
 
 
 class StackedResponses(Problem):
@@ -293,8 +351,8 @@ def _posed(request: FitRequest, texts: ResponseTexts, relocation: Relocation) ->
     if indexed_parameters(model, columns):
         raise UsageError("parameters with levels are for one response", hint="--by fits groups apart")
     taken = {*columns, *scope.free_names(model)}
-    deviations = _deviation_names(texts, taken) if request.sigma is None else []
-    given = request.parameters.without(deviations)
+    spreads = _spread_names(texts, taken, request.correlated) if request.sigma is None else Spreads([], {})
+    given = request.parameters.without(spreads.names)
     everywhere = [name for name in (request.weights,) if isinstance(name, str)]
     sigmas = [1.0] * len(texts.formulas) if request.sigma is None else sigmas_of(request.sigma, texts.names)
     others = [*everywhere, *(sigma for sigma in sigmas if isinstance(sigma, str))]
@@ -308,7 +366,7 @@ def _posed(request: FitRequest, texts: ResponseTexts, relocation: Relocation) ->
     stacked = _stacked(request, rows, which, sigmas)
     scale = unused_name("scale_of_row", taken)
     if request.sigma is None:
-        question = _posed_density(request, texts, relocation, names, stacked, deviations, scale)
+        question = _posed_density(request, texts, relocation, names, stacked, spreads, scale)
     else:
         question = _posed_least_squares(request, texts, relocation, names, stacked)
     groups: Mapping[str | None, Any] = {None: np.arange(len(stacked.row))}
@@ -331,6 +389,8 @@ def _check(request: FitRequest) -> None:
     refuse(options, "several responses")
     if known.family != "gaussian":
         raise UsageError("several responses are measurements", hint="leave out --family, or fit them apart")
+    if request.correlated and request.sigma is not None:
+        raise UsageError("correlations are estimated with the standard deviations", hint="leave out --sigma")
     if known.is_robust and request.sigma is None:
         raise UsageError(
             "a robust loss of several responses takes their standard deviations as given", hint="--sigma y1=0.1,y2=2"
@@ -356,18 +416,20 @@ def _check_formulas(texts: ResponseTexts) -> None:
             )
 
 
-def _deviation_names(texts: ResponseTexts, taken: set[str]) -> list[str]:
-    """The names of the parameters that are the standard deviations of the responses. Raises BindingError for one that
-    the model or the data have."""
-    found = []
-    for k, name in enumerate(texts.names, start=1):
-        own = f"s_{name}" if name.isidentifier() else f"s_{k}"
-        if own in taken or own in found:
+def _spread_names(texts: ResponseTexts, taken: set[str], correlated: bool) -> Spreads:
+    """The names of the parameters of the standard deviations and correlations. Raises BindingError for one that the model
+    or the data have."""
+    own = [name if name.isidentifier() else f"{k}" for k, name in enumerate(texts.names, start=1)]
+    pairs = [*combinations(range(len(own)), 2)] if correlated else []
+    found = Spreads([f"s_{name}" for name in own], {(i, j): f"r_{own[i]}_{own[j]}" for i, j in pairs})
+    wholes = [f"the standard deviation of '{name}'" for name in texts.names]
+    wholes += [f"the correlation of '{texts.names[i]}' and '{texts.names[j]}'" for i, j in pairs]
+    for k, (name, whole) in enumerate(zip(found.names, wholes)):
+        if name in taken or name in found.names[:k]:
             raise BindingError(
-                f"'{own}' is the standard deviation of '{name}', and another name of the model or the data",
+                f"'{name}' is {whole}, and another name of the model or the data",
                 hint="call that otherwise, or give --sigma",
             )
-        found.append(own)
     return found
 
 
@@ -400,7 +462,8 @@ def _read(
             has &= there.get(name, True)
         seen.append(has)
     of_rows = np.stack(seen)
-    kept = of_rows.any(axis=0)
+    # A response is correlated with all others of its row.
+    kept = of_rows.all(axis=0) if request.correlated else of_rows.any(axis=0)
     # A number that is missing is not used; that of another row keeps the formula there where it has a value.
     filled = {n: np.where(there[n], c, c[there[n].argmax()]) for n, c in read.columns.items() if there[n].any()}
     filled |= {n: np.ones(len(c)) for n, c in read.columns.items() if not there[n].any()}
@@ -448,22 +511,23 @@ def _posed_density(
     relocation: Relocation,
     names: ModelNames,
     stacked: _Stacked,
-    deviations: Sequence[str],
+    spreads: Spreads,
     scale: str,
 ) -> PosedFit:
-    """The problem in which the standard deviations of the responses are parameters."""
+    """The problem in which the standard deviations of the responses, and their correlations, are parameters."""
     data, given = stacked.data, request.parameters
-    parameters = [*names.parameters, *deviations]
+    parameters = [*names.parameters, *spreads.names]
     check_settings(given, parameters, request.table.columns)
-    for name in [own for own in deviations if own not in given.fixed]:
-        low, high = given.bounds.get(name, (-np.inf, np.inf))
-        given = given._replace(bounds={**given.bounds, name: (max(low, 0.0), high)})
+    for name in [own for own in spreads.names if own not in given.fixed]:
+        least, most = (0.0, np.inf) if name in spreads.deviations else (-1.0, 1.0)
+        low, high = given.bounds.get(name, (least, most))
+        given = given._replace(bounds={**given.bounds, name: (max(low, least), min(high, most))})
     free = [name for name in parameters if name not in given.fixed]
     check_count(len(data.rows), data, given, free)
     start, bounds, priors = point_of(given, free)
     chosen, responses = (relocation.parsed(each) for each in texts.chosen(stacked.which))
-    problem = ResponsesProblem(
-        relocation.parsed(texts.densities(stacked.which, deviations, scale)),
+    problem = (CorrelatedResponses if request.correlated else ResponsesProblem)(
+        relocation.parsed(texts.densities(stacked.which, spreads.deviations, scale)),
         {name: data.columns[name] for name in (*names.columns, stacked.which)} | {scale: stacked.sigma},
         np.zeros(len(data.rows)),
         free,
@@ -478,7 +542,9 @@ def _posed_density(
     )
     problem.chosen, problem.which, problem.scale = chosen, stacked.which, scale
     problem.values = response_of(responses, data, request.limits)
-    problem.deviations, problem.names, problem.clusters = deviations, texts.names, stacked.units
+    problem.spreads, problem.names, problem.clusters = spreads, texts.names, stacked.units
+    if isinstance(problem, CorrelatedResponses):
+        problem = problem.with_residuals([relocation.parsed(texts.residual(k)) for k in range(len(texts.formulas))])
     check_shape(problem, start)
     return PosedFit(problem, parameters, start, ", ".join(texts.names))
 
