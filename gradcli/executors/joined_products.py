@@ -99,7 +99,7 @@ class _Sum:
         """The matrices side by side. Columns are joined as rows, which are contiguous."""
         vectors = self._vectors(matrices, axis=1)
         if vectors is None:
-            yield Equation(concat, matrices, {"axis": 1}, output)
+            yield Equation(concat, tuple(matrices), {"axis": 1}, output)
         else:
             stacked = Variable(output.shape[::-1], "float64")
             yield from _stacked(vectors, stacked)
@@ -109,7 +109,7 @@ class _Sum:
         """The matrices one below the other."""
         vectors = self._vectors(matrices, axis=0)
         if vectors is None:
-            yield Equation(concat, matrices, {"axis": 0}, output)
+            yield Equation(concat, tuple(matrices), {"axis": 0}, output)
         else:
             yield from _stacked(vectors, output)
 
