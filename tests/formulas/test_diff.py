@@ -345,6 +345,7 @@ def test_what_is_no_float_alone_is_none_beside_others(run, program, formula):
     assert run("diff", program).out == formula + "\n"
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     ("program", "order"),
     [

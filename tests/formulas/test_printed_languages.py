@@ -85,6 +85,7 @@ def test_truth_values_are_numbers(run, tmp_path, language, runner):
         assert found == pytest.approx(wanted, rel=1e-14), (program, inputs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("language", "runner"), RUNNERS)
 def test_operators_at_their_edges(run, tmp_path, language, runner):
     texts, calls, expected = [], [], []
@@ -174,6 +175,7 @@ def test_formulas_of_a_spreadsheet(run, tmp_path):
         assert found == pytest.approx(wanted, rel=1e-9, abs=1e-12), row
 
 
+@pytest.mark.slow
 @NEEDS_SOFFICE
 def test_truth_values_are_numbers_in_a_spreadsheet(run, tmp_path):
     texts = {p: run("diff", p, "--wrt", "q", "--to", "excel").out for p in TRUTHS}
@@ -184,6 +186,7 @@ def test_truth_values_are_numbers_in_a_spreadsheet(run, tmp_path):
         assert derivative_by_q == pytest.approx(wanted, rel=1e-14), (program, inputs)
 
 
+@pytest.mark.slow
 @NEEDS_SOFFICE
 def test_a_spreadsheet_never_gives_another_number_at_edges(run, tmp_path):
     """It may have an error where floats go on, as at an overflow."""
@@ -214,6 +217,7 @@ def test_the_length_of_a_small_vector_is_not_0_in_a_spreadsheet(run, tmp_path):
     assert found == pytest.approx([5, 0.6e200, -0.8e200])
 
 
+@pytest.mark.slow
 @NEEDS_SOFFICE
 def test_every_function_of_the_table_in_a_spreadsheet(tmp_path):
     rows, wanted = [], []

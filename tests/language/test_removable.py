@@ -427,6 +427,7 @@ def _beside(program, side, order):
 MPMATH = ("sin", "cos", "exp", "log", "sqrt", "atan")
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("program", [*dict.fromkeys(_drawn(24))])
 def test_generated_programs_at_0(program):
     """A result is the limit from each side where the program has values; it is missing where these differ."""

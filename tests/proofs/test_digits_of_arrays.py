@@ -347,6 +347,7 @@ def compared(ours: Any, theirs: Any) -> None:
 
 
 class TestPrograms:
+    @pytest.mark.cases(4)
     @pytest.mark.parametrize(
         "words",
         [

@@ -137,6 +137,7 @@ def test_every_elementwise_function_is_here() -> None:
     assert REFERENCES.keys() == ELEMENTWISE.keys()
 
 
+@pytest.mark.cases(4)
 @several("name", NAMES)
 def test_digits(name: str) -> None:
     assert not wrong(name)
@@ -361,7 +362,7 @@ def test_a_functional_lacks_the_digits_that_ops_says_it_lacks(run: Callable[...,
 _RANGE = {sys.float_info.max, sys.float_info.min, 1e18}
 
 
-@pytest.mark.cases(4)
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("subject", table.subjects())
 def test_no_rounded_number_is_hidden_in_a_rule(subject: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Floats that reach balls are short fractions; irrational numbers and decimals must be constants."""

@@ -361,7 +361,7 @@ def test_bounds_that_are_too_wide_are_told_to_be(run):
     assert low < lowest < highest < high
 
 
-@pytest.mark.cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("y", "value", "slope"), [("2", (0, 4), (-2, 4)), ("3", (-1, 8), (0, 12))])
 def test_a_number_in_the_exponent_is_one_where_there_is_no_derivative_by_it(run, y, value, slope):
     found = run("eval", "x**y", "x=-1..2", f"y={y}", "--enclose", "--json").json
