@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import io
 import json
-import math
 import os
 import signal
 import sys
@@ -45,28 +44,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     named, or `-k` or `--all` is given."""
     if config.getoption("--all", False) or config.option.keyword or any(".py" in word for word in config.args):
         return
-    tests: defaultdict[tuple[str, str | None], list[pytest.Item]] = defaultdict(list)
+    tests: defaultdict[tuple[str, str | None, int], list[pytest.Item]] = defaultdict(list)
     for item in items:
-        tests[item.nodeid.partition("[")[0], _backend(item)].append(item)
-    left_out = {
-        item
-        for cases in tests.values()
-        for rank, item in enumerate(sorted(cases, key=_checksum))
-        if rank >= _most_cases(item)
-    }
+        tests[item.nodeid.partition("[")[0], _backend(item), _most_cases(item)].append(item)
+    left_out = {item for (*_, most), cases in tests.items() for item in sorted(cases, key=_checksum)[most:]}
     config.hook.pytest_deselected(items=[item for item in items if item in left_out])
     items[:] = [item for item in items if item not in left_out]
 
 
-def _most_cases(item: pytest.Item) -> float:
+def _most_cases(item: pytest.Item) -> int:
     """How many cases of a test are run; the closest marker decides: that of the test, its class or its file."""
     for mark in item.iter_markers():
         if mark.name == "all_cases":
-            return math.inf
+            return sys.maxsize
         if mark.name == "slow":
             return 0
         if mark.name == "cases":
-            return float(mark.kwargs.get(_backend(item), mark.args[0]))
+            return int(mark.kwargs.get(_backend(item), mark.args[0]))
     return _MOST_CASES
 
 

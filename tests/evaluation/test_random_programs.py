@@ -79,6 +79,7 @@ def test_every_outcome_of_complex_numbers_is_a_value_or_an_error_of_ours(text, v
             assert gradient is None or np.shape(gradient) == np.shape(dict(zip(NAMES, values))[name])
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(text=programs(), values=st.tuples(*[st.floats(0.2, 2.0)] * len(NAMES)))
 def test_the_same_program_gives_the_same_numbers(text, values):
@@ -91,6 +92,7 @@ def test_the_same_program_gives_the_same_numbers(text, values):
             np.testing.assert_equal(gradient, (second.grad or {})[name])
 
 
+@pytest.mark.slow
 def test_the_strategy_reaches_values():
     """The test above would also pass if every program were an error."""
     found = []
