@@ -101,6 +101,7 @@ def test_operators_at_their_edges(run, tmp_path, language, runner):
         assert found == pytest.approx(wanted, rel=1e-9, abs=1e-300, nan_ok=True), (texts[call.text], call)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("language", "runner"), RUNNERS)
 def test_derivatives_do_not_overflow_or_cancel(run, tmp_path, language, runner):
     texts, calls, expected = [], [], []

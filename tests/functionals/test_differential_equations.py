@@ -288,6 +288,7 @@ def test_further_arguments_as_scipy_jax_and_hips_give_them(run):
         assert done["value"] == pytest.approx(1.5 * (1 - math.exp(-2)), rel=1e-13)
 
 
+@pytest.mark.cases(5)
 @pytest.mark.parametrize(
     ("program", "closed"),
     [

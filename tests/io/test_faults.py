@@ -65,6 +65,7 @@ def descriptors():
     return set(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else set()
 
 
+@pytest.mark.cases(6)
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("what", READING)
 def test_reading(run, monkeypatch, what, fault):

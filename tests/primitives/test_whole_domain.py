@@ -75,6 +75,7 @@ def is_right(found: Any, exact: float | None, condition: float | None) -> bool:
 
 
 # The first run of a compiled program is eager too.
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("path", PATHS)
 @several("case", [CASES[program] for program in EXACT], lambda case: case.program)
 def test_the_digits_of_a_function(case, path):
