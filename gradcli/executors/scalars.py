@@ -44,7 +44,8 @@ _TEMPLATES: dict[Primitive, str] = {
     comparisons.where: "{1} if {0} else {2}",
     powers.rsqrt: "1.0 / sqrt({0})",
     exponential.exp2: "pow(2.0, {0})",
-    exponential.sigmoid: "1.0 / (1.0 + exp(-{0}))",
+    # Beyond the logarithm of the largest float, exp(-x) overflows.
+    exponential.sigmoid: "1.0 / (1.0 + exp(-{0})) if {0} > -709.782712893384 else exp({0})",
     trigonometric.sech: "((t := exp(-fabs({0}))) + t) / (1.0 + t * t)",
     # The result is 0 beyond 400, and `cosh` raises an error beyond 710.
     trigonometric.sech_square: "(t := 1.0 / cosh(min(fabs({0}), 400.0))) * t",

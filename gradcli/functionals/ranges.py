@@ -10,6 +10,10 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.named_tuples import NamedTuple
+from gradcli.primitives.bind import bind
+from gradcli.primitives.entries.exponential import logsigmoid, sigmoid
+from gradcli.primitives.entries.special import erf, erfc
+from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Program, Variable
 
 
@@ -55,6 +59,16 @@ Rule = Callable[..., Range]
 
 def _increasing(name: str) -> Rule:
     return lambda np, x: Range(getattr(np, name)(x.low), getattr(np, name)(x.high))
+
+
+def _monotone(primitive: Primitive) -> Rule:
+    """The rule of a function that rises or falls all the time."""
+
+    def rule(np: Any, x: Range) -> Range:
+        ends = [bind(primitive, (end,), {}) for end in x]
+        return Range(np.minimum(*ends), np.maximum(*ends))
+
+    return rule
 
 
 def _even_increasing(name: str) -> Rule:
@@ -173,5 +187,6 @@ _RULES: dict[str, Rule] = {
     **{name: _increasing(name) for name in ("sign", "floor", "ceil")},
     "atan": _increasing("arctan"),
     "asinh": _increasing("arcsinh"),
+    **{primitive.name: _monotone(primitive) for primitive in (erf, erfc, sigmoid, logsigmoid)},
     "sech": lambda np, x: _reciprocal(np, _even_increasing("cosh")(np, x)),
 }

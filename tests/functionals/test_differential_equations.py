@@ -467,3 +467,42 @@ def test_what_cannot_be_proved_is_an_error(run, program, message):
     done = run("eval", program, "x=2", "--digits", "15", "--no-grad")
     assert done.status
     assert message in done.err
+
+
+@pytest.mark.parametrize("method", ["taylor", "radau"])
+@pytest.mark.parametrize(
+    ("rate", "start", "time"), [("c", 0.0, 12.0), ("c/3*s[0]", 1.0, 12 * math.log(3))], ids=["clock", "growth"]
+)
+def test_peaks_of_states_are_not_stepped_over(run, method, rate, start, time):
+    """Far from such a peak it is 0 with all its derivatives, and the time at which the state is 3 there is known by the
+    solution alone."""
+    slopes = f"[{rate}, 100*exp(-((s[0] - 3)/w)**2) - s[1]]"
+    program = f"solve_ivp(lambda t, s: {slopes}, (0, 20), [{start}, 0], method='{method}').y[1, -1]"
+    found = run("eval", program, "w=0.003", "c=0.25", "--json").json
+    # As a function of the time it is that of Gauss, nearly: the state passes with a slope of c.
+    area = 100 * 0.003 / 0.25 * math.sqrt(math.pi)
+    assert found["value"] == pytest.approx(area * math.exp(time - 20), rel=1e-3)
+    assert found["grad"]["w"] == pytest.approx(found["value"] / 0.003, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "window",
+    [
+        "sigmoid(1000*(x - 12))*sigmoid(1000*(12.1 - x))",
+        "(tanh(1000*(x - 12)) - tanh(1000*(x - 12.1)))/2",
+        "(erf(1000*(x - 12)) - erf(1000*(x - 12.1)))/2",
+    ],
+)
+def test_narrow_windows_of_a_clock_are_not_stepped_over(run, window):
+    slopes = f"[1, 100*{window.replace('x', 'y[0]')} - 0.01*y[1]]"
+    found = _states(run, [0.0, 0.0], slopes, 24.0)
+    expected = 1e4 * (math.exp(-0.01 * 11.9) - math.exp(-0.01 * 12))
+    assert found[1] == pytest.approx(expected, rel=1e-8)
+
+
+def test_sigmoids_by_taylors_method(run):
+    program = "odeint(lambda y, t: sigmoid(k*(t - 1)), 0, [0, 3], method='taylor')[1]"
+    closed = "(softplus(2*k) - softplus(-k))/k"
+    found, expected = (run("eval", p, "k=300", "--order", "2", "--json").json for p in (program, closed))
+    assert found["value"] == pytest.approx(expected["value"], rel=1e-12)
+    assert found["grad"]["k"] == pytest.approx(expected["grad"]["k"], abs=1e-12)

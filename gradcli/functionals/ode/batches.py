@@ -8,7 +8,8 @@ from weakref import WeakKeyDictionary
 
 from gradcli import arrays, limits
 from gradcli.functionals.ode import python_code
-from gradcli.functionals.ode.hidden_peaks import has_peaks, hides_each
+from gradcli.functionals.ode.hidden_peaks import become_active, has_peaks, hides_each
+from gradcli.functionals.ode.progress import LEAST_SIZE
 from gradcli.functionals.ode.recurrences import NoRecurrenceError, order_for, recurrences
 from gradcli.functionals.ode.smooth_pieces import switching
 from gradcli.functionals.ode.system import System
@@ -101,6 +102,7 @@ class _Batch:
                 series[:, :, examined],
                 signed[examined],
             )
+            hidden |= become_active(self.system, self.given[self.rows].T, self.time, series, signed)
             end = np.where(last, self.times[self.rows, -1], end)
             lapse = end - self.time
             states = _at(series, lapse)
@@ -135,7 +137,7 @@ class _Batch:
         sizes = np.abs(self.states)
         for group in self.system.groups:
             sizes[group] += self.share * sizes[group].max(axis=0)
-        return sizes
+        return np.where(sizes > 0, np.maximum(sizes, LEAST_SIZE), 0.0)
 
     def _lengths(self, series: Any) -> Any:
         np = arrays.numpy_namespace()

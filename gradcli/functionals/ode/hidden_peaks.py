@@ -17,13 +17,18 @@ from gradcli.functionals.resolution import resolving_panels
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.entries import arithmetic, powers
 from gradcli.program.ir import Atom, Equation, Program, Variable
-from gradcli.program.passes import optimise
+from gradcli.program.passes import needed_variables, optimise
 
 # A slope that could exceed those of the series by this multiple may hide a peak, if it would change a state by more than
 # this part of its size.
 _LEAVING, _HIDDEN = 10.0, 1e-6
 # The places in a step at which the series is evaluated.
-_PLACES = 9
+PLACES = 9
+# A series does not show exponentials and the like whose exponents have a magnitude above this, and its length allows for
+# those with one below this: its terms have the size of the exponential, times powers of the slope of the exponent.
+_UNSEEN, _ACTIVE = 100.0, 50.0
+# Steps are made shorter to this part for peaks that they might step over.
+SHORTEST_PART = 2.0**-16
 # The number of parts of the time in which narrow peaks of functions of the time are looked for first; how far from a line
 # a function is in a part with a peak, relative to its range.
 _PARTS, _BENT = 64, 0.1
@@ -45,13 +50,7 @@ def hides_each(system: System, given: Any, times: Any, series: Any, lapses: Any)
     base = system.base or system
     if is_polynomial(system):
         return np.zeros(len(times), bool)
-    orders = np.arange(series.shape[1])
-    places = np.linspace(0.0, 1.0, _PLACES)[:, None, None]
-    # [places, orders, problems]
-    powers = (places * lapses) ** orders[:, None]
-    coefficients = series[: base.states, None]
-    states = (coefficients * powers).sum(axis=2)
-    slopes = (coefficients[:, :, 1:] * orders[1:, None] * powers[:, :-1]).sum(axis=2)
+    states, slopes = _states_and_slopes(series[: base.states], lapses)
     ends = Range(np.minimum(times, times + lapses), np.maximum(times, times + lapses))
     inputs = [ends, *map(Range, states.min(axis=1), states.max(axis=1)), *(Range(g, g) for g in given)]
     try:
@@ -67,6 +66,71 @@ def hides_each(system: System, given: Any, times: Any, series: Any, lapses: Any)
     return found
 
 
+def has_unseen_exponentials(problem: Problem, time: float, states: Sequence[float]) -> bool:
+    """Whether an exponential or the like of states is so small or large at a place that no series there shows it."""
+    program = _kind(problem.system).exponents
+    if program is None:
+        return False
+    with arrays.using_namespace(None):
+        found = stepwise.outputs(
+            program, [time, *states[: len(program.inputs) - 1 - len(problem.given)], *problem.given]
+        )
+    return any(abs(exponent) > _UNSEEN for exponent in found)
+
+
+def becomes_active(problem: Problem, time: float, series: Sequence[Sequence[float]], lapse: float) -> bool:
+    """Whether such an exponential at the begin of a step may be so no more within the step."""
+    np = arrays.numpy_namespace()
+    given = np.array(problem.given)[:, None]
+    found = become_active(problem.system, given, np.array([time]), np.array(series)[:, :, None], np.array([lapse]))
+    return bool(found[0])
+
+
+def become_active(system: System, given: Any, times: Any, series: Any, lapses: Any) -> Any:
+    """The same for many problems, as `hides_each`."""
+    if _kind(system).exponents is None:
+        return arrays.numpy_namespace().zeros(len(times), bool)
+    states, _ = _states_and_slopes(series, lapses)
+    return active_within(system, given, times, states, lapses, _UNSEEN, _ACTIVE)
+
+
+def active_within(
+    system: System, given: Any, times: Any, states: Any, lapses: Any, negligible: float, active: float
+) -> Any:
+    """For which problems some exponent has a magnitude above `negligible` at the first of the states in a step, of shape
+    [states, places, problems], and may have one below `active` within the step."""
+    np = arrays.numpy_namespace()
+    program = _kind(system).exponents
+    found = np.zeros(len(times), bool)
+    if program is None:
+        return found
+    states = states[: (system.base or system).states]
+    with arrays.using_namespace(None), np.errstate(all="ignore"):
+        before = stepwise.outputs(program, [times, *states[:, 0], *given])
+        here = [np.abs(exponent) > negligible for exponent in before]
+        if not any(map(np.any, here)):
+            return found
+        ends = Range(np.minimum(times, times + lapses), np.maximum(times, times + lapses))
+        inputs = [ends, *map(Range, states.min(axis=1), states.max(axis=1)), *(Range(g, g) for g in given)]
+        for (least, most), was in zip(ranges(program, inputs), here):
+            found |= was & (least < active) & (most > -active)
+    return found
+
+
+def _states_and_slopes(series: Any, lapses: Any) -> tuple[Any, Any]:
+    """The values and the slopes of series at places in steps, [states, places, problems]."""
+    np = arrays.numpy_namespace()
+    orders = np.arange(series.shape[1])
+    places = np.linspace(0.0, 1.0, PLACES)[:, None, None]
+    # [places, orders, problems]
+    powers = (places * lapses) ** orders[:, None]
+    coefficients = series[:, None]
+    return (
+        (coefficients * powers).sum(axis=2),
+        (coefficients[:, :, 1:] * orders[1:, None] * powers[:, :-1]).sum(axis=2),
+    )
+
+
 def is_polynomial(system: System) -> bool:
     """Whether a right side computes polynomials, which have no narrow peaks."""
     return _kind(system).polynomial
@@ -75,6 +139,11 @@ def is_polynomial(system: System) -> bool:
 def has_peaks(system: System) -> bool:
     """Whether the right side may have narrow peaks as a function of the time alone."""
     return _kind(system).forcing is not None
+
+
+def has_exponentials(system: System) -> bool:
+    """Whether the right side has exponentials or the like of states."""
+    return _kind(system).exponents is not None
 
 
 def peaks(system: System, given: Sequence[float], end: float) -> list[float]:
@@ -112,23 +181,47 @@ def peaks(system: System, given: Sequence[float], end: float) -> list[float]:
 
 
 class _Kind(NamedTuple):
-    """The functions in a right side: whether they are polynomials alone, which have no narrow peaks; and those of the
-    time alone that may vanish, as a program of the time and the given values."""
+    """The functions in a right side: whether they are polynomials alone, which have no narrow peaks; those of the time
+    alone that may vanish, as a program of the time and the given values; and the exponents of exponentials and the like
+    that depend on states, as a program of the time, the states and the given values."""
 
     polynomial: bool
     forcing: Program | None
+    exponents: Program | None
 
 
-_kinds: WeakKeyDictionary[Body, _Kind] = WeakKeyDictionary()
+_kinds: WeakKeyDictionary[System, _Kind] = WeakKeyDictionary()
 
 
 def _kind(system: System) -> _Kind:
-    body = (system.base or system).body
-    found = _kinds.get(body)
+    base = system.base or system
+    found = _kinds.get(base)
     if found is None:
-        polynomial = all(map(_is_polynomial, body.program.equations))
-        found = _kinds[body] = _Kind(polynomial, None if polynomial else _forcing(body))
+        if all(map(_is_polynomial, base.body.program.equations)):
+            found = _Kind(True, None, None)
+        else:
+            found = _Kind(False, _forcing(_with_clocks(base)), _exponents(base.body))
+        _kinds[base] = found
     return found
+
+
+def _with_clocks(system: System) -> Body:
+    """The right side as it is where states that have constant slopes are functions of the time."""
+    body, count = system.body, system.states
+    needed = [needed_variables(body.program.equations, [rate]) for rate in body.program.outputs[:count]]
+    clocks = [k for k in range(count) if needed[k].isdisjoint(body.program.inputs[: body.bound])]
+    if not clocks:
+        return body
+
+    def run(program: Program, inputs: Sequence[Any]) -> list[Any]:
+        time, *rest = inputs
+        starts = stepwise.outputs(system.start.program, rest[count:])
+        rates = stepwise.outputs(program, inputs)
+        for k in clocks:
+            rest[k] = starts[k] + rates[k] * time
+        return stepwise.outputs(program, [time, *rest])
+
+    return body.derived(run, body.bound, body.reads)
 
 
 def _is_polynomial(equation: Equation) -> bool:
@@ -170,8 +263,29 @@ def _forcing(body: Body) -> Program | None:
     return found if has_ranges(found) else None
 
 
+def _exponents(body: Body) -> Program | None:
+    """The exponents that depend on states of a right side, if bounds of them are known."""
+    program = body.program
+    states = {*program.inputs[1 : body.bound]}
+    squares, found = [], []
+    for primitive, inputs, _, _ in program.equations:
+        exponent = inputs[-1]
+        if primitive.name not in _VANISHING or states.isdisjoint(needed_variables(program.equations, [exponent])):
+            continue
+        if primitive.name in _OF_SQUARES:
+            squares.append(Equation(arithmetic.multiply, (exponent, exponent), {}, Variable((), "float64")))
+            exponent = squares[-1].output
+        found.append(exponent)
+    if not found:
+        return None
+    exponents = optimise(Program(program.inputs, (*program.equations, *squares), tuple(dict.fromkeys(found))))
+    return exponents if has_ranges(exponents) else None
+
+
 _POLYNOMIAL = frozenset({arithmetic.add, arithmetic.subtract, arithmetic.negative, arithmetic.multiply})
 _COMMUTATIVE = frozenset({arithmetic.add, arithmetic.multiply})
 _LINEAR = _POLYNOMIAL | {arithmetic.divide}
-# Functions that are nothing, or do not change, except in some range.
-_VANISHING = frozenset({"exp", "expm1", "sinh", "cosh", "tanh", "sech", "pow"})
+# Functions that are nothing, or do not change, except in some range; those of them whose derivative is the exponential of a
+# square.
+_OF_SQUARES = frozenset({"erf", "erfc"})
+_VANISHING = _OF_SQUARES | {"exp", "expm1", "sinh", "cosh", "tanh", "sech", "sigmoid", "logsigmoid", "pow"}

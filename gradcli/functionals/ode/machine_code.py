@@ -9,6 +9,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.executors.llvm_ufuncs import compile_loop
+from gradcli.functionals.ode.progress import LEAST_SIZE
 from gradcli.functionals.ode.recurrences import Recurrence, Recurrences
 from gradcli.loops.machine_code import NumberCode
 from gradcli.named_tuples import NamedTuple
@@ -158,7 +159,9 @@ examining:
   %unknown.next = or i1 %unknown, %n.empty
   %n.least = fmul double %n.most, %share
   %n.own = call double @llvm.fabs.f64(double %n.value)
-  %size = fadd double %n.own, %n.least
+  %n.size = fadd double %n.own, %n.least
+  %n.small = fcmp olt double %n.size, {least}
+  %size = select i1 %n.small, double {least}, double %n.size
   %n.slope.at = getelementptr double, ptr %slopes, i64 %n
   %n.slope = load double, ptr %n.slope.at
   %n.moved = fmul double %lapse, %n.slope
@@ -532,7 +535,13 @@ end:
             + _STATES.format(name="states", polynomial="value", states=len(self.states), room=_ROOM)
             + _STATES.format(name="slopes", polynomial="slope", states=len(self.states), room=_ROOM)
             + f"@groups = internal constant [{len(group_of)} x i64] [{table}]\n"
-            + _STEP.format(states=len(self.states), groups=len(groups), room=_ROOM, infinity=self.literal(math.inf))
+            + _STEP.format(
+                states=len(self.states),
+                groups=len(groups),
+                room=_ROOM,
+                infinity=self.literal(math.inf),
+                least=self.literal(LEAST_SIZE),
+            )
             + _STEPS.format(shortest=self.literal(SHORTEST), nan=self.literal(math.nan))
         )
 

@@ -8,6 +8,9 @@ from collections.abc import Callable, Sequence
 from gradcli.functionals.ode.system import System
 from gradcli.named_tuples import NamedTuple
 
+# The least size of a state that is not 0: those below have few digits or none, as floats are not smaller than 1e-308.
+LEAST_SIZE = 1e-250
+
 
 class NoStepError(Exception):
     """A step that leads nowhere: the right side has no value or no derivatives, or the step becomes too small."""
@@ -42,7 +45,7 @@ class Problem(NamedTuple):
             least = share * max([found[i] for i in group])
             for i in group:
                 found[i] += least
-        return found
+        return [LEAST_SIZE if 0.0 < size < LEAST_SIZE else size for size in found]
 
 
 class Progress:

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 from gradcli import arrays, limits
+from gradcli.functionals.ode.hidden_peaks import PLACES, SHORTEST_PART, active_within, has_exponentials
 from gradcli.functionals.ode.piecewise_sides import PiecewiseSides
 from gradcli.functionals.ode.progress import NoStepError, Problem, Progress
 from gradcli.functionals.ode.right_sides import RightSides
@@ -34,6 +35,8 @@ _GROWTH, _SHRINK = 8.0, 0.1
 _EXAMINED, _BISECTIONS, _NEAR, _MOST_LOCATED, _NEARBY, _ZERO = 33, 60, 1e-12, 12, 1e-3, 1e-10
 # The length of a step, relative to the time to go, that is too small, and a size that stands for 0.
 _SHORTEST, _SMALLEST = 1e-20, 1e-300
+# The magnitudes of exponents above which an exponential is negligible, and below which it is seen at some stage of a step.
+_EXPONENTS = 15.0, 5.0
 
 
 class Tableau(NamedTuple):
@@ -116,6 +119,9 @@ class Stepper:
         """Make a step. Raises NoStepError where it becomes too small."""
         progress = self._progress
         step, end = self._step(progress.reach(self._length, self._problem.stops)), None
+        while self._steps_over(step):
+            step = self._step(progress.time + step.lapse / 2)
+            self._length = min(self._length, abs(step.lapse))
         if self._piecewise.has_margins:
             step, end = self._until_end(step)
         if end is None or end.lapse:
@@ -124,6 +130,17 @@ class Stepper:
         if end is not None:
             progress.states = [*self._piecewise.cross(end.margins, progress.time, progress.states)]
             self._before, self._length = None, self._first_length(_LEAST_AFTER * abs(step.lapse))
+
+    def _steps_over(self, step: _Step) -> bool:
+        """Whether an exponential or the like that is negligible at the begin of a step may be so no more within it."""
+        progress, np = self._progress, arrays.numpy_namespace()
+        if not has_exponentials(self._problem.system) or abs(step.lapse) <= SHORTEST_PART * abs(progress.left):
+            return False
+        lapses = step.lapse * np.linspace(0.0, 1.0, PLACES)
+        states = step.after(np.array(progress.states), lapses).T[:, :, None]
+        given, times = np.array(self._problem.given)[:, None], np.array([progress.time])
+        found = active_within(self._problem.system, given, times, states, np.array([step.lapse]), *_EXPONENTS)
+        return bool(found[0])
 
     def _go(self, step: _Step) -> None:
         progress, np = self._progress, arrays.numpy_namespace()

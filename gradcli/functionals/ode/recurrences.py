@@ -102,6 +102,8 @@ class _Expansion:
         self._known: dict[Hashable, Atom] = {}
         # What is a constant multiple of another value: that value, and the constant.
         self._scaled: dict[Variable, tuple[Atom, Atom]] = {}
+        # What is the negative of another value. The derivative of sigmoid(x) has sigmoid(-x), and so on.
+        self._negated: dict[Variable, Atom] = {}
         self._added = 0
 
     def add(self, equation: Equation) -> None:
@@ -124,6 +126,10 @@ class _Expansion:
             result = self._scaled_product(inputs, output)
             self._known[key] = result
             return result
+        if primitive is arithmetic.negative and isinstance(inputs[0], Variable):
+            if inputs[0] in self._negated:
+                return self._negated[inputs[0]]
+            self._negated[output] = inputs[0]
         if primitive is powers.whole_power and varied:
             result = self._whole_power(inputs[0], params["n"])
             self._known[key] = result

@@ -11,7 +11,14 @@ from collections.abc import Sequence
 
 from gradcli import limits
 from gradcli.errors import EvaluationError
-from gradcli.functionals.ode.hidden_peaks import hides, is_polynomial
+from gradcli.functionals.ode.hidden_peaks import (
+    SHORTEST_PART,
+    becomes_active,
+    has_exponentials,
+    has_unseen_exponentials,
+    hides,
+    is_polynomial,
+)
 from gradcli.functionals.ode.machine_code import SHORTEST, Rooms, StepRules
 from gradcli.functionals.ode.piecewise_series import Crossing, Expansion, PiecewiseSeries, Series
 from gradcli.functionals.ode.progress import NoStepError, Problem, Progress
@@ -30,8 +37,8 @@ LONGEST = 1 / 3
 MOST_DEFECT = 1e4
 # By how many units in the last place states are rounded within a step, at most.
 _ROUNDED, _GOLDEN = 16, 0.5 * (5.0**0.5 - 1.0)
-# Steps are made shorter to this part for peaks that they might step over, and not more often than this.
-_SHORTEST_PART, _MOST_EXAMINED = 2.0**-16, 500
+# Steps are not made shorter for peaks of functions of the time more often than this.
+_MOST_EXAMINED = 500
 # Bound on the pieces that are tried at one place.
 _MOST_TRIED = 10
 
@@ -126,7 +133,7 @@ class Stepper:
         progress = self._progress
         until = progress.reach(math.inf, (*self._problem.stops, progress.times[len(progress.found)]))
         may_hide = self._examined < _MOST_EXAMINED and not is_polynomial(self._problem.system)
-        examined = self._longest if may_hide else math.inf
+        examined = 0.0 if has_exponentials(self._problem.system) else self._longest if may_hide else math.inf
         made, time, length = rooms.free_steps(most, progress.time, self.step.length, until, self._longest, examined)
         if made:
             limits.charge_steps(made * len(progress.states) * self.order)
@@ -194,14 +201,21 @@ class Stepper:
 
     def _resolved(self) -> float:
         """The length of the step, shorter where it could step over a peak: series far from one know nothing of it."""
-        length = self.step.length
-        if length < self._longest or self._examined >= _MOST_EXAMINED:
+        length, problem, time = self.step.length, self._problem, self._progress.time
+        is_long = length >= self._longest and self._examined < _MOST_EXAMINED
+        is_blind = has_unseen_exponentials(problem, time, self._progress.states)
+        if not is_long and not is_blind:
             return length
         series = self.step.expansion.states if self._rooms is None else self._rooms.series()
         lapse = math.copysign(min(length, abs(self._progress.left)), self._progress.left)
-        while hides(self._problem, self._progress.time, series, lapse) and abs(lapse) > self._longest * _SHORTEST_PART:
-            lapse /= 2
-            self._examined += 1
+        while abs(lapse) > self._longest * SHORTEST_PART:
+            if is_blind and becomes_active(problem, time, series, lapse):
+                lapse /= 2
+            elif is_long and hides(problem, time, series, lapse):
+                lapse /= 2
+                self._examined += 1
+            else:
+                break
         return abs(lapse)
 
     def _verified(self, lapse: float, end: float, states: Sequence[float], slopes: Sequence[float]) -> Step | None:
