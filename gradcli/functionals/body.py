@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gradcli import arrays
@@ -38,6 +38,8 @@ class Body:
     paths: Sequence[BodyPath]
     program: Program
     bound: int
+    # Whether the results are derivatives or Taylor coefficients of those of another body.
+    is_derivative: bool = False
     _derived: dict[tuple[str, int], Body] = field(default_factory=dict, init=False)
 
     @property
@@ -117,7 +119,9 @@ class Body:
     def _cached(self, kind: str, number: int, run: Derivation, reads: int) -> Body:
         found = self._derived.get((kind, number))
         if found is None:
-            found = self._derived[kind, number] = self.derived(run, self.bound, reads)
+            found = self.derived(run, self.bound, reads)
+            found = replace(found, is_derivative=self.is_derivative or kind != "result")
+            self._derived[kind, number] = found
         return found
 
     def derived(self, run: Derivation, bound: int, reads: int) -> Body:

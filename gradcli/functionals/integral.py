@@ -41,7 +41,7 @@ def _computed(_xp: Any, *operands: Any, body: Body, points: Sequence[float], rto
 
     def checked(found: Integral) -> float:
         if found.fault is not None:
-            return shortfalls.undefined(found.fault)
+            return shortfalls.undefined(found.fault, is_derivative=body.is_derivative)
         if not found.error <= _SLACK * tolerance.of(found.value, found.size):
             shortfalls.report("integrate", found.error)
         return found.value

@@ -95,12 +95,12 @@ def _of_rows(rows: Any, body: Body, rtol: float, atol: float) -> list[float]:
 
     known = bounds if has_ranges(body.program) else None
     sums = totals(Series(terms, expansion, is_smooth_between, known), first, last)
-    return [_checked(found, rtol, atol) for found in sums]
+    return [_checked(found, body, rtol, atol) for found in sums]
 
 
-def _checked(found: Sum, rtol: float, atol: float) -> float:
+def _checked(found: Sum, body: Body, rtol: float, atol: float) -> float:
     if found.fault is not None:
-        return shortfalls.undefined(found.fault)
+        return shortfalls.undefined(found.fault, is_derivative=body.is_derivative)
     if not found.error <= max(rtol * abs(found.value), atol):
         shortfalls.report("nsum", found.error)
     return found.value

@@ -52,9 +52,14 @@ def undefined_as_nan() -> Iterator[list[str]]:
         _reasons.reset(token)
 
 
-def undefined(reason: str) -> float:
-    """The nan in place of a functional that has no value. Raises EvaluationError where none is wanted."""
+def undefined(reason: str, *, is_derivative: bool) -> float:
+    """The nan in place of a functional that has no value, or in place of a derivative of one. Raises EvaluationError where
+    none is wanted."""
     found = _reasons.get()
+    if found is None and is_derivative:
+        raise EvaluationError(
+            f"no derivative was found: with the derivative inside, {reason}", hint="--no-grad has the value"
+        )
     if found is None:
         raise EvaluationError(reason)
     found.append(reason)

@@ -235,6 +235,19 @@ def test_complex_functions_are_refused(program: str, run: Callable[..., Any]) ->
     assert "internal" not in done.err
 
 
+@pytest.mark.parametrize(
+    ("program", "value", "reason"),
+    [
+        ("integrate(sin(a*x)/x, x, 0, inf)", math.pi / 2, "the integral diverges at inf"),
+        ("nsum(sin(a*k)/k, k, 1, inf)", (math.pi - 1) / 2, "the sum diverges"),
+    ],
+)
+def test_a_derivative_that_diverges_inside(program: str, value: float, reason: str, run: Callable[..., Any]) -> None:
+    """The error said so of the value."""
+    assert run("eval", program, "a=1", "--no-grad", "--json").json["value"] == pytest.approx(value, rel=1e-12)
+    assert f"no derivative was found: with the derivative inside, {reason}" in run("eval", program, "a=1").err
+
+
 def test_a_series_whose_later_terms_overflow(run: Callable[..., Any]) -> None:
     program = "nsum(integrate(t**k*exp(-a*t), t, 0, inf)/factorial(k), k, 0, inf)"
     done = run("eval", program, "a=1.05", "--no-grad", "--json")
