@@ -230,3 +230,80 @@ def test_diagnostics_of_known_chains() -> None:
     assert posterior_draws.r_hat(apart) > 1.3
     wide = independent * np.array([[1.0], [1.0], [1.0], [10.0]])
     assert posterior_draws.r_hat(wide) > 1.1
+
+
+def moments(found, label):
+    own = found.posterior[label]
+    return own.mean, own.sd, own.error
+
+
+class TestVectors:
+    def test_shares_of_counts_have_the_distribution_of_dirichlet(self):
+        # Dirichlet(4, 2, 7): the mean of each share m, and the variance m(1 - m)/14
+        found = sample("sum(n*log(p))", n=[3, 1, 6], p=[0.2, 0.3, 0.5], const="n", simplex="p", seed=1)
+        assert found.converged
+        assert found.draws["p"].shape == (4, 1000, 3)
+        assert found.draws["p"].sum(axis=2) == pytest.approx(np.ones((4, 1000)), abs=1e-12)
+        for k, alpha in enumerate((4, 2, 7)):
+            mean, sd, error = moments(found, f"p[{k}]")
+            expected = alpha / 13
+            assert mean == pytest.approx(expected, abs=4 * error)
+            assert sd == pytest.approx((expected * (1 - expected) / 14) ** 0.5, rel=0.06)
+
+    def test_ordered_numbers_are_order_statistics(self):
+        # The order statistics of three standard normal numbers have the means 0 and ±3/(2√π).
+        found = sample("sum(-m**2/2)", m=[-1.0, 0.0, 1.0], ordered="m", seed=1)
+        assert (np.diff(found.draws["m"], axis=2) > 0).all()
+        for k, expected in enumerate((-0.8462844, 0.0, 0.8462844)):
+            mean, _, error = moments(found, f"m[{k}]")
+            assert mean == pytest.approx(expected, abs=4 * error)
+
+    def test_a_mixture(self, run, tmp_path):
+        data = tmp_path / "mix.csv"
+        numbers = np.random.default_rng(1)
+        y = np.concatenate([numbers.normal(-1, 0.7, 40), numbers.normal(2, 1, 60)])
+        data.write_text("y\n" + "\n".join(map(str, y)))
+        density = "sum(log(p[0]*exp(-(y - m[0])**2/2) + p[1]*exp(-(y - m[1])**2/2))) - (m[0]**2 + m[1]**2)/200"
+        path = tmp_path / "draws.csv"
+        done = run(
+            "sample", density, str(data), "p=[0.5,0.5]", "m=[-1,1]", "--simplex", "p", "--ordered", "m",
+            "--draws", "500", "--output", str(path), "--json",
+        )  # fmt: skip
+        found = done.json["posterior"]
+        assert path.read_text().splitlines()[0] == "chain,draw,p[0],p[1],m[0],m[1]"
+        # The posterior on a grid of share and means
+        share = np.linspace(0.005, 0.995, 67)
+        low, high = np.linspace(-2.5, 0.5, 67), np.linspace(0.8, 3.2, 67)
+        first, second = (np.exp(-((y - mean[:, None]) ** 2) / 2) for mean in (low, high))
+        mixed = share[:, None, None, None] * first[:, None] + (1 - share)[:, None, None, None] * second[None, :]
+        log = np.log(mixed).sum(axis=-1) - (low[:, None] ** 2 + high**2) / 200
+        weight = np.exp(log - log.max())
+        weight /= weight.sum()
+        expected = {
+            "p[0]": (weight.sum(axis=(1, 2)) * share).sum(),
+            "m[0]": (weight.sum(axis=(0, 2)) * low).sum(),
+            "m[1]": (weight.sum(axis=(0, 1)) * high).sum(),
+        }
+        for name, mean in expected.items():
+            assert found[name]["mean"] == pytest.approx(mean, abs=4 * found[name]["error"])
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (("sum(log(p))", "p=[0.2,0.9]", "--simplex", "p"), "'p' is not of numbers above 0 with the sum 1"),
+            (("sum(m)", "m=[2,1]", "--ordered", "m"), "the start of 'm' does not increase"),
+            (("sum(m)", "m=2", "--ordered", "m"), "'m' is a vector of at least 2 numbers"),
+            (("sum(m)", "m=[1,2]", "--ordered", "k"), "'k' is an ordered vector, and has no start"),
+            (("sum(m)", "m=[1,2]", "--const", "m", "--ordered", "m"), "'m' is an ordered vector, and has no start"),
+            (
+                ("sum(m)", "m=[1,2]", "--ordered", "m", "--bounds", "m=0:"),
+                "'m' is an ordered vector, and has no bounds",
+            ),
+            (("sum(m)", "m=[1,2]", "--ordered", "m", "--simplex", "m"), "'m' is a simplex, which is not ordered"),
+            (("sum(m) + q", "m=[1,2]", "--ordered", "m"), "  | sum(m) + q\n  |          ^"),
+        ],
+    )
+    def test_errors(self, run, arguments, message):
+        done = run("sample", *arguments)
+        assert done.status != 0
+        assert message in done.err

@@ -64,6 +64,24 @@ class SampleOptions(model_arguments.SearchOptions):
             help="Where the density is above 0; one end may be left out.",
         ),
     ] = None
+    ordered: Annotated[
+        list[str] | None,
+        opt.Option(
+            "--ordered",
+            brief="Vectors whose numbers increase.",
+            metavar="NAMES",
+            help="Vectors whose numbers increase from one to the next.",
+        ),
+    ] = None
+    simplex: Annotated[
+        list[str] | None,
+        opt.Option(
+            "--simplex",
+            brief="Vectors of shares of 1.",
+            metavar="NAMES",
+            help="Vectors of numbers above 0 with the sum 1.",
+        ),
+    ] = None
     chains: Annotated[
         int,
         opt.Option(
@@ -131,6 +149,8 @@ def run(options: SampleOptions, environment: Environment) -> ExitStatus:
             wrt=None if options.wrt is None else inputs.names_of(options.wrt),
             const=inputs.names_of(options.const),
             bounds=options.bounds,
+            ordered=inputs.names_of(options.ordered),
+            simplex=inputs.names_of(options.simplex),
             chains=options.chains,
             draws=options.draws,
             warmup=options.warmup,

@@ -19,13 +19,15 @@ from gradcli.io.text_tables import Table, members
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models import checked_arguments
 from gradcli.models.data import DataTable, table_of
+from gradcli.models.optima.bounds import bounds_of
 from gradcli.models.optima.optimization_problems import MinimizeRequest, Problem, pose
-from gradcli.models.packing import Bounds
+from gradcli.models.packing import Bounds, Packing
 from gradcli.models.results import MAY_BE_NULL, Reported, Sampling
 from gradcli.models.sampling import chain_processes
 from gradcli.models.sampling.chains import Chain, SamplerSettings
 from gradcli.models.sampling.densities import Target
 from gradcli.models.sampling.transforms import BoundedTransform
+from gradcli.models.sampling.vector_constraints import ConstrainedVector, freed, kinds_of
 
 # Above the one, and below the other for each chain, draws cannot be relied on (Vehtari and others, 2021).
 _AGREED, _FEW = 1.01, 100
@@ -110,6 +112,8 @@ def sample(
     wrt: Sequence[str] | str | None = None,
     const: Sequence[str] | str | None = None,
     bounds: Mapping[str, Bounds] | Sequence[str] | str | None = None,
+    ordered: Sequence[str] | str = (),
+    simplex: Sequence[str] | str = (),
     chains: int = 4,
     draws: int = 1_000,
     warmup: int = 1_000,
@@ -127,7 +131,8 @@ def sample(
 
     The starts and the constants are given by name, in `values` or as keyword arguments; the names `wrt` are drawn, or
     all names except those in `const` and the columns of `data`. `bounds` are texts such as "tau=0:" or pairs by name;
-    the sampler moves on the logarithm of the distance to a bound, or on the log-odds between two. Each of the `chains`
+    the sampler moves on the logarithm of the distance to a bound, or on the log-odds between two. Vectors that are `ordered`
+    increase from element to element, and those of a `simplex` are above 0 and have the sum 1. Each of the `chains`
     takes `warmup` iterations that adapt the step size to the acceptance probability `target`, and then its `draws`.
     `output` is the path of a table of the draws, `watch` is called with the number of iterations.
 
@@ -157,22 +162,37 @@ def sample(
     given = {**checked_arguments.mapping_by_name(values, "'values'"), **named}
     constants = checked_arguments.names(const, "'const'")
     _check_real({name: value for name, value in given.items() if name not in constants})
-    asked = MinimizeRequest(
+    table = data if isinstance(data, DataTable) else table_of(data)
+    kinds = kinds_of(checked_arguments.names(ordered, "'ordered'"), checked_arguments.names(simplex, "'simplex'"))
+    limits = bounds_of(bounds)
+    for name in limits:
+        if name in kinds:
+            raise UsageError(f"'{name}' is {kinds[name]}, and has no bounds beside", hint="leave out its bounds")
+    density = freed(
         program,
         given,
-        None if wrt is None else checked_arguments.names(wrt, "'wrt'"),
         constants,
-        data if isinstance(data, DataTable) else table_of(data),
-        bounds,
+        None if wrt is None else checked_arguments.names(wrt, "'wrt'"),
+        kinds,
+        table.columns,
+    )
+    asked = MinimizeRequest(
+        density.program,
+        density.given,
+        density.wrt,
+        density.constants,
+        table,
+        limits,
         (),
         is_maximum=True,
         is_global=True,
     )
-    problem = pose(
-        asked, lambda text: compile(text, max_steps=max_steps, max_elements=max_elements), (max_steps, max_elements)
-    )
-    with arrays.quiet():
-        found = _drawn(problem, settings, watch or (lambda _: None))
+    with density.relocation.relocating():
+        problem = pose(
+            asked, lambda text: compile(text, max_steps=max_steps, max_elements=max_elements), (max_steps, max_elements)
+        )
+        with arrays.quiet():
+            found = _drawn(problem, density.vectors, settings, watch or (lambda _: None))
     if output is not None:
         save_draws(found, output)
     return found
@@ -211,7 +231,7 @@ def _share(target: float) -> float:
     return float(target)
 
 
-def _drawn(problem: Problem, settings: SamplerSettings, watch: Watch) -> Draws:
+def _drawn(problem: Problem, vectors: Sequence[ConstrainedVector], settings: SamplerSettings, watch: Watch) -> Draws:
     transform = BoundedTransform(problem.low, problem.high)
     start = transform.inverse(problem.start)
     if not np.isfinite(start).all():
@@ -219,7 +239,7 @@ def _drawn(problem: Problem, settings: SamplerSettings, watch: Watch) -> Draws:
         label = problem.objective.packing.labels()[place]
         raise UsageError(f"the start of '{label}' is at its bound", hint="start inside of the bounds")
     made = chain_processes.chains(_target(problem, settings), settings, watch)
-    return _result(problem, transform, settings, made)
+    return _result(problem, transform, vectors, settings, made)
 
 
 def _target(problem: Problem, settings: SamplerSettings) -> Target:
@@ -230,20 +250,30 @@ def _target(problem: Problem, settings: SamplerSettings) -> Target:
     )  # fmt: skip
 
 
-def _result(problem: Problem, transform: BoundedTransform, settings: SamplerSettings, chains: Sequence[Chain]) -> Draws:
+def _result(
+    problem: Problem,
+    transform: BoundedTransform,
+    vectors: Sequence[ConstrainedVector],
+    settings: SamplerSettings,
+    chains: Sequence[Chain],
+) -> Draws:
     packing = problem.objective.packing
     flat = transform.numbers(np.array([chain.positions for chain in chains]))
-    by_name = {
-        name: flat[:, :, place].reshape(settings.chains, settings.draws, *packing.shapes[name])
-        for name, place in packing.places().items()
-    }
-    posterior = {label: _marginal(flat[:, :, k]) for k, label in enumerate(packing.labels())}
+    constrained = {each.free: each for each in vectors}
+    by_name = {}
+    for name, place in packing.places().items():
+        drawn = flat[:, :, place].reshape(settings.chains, settings.draws, *packing.shapes[name])
+        vector = constrained.get(name)
+        by_name[name if vector is None else vector.name] = drawn if vector is None else vector.numbers(drawn)
+    labels = Packing({name: draws.shape[2:] for name, draws in by_name.items()}).labels()
+    numbers = dict(zip(labels, _numbers(by_name)))
+    posterior = {label: _marginal(draws) for label, draws in numbers.items()}
     divergences, too_deep = sum(c.divergences for c in chains), sum(c.too_deep for c in chains)
     warnings = [
         *_of_trajectories(settings, divergences, too_deep),
         *_of_energies(chains),
         *_of_stuck(chains),
-        *(quality := _of_quality(settings, posterior, dict(zip(posterior, np.moveaxis(flat, 2, 0))))),
+        *(quality := _of_quality(settings, posterior, numbers)),
     ]
     return Draws(
         posterior, settings.chains, settings.warmup, settings.draws, settings.seed, divergences, too_deep,
