@@ -181,3 +181,11 @@ class TestProblems:
         for options in ({"family": "gamma"}, {"weights": 2}, {"errors": "robust"}):
             with pytest.raises(UsageError, match="is not for differential equations"):
                 gradcli.fit(model, data, k=1, **options)
+
+
+def test_brackets_around_a_parameter_with_levels_change_nothing():
+    data = {"y": [1.0, 2, 4, 3, 5, 9], "g": ["a", "a", "a", "b", "b", "b"], "x": [1.0, 2, 3, 1, 2, 3]}
+    plain = gradcli.fit("y ~ a[g] + b[g]*x", data)
+    for model in ("y ~ (a[g]) + (b[g])*x", "y ~ ((a[g]) + ((b[(g)] )*x))", "y ~ -(-(a[ g ])) + (b)[g]*x"):
+        found = gradcli.fit(model, data)
+        assert [e.value for e in found.estimates.values()] == pytest.approx([e.value for e in plain.estimates.values()])

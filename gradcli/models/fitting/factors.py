@@ -66,8 +66,9 @@ def indexed_parameters(program: tree.Module, columns: Collection[str]) -> dict[s
 def without_indices(source: str, places: Sequence[tree.Index]) -> str:
     """The text with blanks instead of the indices, so that spans stay right."""
     for node in places:
-        end = node.value.span.end
-        source = source[:end] + " " * (node.span.end - end) + source[node.span.end :]
+        # The span of an index in brackets ends behind these.
+        begin, end = node.value.span.end, source.index("]", node.items[0].span.end) + 1
+        source = source[:begin] + " " * (end - begin) + source[end:]
     return source
 
 
