@@ -530,6 +530,14 @@ class TestProfiles:
         assert ends(fit.random.groups["Subject"].deviations["Days"]) == pytest.approx((3.956095, 9.005621), rel=1e-5)
         assert any("b is at its bound 9" in warning for warning in fit.warnings)
 
+    def test_an_end_that_is_not_found_is_a_warning(self):
+        far = {**SLEEP, "Days": [day + 1e6 for day in SLEEP["Days"]]}
+        fit = gradcli.fit("Reaction ~ a + b*Days + (1|Subject)", far, profile=True)
+        lost = [name for name, own in fit.estimates.items() if math.isnan(own.low) or math.isnan(own.high)]
+        (warning,) = (each for each in fit.warnings if "too few digits for the profile of" in each)
+        assert lost
+        assert all(name in warning for name in lost)
+
 
 class TestBoundsAndPriors:
     def test_a_bound_that_holds(self):

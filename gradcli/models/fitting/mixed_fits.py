@@ -217,6 +217,7 @@ def _fit(job: MixedFit, posed: PosedEffects, found: _Marginal, level: float) -> 
         box = _box(problem, len(found.point))
         profiles = profiled(job, posed, found.point, box, singular.effects, quantile)
         reason = "the profile of the likelihood meets a higher maximum" if profiles.any_lower else None
+        warnings += _without_ends(job, profiles)
     n = problem.count
     count = int(found.free.sum()) + len(posed.covariances.entries) + (posed.spread is not None)
     loglik = -found.minimum.value
@@ -287,6 +288,21 @@ class _Singular(NamedTuple):
 
     warnings: Sequence[str]
     effects: set[tuple[int, int]]
+
+
+def _without_ends(job: MixedFit, profiles: MixedProfiles) -> list[str]:
+    """The warning of ends that were not found, as where rounding errors hide the changes of the likelihood."""
+    spreads = {
+        f"the standard deviation of '{each.term.effects[i].label}' by '{each.term.group}'": profiles.deviations[t, i]
+        for t, each in enumerate(job.levels)
+        for i in range(len(each.term.effects))
+    }
+    if profiles.residual is not None:
+        spreads["the residual standard deviation"] = profiles.residual
+    lost = [name for name, ends in {**profiles.parameters, **spreads}.items() if np.isnan(ends).any()]
+    if not lost:
+        return []
+    return [f"the likelihood has too few digits for the profile of {', '.join(lost)}: other units or origins may help"]
 
 
 def _at_bounds(job: MixedFit, found: _Marginal) -> list[str]:
