@@ -284,6 +284,8 @@ REFUSED = [
     ("torch.nn.functional.unfold(A, 1, 2)", ["blocks of images"]),
     ("jax.lax.round(x)", ["half away from zero"]),
     ("torch.range(0, 3)", ["includes the end"]),
+    ("v.int()", ["no method", "write int(x)"]),
+    ("int(v)", ["trunc(x)"]),
     ("np.nan_to_num(v, True)", ["'copy'", "nan=0.0"]),
     ("jax.nn.identity(x)", ["gives its argument"]),
     ("np.random.gamma(v)", ["draws random numbers"]),

@@ -224,6 +224,8 @@ def _meaning(machine: Evaluator, node: tree.Call) -> tuple[Operation | None, tup
 
         if (error := random_variables.missing_method_error(node)) is not None:
             raise error
+    if operation is None and node.receiver is not None and node.name in scope_of_program.PYTHON_FUNCTIONS:
+        raise UnknownNameError(f"'{node.name}' is a function and no method", hint=f"write {node.name}(x)")
     if operation is None:
         raise UnknownNameError(f"'{node.name}' is defined later, or in a branch that was not taken")
     return operation, operation.parameters

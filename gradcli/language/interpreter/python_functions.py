@@ -106,7 +106,8 @@ def _int(node: tree.Call, value: Value) -> float:
     # `int` is a step function, whose derivative is 0, so that no gradient is lost.
     numbers = _real(node, concrete(as_tensor_or_number(value, "'int'")))
     if arrays.shape(numbers):
-        raise EvaluationError("'int' needs a number", span=node.span)
+        hint = "trunc(x) leaves the fractions of a tensor's elements out"
+        raise EvaluationError("'int' needs a number", hint=hint, span=node.span)
     plain = one_number(numbers, "'int'")
     if not math.isfinite(plain):
         raise EvaluationError(f"'int' needs a whole number, and this is {float(plain)}", span=node.span)

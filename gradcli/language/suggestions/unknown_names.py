@@ -63,6 +63,8 @@ _FUNCTIONS = {
     "where": "iff iif ifelse ite if",
     "sign": "signum",
     "ceil": "ceiling",
+    "trunc": "long aint",
+    "round": "rint around",
     "fmod": "rem",
     "remainder": "modulo",
     "exp": "exponential",
