@@ -55,6 +55,8 @@ def check_order_of_axes(key: tuple[Any, ...]) -> None:
     PyTorch takes the slices at numbers before it looks at arrays of positions. NumPy treats a number that stands apart
     from the arrays as one of them, and moves their axis to the front.
     """
+    if len(key) < 3:
+        return
     places = [place for place, item in enumerate(key) if not _keeps_axes(item)]
     if not places or places[-1] - places[0] < len(places):
         return
