@@ -185,17 +185,22 @@ def are_float64(operands: Iterable[Array]) -> bool:
     return True
 
 
-def run(forward: Callable[..., Any], operands: Iterable[Array], params: Mapping[str, Any]) -> Any:
-    """`forward` of operands that need no promotion, with the result tidied and the warnings of NumPy ignored.
+# For each primitive that has run, its implementation as a function of the operands.
+_implementations: dict[Any, Callable[..., Any]] = {}
+
+
+def run(primitive: Any, operands: Iterable[Array], params: Mapping[str, Any]) -> Any:
+    """A primitive of operands that need no promotion, with the result tidied and the warnings of NumPy ignored.
 
     A backward pass ignores them for all of its operations at once.
     """
+    compute = _implementations.get(primitive) or _implementation(primitive)
     if _settings.get() is _ignoring:
-        result = forward(_namespace, *operands, **params) if params else forward(_namespace, *operands)
+        result = compute(*operands, **params)
     else:
         token = _settings.set(_ignoring)
         try:
-            result = forward(_namespace, *operands, **params)
+            result = compute(*operands, **params)
         finally:
             _settings.reset(token)
     kind = type(result)
@@ -204,6 +209,13 @@ def run(forward: Callable[..., Any], operands: Iterable[Array], params: Mapping[
     if kind is _float64:
         return result.item()
     return [tidy(r) for r in result] if type(result) is list else tidy(result)
+
+
+def _implementation(primitive: Any) -> Callable[..., Any]:
+    name = primitive.function
+    found = partial(primitive.forward, _namespace) if name is None else getattr(_namespace, name)
+    _implementations[primitive] = found
+    return found
 
 
 def explained(error: Exception) -> GradcliError | None:
@@ -264,7 +276,7 @@ def sum(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
 
 
 def permute_dims(x: Array, axes: tuple[int, ...]) -> Array:
-    return np.asarray(x).transpose(axes)
+    return (x if type(x) is _ndarray else np.asarray(x)).transpose(axes)
 
 
 def reshape(x: Array, shape: tuple[int, ...]) -> Array:

@@ -30,37 +30,38 @@ from gradcli.primitives.entries.arithmetic import zeros_like
 from gradcli.primitives.entries.comparisons import not_equal, where
 from gradcli.primitives.entries.complex_parts import real_part
 from gradcli.primitives.entries.reductions import sum_, sum_to
+from gradcli.primitives.node_name import NodeName
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.saved_tensors import SavedForBackward
 
 # The versions of up to four operands that were never changed in place. All nodes share this tuple to save memory.
 UNCHANGED: Sequence[int | None] = (0,) * 4
+# The most forms of operands for which a primitive keeps how it is recorded.
+_MOST_RECORDINGS = 256
 
 
 class PrimitiveNode(Node):
     """A recorded primitive, with the operands and the result that its rules need.
 
     Operands are stored as given. The result is stored without its place in the graph, as data or, if it is dual, as a
-    Tensor. The constructor takes the data of each operand in `data`, and its version in `versions`; None if the version
-    is not counted.
+    Tensor. The constructor takes the versions of the operands in `versions`; None if the version is not counted.
     """
 
     __slots__ = ("needs", "params", "primitive", "result", "saved", "selects", "stays_in", "versions")
 
     def __init__(
         self,
-        primitive: Primitive,
+        recording: Recording,
         operands: Sequence[Any],
         params: Mapping[str, Any],
-        data: Sequence[Any],
         edges: list[Edge | None],
         versions: Sequence[int | None],
         result: Any,
-        needs: SavedForBackward,
     ) -> None:
-        saved = [*operands]
-        for i in needs.shapes:
-            saved[i] = SCALAR if type(data[i]) is float else shape_only(data[i])
+        needs = recording.needs
+        saved = [*recording.placeholders]
+        for i in needs.operands:
+            saved[i] = operands[i]
         if versions is not UNCHANGED and None in versions:
             _keep_constants(saved, versions, needs)
         if needs.fixed:
@@ -77,12 +78,12 @@ class PrimitiveNode(Node):
         # For the last primitive of a composite function: the edge, shape and node name by which gradients stay in the
         # graph.
         self.stays_in: tuple[Edge, Shape, str] | None = None
-        self.primitive = primitive
-        self.selects = primitive.selects
+        self.primitive = recording.primitive
+        self.selects = recording.primitive.selects
         self.params = params
         self.saved: list[Any] | None = saved
         self.versions = versions
-        self.result = result if needs.result else SCALAR if type(result) is float else shape_only(result)
+        self.result = result if needs.result else recording.result or shape_only(result)
         self.needs = needs
 
     def rename(self, name: str) -> None:
@@ -283,6 +284,43 @@ class PrimitiveNode(Node):
         if place >= 0 or kept is None or type(kept) is Packed:
             return restored(kept, self.versions[place], self)
         return kept._as_output(self, 0) if isinstance(kept, TensorBase) else self.leaf().made(kept, self, 0)
+
+
+class Recording:
+    """How a primitive is recorded, for operands of certain types, shapes and dtypes.
+
+    `node_class` is the class of its node, and `placeholders` are what the node saves of operands of which it needs the
+    shape only. `result` is the same for the result, and None if its shape depends on more than the operands.
+    """
+
+    __slots__ = ("needs", "node_class", "placeholders", "primitive", "result")
+
+    def __init__(
+        self,
+        primitive: Primitive,
+        operands: Sequence[Any],
+        params: Mapping[str, Any],
+        data: Sequence[Any],
+        wanted: int,
+        result: Any,
+    ) -> None:
+        self.primitive = primitive
+        self.needs = needs = primitive.needs.get(wanted) or primitive.find_needs(wanted)
+        name = primitive.node_name
+        self.node_class = class_named(name if type(name) is NodeName else name(operands, params))
+        self.placeholders: list[Any] = [None] * len(data)
+        for i in needs.shapes:
+            self.placeholders[i] = shape_only(data[i])
+        self.result = shape_only(result) if primitive.elementwise and not params else None
+
+    def keep(self, form: tuple[Any, ...], params: Mapping[str, Any]) -> None:
+        """Keep it for further calls with operands of this form, if other params would not change it."""
+        known = self.primitive.recordings
+        if params and type(self.primitive.node_name) is not NodeName:
+            return
+        if len(known) >= _MOST_RECORDINGS:
+            known.clear()
+        known[form] = self
 
 
 @cache

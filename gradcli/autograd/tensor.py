@@ -11,7 +11,7 @@ from gradcli.arrays.index_keys import has_arrays
 from gradcli.autograd.engine import backward
 from gradcli.autograd.modes import check_leaving_graph, grad_enabled, inference, recorded_now
 from gradcli.autograd.node import Edge, Node, recorders_now
-from gradcli.autograd.primitive_node import UNCHANGED, PrimitiveNode, class_named
+from gradcli.autograd.primitive_node import UNCHANGED, PrimitiveNode, Recording
 from gradcli.autograd.tensor_surface import TensorSurface
 from gradcli.autograd.views import (
     find_history,
@@ -38,7 +38,6 @@ from gradcli.primitives.bind import (
 from gradcli.primitives.entries import arithmetic, comparisons, powers
 from gradcli.primitives.entries.indexing import check_order_of_axes, index, normalize_key
 from gradcli.primitives.entries.shape import iter_first_axis
-from gradcli.primitives.node_name import NodeName
 from gradcli.primitives.operators import operand
 from gradcli.primitives.primitive import Primitive
 
@@ -71,16 +70,23 @@ class Tensor(TensorSurface):
         """Compute a primitive on the data of the operands, and record it if an operand requires grad."""
         data: list[Any] = []
         edges: list[Edge | None] = []
+        # What decides how the operation is recorded; see `Recording`.
+        form: list[Any] = []
         wanted, bit = 0, 1
-        plain, unchanged, simple = primitive.elementwise, True, True
+        plain, unchanged, simple, alike = primitive.elementwise, True, True, True
         for item in operands:
             # The identity test is faster than isinstance, and nearly always true.
             if type(item) is Tensor or isinstance(item, Tensor):
                 inner = item.inner
                 kind = type(inner)
+                form.append(kind)
                 if kind is not float:
                     plain = False
-                    simple &= kind not in readings
+                    if kind in readings:
+                        simple = alike = False
+                    elif kind is not complex:
+                        form.append(inner.shape)
+                        form.append(inner.dtype)
                 data.append(inner)
                 node = item.grad_fn
                 if item.version != 0:
@@ -96,8 +102,9 @@ class Tensor(TensorSurface):
             else:
                 data.append(item)
                 edges.append(None)
+                form.append(None)
                 if type(item) is not float:
-                    plain = unchanged = False
+                    plain = unchanged = alike = False
                     simple &= type(item) not in readings
             bit += bit
         recorded = wanted != 0 and recorded_now()
@@ -111,15 +118,17 @@ class Tensor(TensorSurface):
                 if budget is not None:
                     budget.charge_steps(_RECORD)
         if recorded:
-            wanted |= bit
-            needs = primitive.needs.get(wanted) or primitive.find_needs(wanted)
-            if needs.rules:
+            form.append(wanted)
+            recording = primitive.recordings.get(tuple(form)) if alike else None
+            if recording is None:
+                recording = Recording(primitive, operands, params, data, wanted | bit, result)
+                if alike:
+                    recording.keep(tuple(form), params)
+            if recording.needs.rules:
                 if type(result) is not float and arrays.backend_of(type(result)) not in ("numpy", None):
                     operands = _moved(operands, result)
                 versions = UNCHANGED if unchanged and bit <= _MOST_UNCHANGED else [*map(_version, operands)]
-                name = primitive.node_name
-                node_class = class_named(name if type(name) is NodeName else name(operands, params))
-                node = node_class(primitive, operands, params, data, edges, versions, result, needs)
+                node = recording.node_class(recording, operands, params, edges, versions, result)
                 recorders = recorders_now()
                 if recorders:
                     for record in recorders:

@@ -250,7 +250,7 @@ def _small(equation: Equation) -> Callable[..., Any]:
 
     def compute(*operands: Any) -> Any:
         try:
-            return namespace.run(primitive.forward, operands, params) if run is None else run(*operands)
+            return namespace.run(primitive, operands, params) if run is None else run(*operands)
         except Exception:
             # `bind` raises the error with its explanation.
             return bind(primitive, operands, params)

@@ -188,6 +188,7 @@ class Primitive(Operation):
         "piecewise",
         "prepare",
         "reach",
+        "recordings",
         "reduces",
         "result_shape",
         "rounds_alike",
@@ -308,6 +309,8 @@ class Primitive(Operation):
         self._uses = tuple(parameters_read(rule, 2 if variadic else 1) for rule in rules)
         self._differentiable = sum(1 << i for i, rule in enumerate(rules) if rule is not None)
         self.needs: dict[int, SavedForBackward] = {}
+        # How it is recorded in the graph, by the form of the operands.
+        self.recordings: dict[tuple[Any, ...], Any] = {}
 
     def __call__(self, *operands: Any, **params: Any) -> Any:
         try:

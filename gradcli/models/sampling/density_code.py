@@ -108,7 +108,7 @@ class ProgramCode(NumberCode):
             operands = [array(p, a) for p, a in zip(places, equation.inputs)]
             # An exception must not leave a function that machine code calls.
             try:
-                output[...] = run(equation.primitive.forward, operands, equation.params)
+                output[...] = run(equation.primitive, operands, equation.params)
             except (GradcliError, ArithmeticError, ValueError):
                 output[...] = math.nan
             except BaseException as error:
