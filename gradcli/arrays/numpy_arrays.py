@@ -176,17 +176,16 @@ def _as_numbers(operands: Sequence[Array], chars: Set[str]) -> Sequence[Array]:
     return [tidy(np.asarray(o, dtype)) if dtype_name(o) == "bool" else o for o in operands]
 
 
-def are_float64(operands: Iterable[Array]) -> bool:
-    """Return whether all operands are Python floats or NumPy arrays of float64, which need no promotion."""
-    for operand in operands:
-        kind = type(operand)
-        if kind is not float and (kind is not _ndarray or operand.dtype is not _FLOAT64):
-            return False
-    return True
-
-
 # For each primitive that has run, its implementation as a function of the operands.
 _implementations: dict[Any, Callable[..., Any]] = {}
+
+
+def run_float64(primitive: Any, operands: Iterable[Array], params: Mapping[str, Any]) -> Any:
+    """`run` for Python floats and NumPy arrays of float64, which need no promotion; None if there are other operands."""
+    for operand in operands:
+        if type(operand) is not float and (type(operand) is not _ndarray or operand.dtype is not _FLOAT64):
+            return None
+    return run(primitive, operands, params)
 
 
 def run(primitive: Any, operands: Iterable[Array], params: Mapping[str, Any]) -> Any:
@@ -203,10 +202,9 @@ def run(primitive: Any, operands: Iterable[Array], params: Mapping[str, Any]) ->
             result = compute(*operands, **params)
         finally:
             _settings.reset(token)
-    kind = type(result)
-    if kind is _ndarray and result.ndim:
+    if type(result) is _ndarray and result.ndim:
         return result
-    if kind is _float64:
+    if type(result) is _float64:
         return result.item()
     return [tidy(r) for r in result] if type(result) is list else tidy(result)
 

@@ -19,7 +19,7 @@ def ancestors(*values: Any, after: int = -1, past: Callable[[Node], bool] | None
     operation found is charged an eighth of a step.
     """
     found: set[Node] = set()
-    waiting = [value.grad_fn if isinstance(value, TensorBase) else value for value in values]
+    waiting = [value._node if isinstance(value, TensorBase) else value for value in values]
     while waiting:
         node = waiting.pop()
         if isinstance(node, Node) and node.sequence > after and node not in found:
@@ -32,7 +32,7 @@ def ancestors(*values: Any, after: int = -1, past: Callable[[Node], bool] | None
 
 def beginning(sources: Iterable[Any]) -> int:
     """The sequence number of the earliest of some nodes and tensors; their dependents have higher numbers."""
-    nodes = (s if isinstance(s, Node) else s.grad_fn or s for s in sources)
+    nodes = (s if isinstance(s, Node) else s._node or s for s in sources)
     return min((n.sequence if isinstance(n, Node) else n.since for n in nodes), default=-1)
 
 

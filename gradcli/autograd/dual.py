@@ -110,7 +110,7 @@ class Dual(Tensor):
         finally:
             recorders.reset(known)
         tangent = _tangent_of_result(primitive, made, operands, varied, params)
-        node = made.grad_fn
+        node = made._node
         if isinstance(node, PrimitiveNode):
             if node.result is made.inner:
                 # The result that backward uses has a tangent too, so that gradients have tangents.
@@ -131,10 +131,10 @@ class Dual(Tensor):
 
     def _primal(self) -> Tensor:
         """The tensor without its tangent, for the computation of primals."""
-        if self._leaf_requires_grad and self.grad_fn is None:
+        if self._leaf_requires_grad and self._node is None:
             made: Tensor = Tensor.read(identity, (self,), _NO_PARAMS)
             return made
-        return Tensor(self.inner, self.grad_fn, self.output_nr)
+        return Tensor(self.inner, self._node, self.output_nr)
 
     def _drop_tangent(self) -> None:
         del self._tangent
@@ -211,7 +211,7 @@ def _as_it_is(tangent: Tensor) -> Tensor:
     A leaf that requires grad is returned itself, because in-place changes of it are refused.
     """
     leaf = tangent.is_leaf and tangent.requires_grad
-    return tangent if leaf else Tensor(tangent.inner, tangent.grad_fn, tangent.output_nr)
+    return tangent if leaf else Tensor(tangent.inner, tangent._node, tangent.output_nr)
 
 
 @functools.cache
@@ -236,7 +236,7 @@ def with_tangent(tensor: Tensor, tangent: Tensor) -> Tensor:
 def _tangent_of_result(
     primitive: Primitive, made: Tensor, operands: Sequence[Any], varied: Sequence[Any], params: Mapping[str, Any]
 ) -> Tensor:
-    result = DualSeries([Tensor(made.inner, made.grad_fn, made.output_nr)], 1)
+    result = DualSeries([Tensor(made.inner, made._node, made.output_nr)], 1)
     series = []
     for operand, varies in zip(operands, varied):
         value = operand._primal() if isinstance(operand, Dual) else operand

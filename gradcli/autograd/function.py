@@ -251,7 +251,7 @@ def attach(
         _attached(output, number, len(outputs), inputs, context, node) if isinstance(output, Tensor) else output
         for number, output in enumerate(outputs)
     )
-    differentiable = [output for output in attached if isinstance(output, Tensor) and output.grad_fn is not None]
+    differentiable = [output for output in attached if isinstance(output, Tensor) and output._node is not None]
     for output in differentiable if len(differentiable) > 1 else ():
         if output.place is not None and output.place.refusal is not None:
             note_one_of_several(output, output.output_nr)

@@ -228,7 +228,7 @@ class FunctionNode(Node):
 
 
 def _is_of(saved: Any, node: FunctionNode) -> bool:
-    return isinstance(saved, Tensor) and saved.grad_fn is node
+    return isinstance(saved, Tensor) and saved._node is node
 
 
 def among(tensor: Any, tensors: Sequence[Any]) -> bool:

@@ -22,8 +22,8 @@ def change_view(tensor: Any, operation: Operation, arguments: Sequence[Any], par
     else:
         tensor.place = _moved(place, made.place, before.place)
     tensor._count_change()
-    if made.grad_fn is not None and (place is None or place.base is None):
-        tensor.move_to(made.grad_fn, made.output_nr)
+    if made._node is not None and (place is None or place.base is None):
+        tensor.move_to(made._node, made.output_nr)
     return tensor
 
 

@@ -80,9 +80,17 @@ class Node:
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """The destinations of the cotangents as nodes and output numbers; a leaf has its AccumulateGrad node."""
         return tuple(
-            (None, 0) if e is None else e if isinstance(e[0], Node) else (e[0]._accumulate_grad_node(), 0)
+            (None, 0)
+            if e is None
+            else (e[0].shown(), e[1])
+            if isinstance(e[0], Node)
+            else (e[0]._accumulate_grad_node(), 0)
             for e in self.edges
         )
+
+    def shown(self) -> Node:
+        """This node as users see it: of the class that its name has."""
+        return self
 
     @property
     def metadata(self) -> dict[Any, Any]:

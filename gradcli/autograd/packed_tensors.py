@@ -58,7 +58,7 @@ class Packed(ShapeOnly):
         """Pack a tensor that `node` saves, with its place in the graph."""
         edge: Any = None
         if tensor.requires_grad:
-            edge = (None, tensor.output_nr) if node is not None and tensor.grad_fn is node else tensor.edge
+            edge = (None, tensor.output_nr) if node is not None and tensor._node is node else tensor.edge
         return cls(tensor, edge, pack, unpack)
 
     def tensor(self, node: Node | None) -> Any:

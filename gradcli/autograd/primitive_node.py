@@ -24,7 +24,7 @@ from gradcli.autograd.tensor_base import TensorBase
 from gradcli.autograd.untaken_masks import has_zeros, mask_unless_plain, same_zeros, taken_of, zero_untaken
 from gradcli.errors import DifferentiationError
 from gradcli.kinds.batch import sum_over_rows
-from gradcli.primitives.bind import Kind, constant
+from gradcli.primitives.bind import Kind, constant, readings
 from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.entries.arithmetic import zeros_like
 from gradcli.primitives.entries.comparisons import not_equal, where
@@ -45,9 +45,11 @@ class PrimitiveNode(Node):
 
     Operands are stored as given. The result is stored without its place in the graph, as data or, if it is dual, as a
     Tensor. The constructor takes the versions of the operands in `versions`; None if the version is not counted.
+
+    A node gets the class of its name only when users see it: attributes of objects of one class are found faster.
     """
 
-    __slots__ = ("needs", "params", "primitive", "result", "saved", "selects", "stays_in", "versions")
+    __slots__ = ("params", "recording", "result", "saved", "selects", "stays_in", "versions")
 
     def __init__(
         self,
@@ -78,13 +80,27 @@ class PrimitiveNode(Node):
         # For the last primitive of a composite function: the edge, shape and node name by which gradients stay in the
         # graph.
         self.stays_in: tuple[Edge, Shape, str] | None = None
-        self.primitive = recording.primitive
+        self.recording = recording
         self.selects = recording.primitive.selects
         self.params = params
         self.saved: list[Any] | None = saved
         self.versions = versions
-        self.result = result if needs.result else recording.result or shape_only(result)
-        self.needs = needs
+        if not needs.result:
+            result = shape_only(result) if recording.result is None else recording.result
+        self.result = result
+
+    @property
+    def name(self) -> NodeName:  # type: ignore[override]
+        return self.recording.name
+
+    @property
+    def primitive(self) -> Primitive:
+        return self.recording.primitive
+
+    def shown(self) -> PrimitiveNode:
+        if type(self) is PrimitiveNode:
+            self.rename(self.recording.name)
+        return self
 
     def rename(self, name: str) -> None:
         """Give the node the name of another function than the primitive."""
@@ -113,7 +129,8 @@ class PrimitiveNode(Node):
         result, operands = self.result, self.saved
         if operands is None:
             raise DifferentiationError(RELEASED)
-        needs, params = self.needs, self.params
+        recording, params = self.recording, self.params
+        needs = recording.needs
         if needs.operands:
             operands = self._saved_operands(operands, lift)
         if needs.result:
@@ -125,9 +142,13 @@ class PrimitiveNode(Node):
                 continue
             cotangent = rule(of_result, result, *operands, **params)
             if guarded:
-                cotangent = zero_untaken(self.primitive, i, of_result, mask, cotangent, result, operands, params)
-            if type(cotangent) is not float or type(operands[i]) is not float:
-                cotangent = fit(cotangent, operands[i])
+                cotangent = zero_untaken(recording.primitive, i, of_result, mask, cotangent, result, operands, params)
+            like = operands[i]
+            if type(cotangent) in readings:
+                if type(cotangent) is not float or type(like) is not float:
+                    cotangent = fit(cotangent, like)
+            elif type(like) is float or cotangent.shape != like.shape or cotangent.dtype is not like.dtype:
+                cotangent = fit(cotangent, like)
             if lift is not None:
                 cotangent = self._as_in_pytorch(i, cotangent, of_result)
             pulled[i] = cotangent
@@ -139,13 +160,13 @@ class PrimitiveNode(Node):
     def _saved_operands(self, kept: Sequence[Any], lift: Callable[..., Any] | None) -> list[Any]:
         """The operands with those that the rules read as they were saved: as Tensors if the work is recorded."""
         operands = [*kept]
-        for i in self.needs.operands:
+        for i in self.recording.needs.operands:
             item = kept[i]
             if isinstance(item, TensorBase):
                 if item.version != self.versions[i]:
                     check_version(item, self.versions[i])
                 edge = self.edges[i]
-                if item.grad_fn is None and edge is not None and isinstance(edge[0], Node):
+                if item._node is None and edge is not None and isinstance(edge[0], Node):
                     raise DifferentiationError(DETACHED)
             elif type(item) is Packed:
                 item = item.tensor(self)
@@ -205,7 +226,8 @@ class PrimitiveNode(Node):
 
     def release(self) -> None:
         # Shapes alone can be used by any number of passes.
-        if self.needs.operands or self.needs.result:
+        needs = self.recording.needs
+        if needs.operands or needs.result:
             self.saved = self.result = None
 
     def output_modified(self, _number: int, version: int) -> None:
@@ -220,7 +242,7 @@ class PrimitiveNode(Node):
 
     def keeps_results(self) -> bool:
         # A result of a kind may be stored for its shape only.
-        return self.needs.result
+        return self.recording.needs.result
 
     # --- what is saved, as users see it
 
@@ -289,11 +311,11 @@ class PrimitiveNode(Node):
 class Recording:
     """How a primitive is recorded, for operands of certain types, shapes and dtypes.
 
-    `node_class` is the class of its node, and `placeholders` are what the node saves of operands of which it needs the
+    `name` is the name of its node, and `placeholders` are what the node saves of operands of which it needs the
     shape only. `result` is the same for the result, and None if its shape depends on more than the operands.
     """
 
-    __slots__ = ("needs", "node_class", "placeholders", "primitive", "result")
+    __slots__ = ("name", "needs", "placeholders", "primitive", "result")
 
     def __init__(
         self,
@@ -307,7 +329,7 @@ class Recording:
         self.primitive = primitive
         self.needs = needs = primitive.needs.get(wanted) or primitive.find_needs(wanted)
         name = primitive.node_name
-        self.node_class = class_named(name if type(name) is NodeName else name(operands, params))
+        self.name = name if type(name) is NodeName else name(operands, params)
         self.placeholders: list[Any] = [None] * len(data)
         for i in needs.shapes:
             self.placeholders[i] = shape_only(data[i])

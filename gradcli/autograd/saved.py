@@ -29,12 +29,13 @@ _MODIFIED = (
 
 
 class ShapeOnly:
-    """A placeholder for an operand of which backward needs only the shape, and whether it is complex."""
+    """A placeholder for an operand of which backward needs only the shape and the dtype; that of a number is None."""
 
-    __slots__ = ("is_complex", "shape")
+    __slots__ = ("dtype", "is_complex", "shape")
 
-    def __init__(self, shape: tuple[int, ...], is_complex: bool = False) -> None:
+    def __init__(self, shape: tuple[int, ...], dtype: Any = None, is_complex: bool = False) -> None:
         self.shape = shape
+        self.dtype = dtype
         self.is_complex = is_complex
 
 
@@ -85,8 +86,8 @@ def check_version(saved: TensorBase, version: int | None) -> None:
     """Raise DifferentiationError if a saved tensor was modified after it was saved."""
     if saved.version != version:
         what = f"[{saved.dtype} {list(saved.shape)}]"
-        if saved.grad_fn is not None:
-            what += f", which is output {saved.output_nr} of {saved.grad_fn.name},"
+        if saved._node is not None:
+            what += f", which is output {saved.output_nr} of {saved._node.name},"
         raise DifferentiationError(_MODIFIED.format(what, saved.version, version))
 
 
@@ -106,4 +107,4 @@ def _of_shape(_kind: type, shape: Any, dtype: Any) -> ShapeOnly:
 
     The type of the array comes first in the cache key, because dtypes of two libraries must not be compared.
     """
-    return ShapeOnly(tuple(shape), str(dtype).rpartition(".")[2].startswith("complex"))
+    return ShapeOnly(tuple(shape), dtype, str(dtype).rpartition(".")[2].startswith("complex"))

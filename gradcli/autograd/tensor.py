@@ -84,11 +84,10 @@ class Tensor(TensorSurface):
                     plain = False
                     if kind in readings:
                         simple = alike = False
-                    elif kind is not complex:
-                        form.append(inner.shape)
-                        form.append(inner.dtype)
+                    else:
+                        form += inner.shape, inner.dtype
                 data.append(inner)
-                node = item.grad_fn
+                node = item._node
                 if item.version != 0:
                     unchanged = False
                 if node is not None:
@@ -128,7 +127,7 @@ class Tensor(TensorSurface):
                 if type(result) is not float and arrays.backend_of(type(result)) not in ("numpy", None):
                     operands = _moved(operands, result)
                 versions = UNCHANGED if unchanged and bit <= _MOST_UNCHANGED else [*map(_version, operands)]
-                node = recording.node_class(recording, operands, params, edges, versions, result)
+                node = PrimitiveNode(recording, operands, params, edges, versions, result)
                 recorders = recorders_now()
                 if recorders:
                     for record in recorders:
@@ -285,7 +284,7 @@ class Tensor(TensorSurface):
     def __repr__(self) -> str:
         text = _text(self.inner)
         try:
-            node = self.grad_fn
+            node = self._node
         except DifferentiationError:
             return f"tensor({text}, grad_fn=<Invalid>)"
         if node is not None:
@@ -304,13 +303,13 @@ class Tensor(TensorSurface):
     def __getattr__(self, name: str) -> Any:
         """Functions of one tensor are methods, and with a trailing underscore in-place methods.
 
-        The attributes `inner`, `version` and `grad_fn` are found here after a change through another tensor; see
+        The attributes `inner`, `version` and `_node` are found here after a change through another tensor; see
         `gradcli.autograd.views`.
         """
         if name == "inner" or name == "version":
             numbers, version = find_numbers(self)
             return numbers if name == "inner" else version
-        if name == "grad_fn":
+        if name == "_node":
             return find_history(self)
         found = _function(name)
         if found is not None:
@@ -333,12 +332,12 @@ class Tensor(TensorSurface):
         return place.positions()
 
     def made_together(self, number: int, node_name: str) -> None:
-        if isinstance(self.grad_fn, PrimitiveNode):
-            self.grad_fn.rename(node_name)
+        if isinstance(self._node, PrimitiveNode):
+            self._node.rename(node_name)
         note_one_of_several(self, number)
 
     def made_by(self, node_name: str, gradient_name: str | None, operand: Any) -> None:
-        node = self.grad_fn
+        node = self._node
         if isinstance(node, PrimitiveNode):
             node.rename(node_name)
             if gradient_name is not None and isinstance(operand, Tensor) and operand.requires_grad:
@@ -364,11 +363,11 @@ class Tensor(TensorSurface):
             self._check_recorded(given)
         if self.version is None and not inference.get():
             raise DifferentiationError(_INFERENCE_IN_PLACE)
-        node, number = self.grad_fn, self.output_nr
+        node, number = self._node, self.output_nr
         if node is not None and node.attached is not None and self.place is not None and self.place.viewed is not None:
             # The hooks of a view apply to what is computed from it, not to the change of its base.
             seen = recomputed_view(self.place, self.place.viewed)
-            node, number = seen.grad_fn, seen.output_nr
+            node, number = seen._node, seen.output_nr
         return Tensor(self.inner, node, number)
 
     def _check_recorded(self, given: Sequence[Any]) -> None:
@@ -380,7 +379,7 @@ class Tensor(TensorSurface):
                 place.check_recorded()
             if wanted and base.is_leaf:
                 leaf = "a view of a leaf Variable"
-        if leaf is None and self._leaf_requires_grad and self.grad_fn is None:
+        if leaf is None and self._leaf_requires_grad and self._node is None:
             leaf = "a leaf Variable"
         if leaf is not None:
             raise DifferentiationError(

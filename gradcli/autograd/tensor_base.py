@@ -78,9 +78,9 @@ class TensorBase(Operators):
         "_accumulator",
         "_grad",
         "_leaf_requires_grad",
+        "_node",
         "_retained",
         "_tangent",
-        "grad_fn",
         "inner",
         "output_nr",
         "place",
@@ -99,7 +99,7 @@ class TensorBase(Operators):
             inner = _numbers(inner) if grad_fn is None else _zeros(inner, grad_fn, output_nr, *sizes)
             grad_fn, output_nr = None, 0
         self.inner = inner
-        self.grad_fn: Node | None = grad_fn
+        self._node: Node | None = grad_fn
         self.output_nr = output_nr
         self.version: int | None = 0
         self.since = 0
@@ -112,12 +112,12 @@ class TensorBase(Operators):
     def __getstate__(self) -> Any:
         """Pickle as a leaf that shares no data and has no hooks."""
         state: Any = super().__getstate__()
-        leaf = {"grad_fn": None, "output_nr": 0, "_leaf_requires_grad": self.requires_grad, "_retained": False}
+        leaf = {"_node": None, "output_nr": 0, "_leaf_requires_grad": self.requires_grad, "_retained": False}
         return state[0], {**state[1], **leaf, "place": None, "_accumulator": None}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """A leaf with the same data, attributes and gradient. Raises DifferentiationError for a non-leaf."""
-        if self.grad_fn is not None:
+        if self._node is not None:
             raise DifferentiationError(_NO_DEEP_COPY)
         reduced: Any = self.__reduce_ex__(2)
         make, arguments, state, *_ = reduced
@@ -134,12 +134,12 @@ class TensorBase(Operators):
 
     @property
     def requires_grad(self) -> bool:
-        return self._leaf_requires_grad or self.grad_fn is not None
+        return self._leaf_requires_grad or self._node is not None
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
         value = as_bool(value, "requires_grad")
-        if self.grad_fn is not None:
+        if self._node is not None:
             if not value:
                 raise DifferentiationError(
                     "you can only change requires_grad flags of leaf variables. If you want to use a computed "
@@ -166,13 +166,19 @@ class TensorBase(Operators):
         return self
 
     @property
+    def grad_fn(self) -> Any:
+        """The node of the operation that this tensor is a result of; None for a leaf."""
+        node = self._node
+        return None if node is None else node.shown()
+
+    @property
     def edge(self) -> Edge:
         """The edge to which the cotangent of this tensor goes."""
-        return self.grad_fn or self, self.output_nr
+        return self._node or self, self.output_nr
 
     @property
     def is_leaf(self) -> bool:
-        return self.grad_fn is None
+        return self._node is None
 
     @property
     def retains_grad(self) -> bool:
@@ -182,16 +188,16 @@ class TensorBase(Operators):
         """Make backward fill `.grad` of this tensor although it is not a leaf."""
         if not self.requires_grad:
             raise DifferentiationError("can't retain_grad on Tensor that has requires_grad=False")
-        if self.grad_fn is None or self._retained:
+        if self._node is None or self._retained:
             return
         self._retained = True
         # A weak reference: the tensor owns its node, and a cycle would keep both alive.
-        self.grad_fn.attach().retained[self.output_nr] = weakref.ref(self)
+        self._node.attach().retained[self.output_nr] = weakref.ref(self)
 
     @property
     def grad(self) -> Self | None:
         """The gradient that backward accumulated here, or None."""
-        if self._grad is None and self.grad_fn is not None and not self._retained:
+        if self._grad is None and self._node is not None and not self._retained:
             warnings.warn(_NON_LEAF_GRAD, UserWarning, stacklevel=2)
         return self._grad
 
@@ -244,7 +250,7 @@ class TensorBase(Operators):
         if not self.requires_grad:
             raise DifferentiationError("cannot register a hook on a tensor that doesn't require gradient")
         check_leaving_graph()
-        node = self.grad_fn or self._accumulate_grad_node()
+        node = self._node or self._accumulate_grad_node()
         return node.attach().of_output(self.output_nr).register(hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Self], None]) -> HookHandle:
@@ -255,7 +261,7 @@ class TensorBase(Operators):
         """
         if not self.requires_grad:
             raise DifferentiationError("cannot register a hook on a tensor that doesn't require gradient")
-        if self.grad_fn is not None:
+        if self._node is not None:
             raise DifferentiationError("post accumulate grad hooks cannot be registered on non-leaf tensors")
         return self._accumulate_grad_node().accumulated.register(hook)
 
@@ -278,7 +284,7 @@ class TensorBase(Operators):
         if self.place is not None and self.place.base is not None:
             raise DifferentiationError("Can't detach views in-place. Use detach() instead.")
         self.leave_node()
-        self.grad_fn, self.output_nr, self._leaf_requires_grad, self._retained = None, 0, False, False
+        self._node, self.output_nr, self._leaf_requires_grad, self._retained = None, 0, False, False
         return self
 
     @property
@@ -295,7 +301,7 @@ class TensorBase(Operators):
                 "data set to a tensor that requires gradients must be floating point or complex dtype"
             )
         own = self.place.counter if self.place is not None else Counter(self.version)
-        own.watch(self.grad_fn, self.output_nr)
+        own.watch(self._node, self.output_nr)
         self.inner = value.inner
         attach_to(self, place_of(value).alias(own))
 
@@ -350,8 +356,8 @@ class TensorBase(Operators):
             return self
         self.inner = arrays.astype(result.inner, self.dtype)
         self._count_change()
-        if result.grad_fn is not None:
-            self.move_to(result.grad_fn, result.output_nr)
+        if result._node is not None:
+            self.move_to(result._node, result.output_nr)
         return self
 
     def _write_dual_to(self, _target: Any) -> None:
@@ -374,18 +380,18 @@ class TensorBase(Operators):
         if self.version is None:
             return
         self.version += 1
-        if self.grad_fn is not None:
-            self.grad_fn.output_modified(self.output_nr, self.version)
+        if self._node is not None:
+            self._node.output_modified(self.output_nr, self.version)
 
     def move_to(self, node: Node | None, number: int) -> None:
         """Become output `number` of `node`; if the gradient is retained, it is now retained there."""
         self.leave_node()
-        self.grad_fn, self.output_nr = node, number
+        self._node, self.output_nr = node, number
         if self._retained and node is not None:
             self._retained = False
             self.retain_grad()
 
     def leave_node(self) -> None:
         """Stop retaining the gradient at the current node."""
-        if self._retained and self.grad_fn is not None:
-            self.grad_fn.attach().retained.pop(self.output_nr, None)
+        if self._retained and self._node is not None:
+            self._node.attach().retained.pop(self.output_nr, None)

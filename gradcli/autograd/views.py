@@ -152,7 +152,7 @@ class StoragePlace:
         if self.viewed is not None and self.version not in (None, self.counter.version):
             self.version = None
             tensor.leave_node()
-            del tensor.grad_fn
+            del tensor._node
 
     def count_change(self) -> None:
         """Increment the version of all tensors that share the data."""
@@ -184,7 +184,7 @@ def _first_place(tensor: Any) -> StoragePlace:
         place: StoragePlace | None = tensor.place
         if place is None:
             counter = Counter(tensor.version)
-            counter.watch(tensor.grad_fn, tensor.output_nr)
+            counter.watch(tensor._node, tensor.output_nr)
             place = StoragePlace(Storage(tensor.inner), counter)
             place.storage.join(tensor)
             tensor.place = place
@@ -226,10 +226,10 @@ def _refusal_of(view: Any, inherited: Refusal | None) -> Refusal | None:
     if inherited is None:
         return None
     made, why = inherited
-    if view.grad_fn is not None and _UNRECORDED in made:
+    if view._node is not None and _UNRECORDED in made:
         # The view is recorded, but the view that it was made from was not.
         mode = made[made.index(_UNRECORDED) :]
-        return f"Output 0 of {view.grad_fn.name} is a view of a view which was {mode}", why
+        return f"Output 0 of {view._node.name} is a view of a view which was {mode}", why
     return _refusal(view, why)
 
 
@@ -246,9 +246,9 @@ def forbid_in_function(output: Any) -> None:
 
 
 def _refusal(view: Any, why: str, number: int = 0) -> Refusal:
-    if view.grad_fn is None:
+    if view._node is None:
         return _NO_GRAD[0], why
-    return f"Output {number} of {view.grad_fn.name} is a view and {{}} inplace", why
+    return f"Output {number} of {view._node.name} is a view and {{}} inplace", why
 
 
 def find_numbers(tensor: Any) -> tuple[Any, int | None]:
@@ -272,9 +272,9 @@ def find_history(view: Any) -> Node | None:
             return None
         place.check_recorded(indirectly=True)
         seen = recomputed_view(place, base)
-        node, number = seen.grad_fn, seen.output_nr
+        node, number = seen._node, seen.output_nr
     place.version = place.counter.version
-    view.grad_fn = None
+    view._node = None
     view.move_to(node, number)
     return node
 
@@ -329,10 +329,10 @@ def _write(tensor: Any, part: Any) -> None:
     else:
         numbers = part.inner if place.primitive is None else _put(place.storage.numbers, place.positions(), part.inner)
     place.counter.count()
-    place.counter.watch(part.grad_fn, part.output_nr)
+    place.counter.watch(part._node, part.output_nr)
     place.storage.change(numbers)
-    if whole is not None and whole.grad_fn is not None:
-        changed.move_to(whole.grad_fn, whole.output_nr)
+    if whole is not None and whole._node is not None:
+        changed.move_to(whole._node, whole.output_nr)
 
 
 def _recorded_in_base(place: StoragePlace, part: Any) -> Any:
@@ -340,8 +340,8 @@ def _recorded_in_base(place: StoragePlace, part: Any) -> Any:
     base = place.viewed
     if not grad_enabled.get() or not (part.requires_grad or base.requires_grad):
         return None
-    before = base.made(base.inner, base.grad_fn, base.output_nr)
+    before = base.made(base.inner, base._node, base.output_nr)
     whole = _put(before, _among_elements_of(base, place), part)
     if whole is not before:
-        whole.grad_fn.rename("CopySlices")
+        whole._node.rename("CopySlices")
     return whole

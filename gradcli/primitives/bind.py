@@ -28,12 +28,13 @@ _OPERAND_COST = 3
 # levels. The operand of the highest rank interprets the operation.
 _NUMBER, _TRUTH, _ARRAY = range(3)
 # For each type of operand its rank, and the function that interprets an operation in which it ranks highest.
+_OF_ARRAYS = _ARRAY, None
 readings: dict[type, tuple[int, Any]] = {
     float: (_NUMBER, None),
     int: (_NUMBER, None),
     bool: (_TRUTH, None),
+    complex: _OF_ARRAYS,
 }
-_OF_ARRAYS = _ARRAY, None
 # The rank of containers, such as lists, whose items may be operands of any kind: above all kinds.
 CONTAINER_RANK = 100
 
@@ -240,8 +241,10 @@ def apply_to_arrays(primitive: Primitive, operands: Sequence[Any], params: Param
     budget, chosen = budget_now(), chosen_namespace()
     xp: Any = chosen or arrays.numpy_namespace()
     try:
-        if budget is None and chosen is None and xp.are_float64(operands):
-            return xp.run(primitive, operands, params)
+        if budget is None and chosen is None:
+            result = xp.run_float64(primitive, operands, params)
+            if result is not None:
+                return result
         xp = arrays.foreign_namespace(operands) or xp
         if budget is not None:
             _charge(budget, primitive, operands, params, xp)
