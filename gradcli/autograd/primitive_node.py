@@ -147,7 +147,7 @@ class PrimitiveNode(Node):
             if type(cotangent) in readings:
                 if type(cotangent) is not float or type(like) is not float:
                     cotangent = fit(cotangent, like)
-            elif type(like) is float or cotangent.shape != like.shape or cotangent.dtype is not like.dtype:
+            elif type(like) in readings or cotangent.shape != like.shape or cotangent.dtype is not like.dtype:
                 cotangent = fit(cotangent, like)
             if lift is not None:
                 cotangent = self._as_in_pytorch(i, cotangent, of_result)

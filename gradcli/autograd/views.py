@@ -200,23 +200,26 @@ def attach_to(tensor: Any, place: StoragePlace) -> None:
 
 def note_view(made: Any, operand: Any, primitive: Primitive, params: Mapping[str, Any]) -> None:
     """If `made`, the result of a primitive on a tensor, is a view of it, make it share in-place changes."""
-    parent = operand.place
-    layout = None if parent is None or parent.primitive is None else parent.layout
-    if primitive.shares is always or primitive.shares(layout, **params):
-        register_view(made, operand, primitive, params)
+    if primitive.shares is not always:
+        parent = operand.place
+        layout = None if parent is None or parent.primitive is None else parent.layout
+        if not primitive.shares(layout, **params):
+            return
+    register_view(made, operand, primitive, params)
 
 
 def register_view(made: Any, operand: Any, primitive: Primitive, params: Mapping[str, Any]) -> None:
     """Make `made`, a view of `operand` by a primitive, share in-place changes."""
-    parent = place_of(operand)
+    parent = operand.place or place_of(operand)
     if operand.version is None:
         # A view of an inference tensor shares its data, and is in no graph.
         attach_to(made, StoragePlace(parent.storage, parent.counter, parent, primitive, params))
         return
     base, origin = (operand, parent) if parent.base is None else (parent.base, parent.origin)
-    refusal = _refusal_of(made, parent.refusal)
+    recorded = grad_enabled.get()
+    refusal = None if recorded and parent.refusal is None else _refusal_of(made, parent.refusal)
     attach_to(made, StoragePlace(parent.storage, parent.counter, parent, primitive, params, base, origin, refusal))
-    if not grad_enabled.get() and operand.requires_grad:
+    if not recorded and operand.requires_grad:
         made.requires_grad = True
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from gradcli import arrays
@@ -282,10 +283,15 @@ min_ = _extreme("min", "the smallest element", "amin", minimum)
 
 def sum_to(g: Any, shape: Shape) -> Any:
     """`g` summed over the axes along which an operand of `shape` was broadcast (unbroadcast)."""
-    have = arrays.shape(g)
-    extra = len(have) - len(shape)
-    stretched = tuple(a for a, size in enumerate(have) if a < extra or (shape[a - extra] == 1 and size != 1))
+    stretched = _stretched_axes(arrays.shape(g), shape)
     return reshaped(bind(sum_, (g,), {"axis": stretched, "keepdims": False}) if stretched else g, shape)
+
+
+@lru_cache(256)
+def _stretched_axes(have: Shape, shape: Shape) -> Shape:
+    """The axes of a result of shape `have` along which an operand of `shape` was broadcast."""
+    extra = len(have) - len(shape)
+    return tuple(a for a, size in enumerate(have) if a < extra or (shape[a - extra] == 1 and size != 1))
 
 
 any_ = _reduction(
