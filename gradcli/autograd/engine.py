@@ -305,7 +305,7 @@ class BackwardPass:
         # An edge counts as true, and None as false.
         wanted: Sequence[object] = node.edges
         if self.wanted is not None:
-            wanted = [edge is not None and edge[0] in self.wanted for edge in wanted]
+            wanted = [edge is not None and edge[0] in self.wanted for edge in node.edges]
         if node.span is not self.span:
             self.span = node.span
             current_span.set(node.span)

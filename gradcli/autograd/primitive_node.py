@@ -14,7 +14,6 @@ from gradcli.autograd.packed_tensors import Pack, Packed, SavedTensor, Unpack, r
 from gradcli.autograd.saved import (
     DETACHED,
     SAVED_INFERENCE,
-    SCALAR,
     ModifiedResult,
     ShapeOnly,
     check_version,
@@ -311,8 +310,8 @@ class PrimitiveNode(Node):
 class Recording:
     """How a primitive is recorded, for operands of certain types, shapes and dtypes.
 
-    `name` is the name of its node, and `placeholders` are what the node saves of operands of which it needs the
-    shape only. `result` is the same for the result, and None if its shape depends on more than the operands.
+    `name` is the name of its node, and `placeholders` are what the node saves of operands of which it needs the shape
+    only. `result` is the same for the result; None if its shape may depend on more than the operands.
     """
 
     __slots__ = ("name", "needs", "placeholders", "primitive", "result")
@@ -336,10 +335,10 @@ class Recording:
         self.result = shape_only(result) if primitive.elementwise and not params else None
 
     def keep(self, form: tuple[Any, ...], params: Mapping[str, Any]) -> None:
-        """Keep it for further calls with operands of this form, if other params would not change it."""
-        known = self.primitive.recordings
+        """Keep it for further operations on operands of this form, unless other params would change it."""
         if params and type(self.primitive.node_name) is not NodeName:
             return
+        known = self.primitive.recordings
         if len(known) >= _MOST_RECORDINGS:
             known.clear()
         known[form] = self

@@ -70,7 +70,8 @@ class Tensor(TensorSurface):
         """Compute a primitive on the data of the operands, and record it if an operand requires grad."""
         data: list[Any] = []
         edges: list[Edge | None] = []
-        # What decides how the operation is recorded; see `Recording`.
+        # What decides how the operation is recorded, see `Recording`, if `alike` stays true: the types of the data of
+        # tensors, with shapes and dtypes, None for each float that is no tensor, and which operands require grad.
         form: list[Any] = []
         wanted, bit = 0, 1
         plain, unchanged, simple, alike = primitive.elementwise, True, True, True
