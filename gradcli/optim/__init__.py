@@ -4,6 +4,7 @@ from gradcli.optim import lr_scheduler, swa_utils
 from gradcli.optim.adagrad import Adadelta, Adagrad
 from gradcli.optim.adam import Adam, AdamW
 from gradcli.optim.adam_variants import Adamax, NAdam, RAdam
+from gradcli.optim.asgd import ASGD
 from gradcli.optim.lbfgs import LBFGS
 from gradcli.optim.optimizer import Optimizer
 from gradcli.optim.rmsprop import RMSprop
@@ -11,6 +12,7 @@ from gradcli.optim.rprop import Rprop
 from gradcli.optim.sgd import SGD
 
 __all__ = [
+    "ASGD",
     "LBFGS",
     "SGD",
     "Adadelta",

@@ -310,6 +310,7 @@ OPTIMIZERS = [
     ("NAdam", {"lr": 0.03, "weight_decay": 0.01, "decoupled_weight_decay": True}),
     ("RAdam", {"lr": 0.03, "betas": (0.8, 0.9), "weight_decay": 0.1}),
     ("Rprop", {"lr": 0.02, "step_sizes": (1e-3, 0.1)}),
+    ("ASGD", {"lr": 0.1, "lambd": 0.02, "t0": 8, "weight_decay": 0.01}),
 ]
 
 
@@ -328,6 +329,20 @@ def test_steps_of_an_optimizer_are_those_of_pytorch(name, options):
         assert losses[0] == pytest.approx(losses[1], rel=1e-9)
     for p, q in zip(own.parameters(), other.parameters()):
         same(p, q, rtol=1e-8)
+
+
+@pytest.mark.parametrize("t0", [0, 3])
+def test_the_average_of_asgd_is_that_of_pytorch(t0):
+    averages = []
+    for library in (gradcli, torch):
+        x = library.tensor([1.0, -2.0], requires_grad=True)
+        optimizer = library.optim.ASGD([x], lr=0.1, lambd=0.01, t0=t0)
+        for _ in range(6):
+            optimizer.zero_grad()
+            (x**2).sum().backward()
+            optimizer.step()
+        averages.append(optimizer.state[x]["ax"])
+    same(*averages)
 
 
 def closure(library, model, optimizer, x, target):
