@@ -1329,6 +1329,39 @@ class TestAncestors:
         assert [node.name for node in found] == ["MulBackward0", "CosBackward0", "SinBackward0"]
 
 
+class TestRecording:
+    """How an operation is recorded is decided once for operands of one form, and anew for those of another."""
+
+    @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
+    def test_gradients_have_the_shape_and_the_dtype_of_each_operand(self, dtype):
+        for shape, other in [((2, 3), (2, 3)), ((2, 3), (3,)), ((3,), (2, 3)), ((2, 1), (1, 3)), ((), (2, 3))]:
+            x, y = leaf(np.ones(shape), dtype), leaf(np.ones(other), "float64")
+            gradients = grad((x + y + x * y).sum().real, (x, y))
+            assert [(g.shape, g.dtype) for g in gradients] == [(x.shape, dtype), (y.shape, "float64")]
+
+    def test_the_name_of_a_node_depends_on_which_operands_are_tensors(self):
+        x, q = leaf(2.0), tensor(1.5)
+        powers = [x**1.5, x**q, 2.0 ** leaf(1.5), tensor(2.0) ** leaf(1.5)]
+        names = ["PowBackward0", "PowBackward1", "PowBackward2", "PowBackward1"]
+        assert [y.grad_fn.name for y in powers] == names
+        assert [type(y.grad_fn).__name__ for y in powers] == names
+
+    def test_a_node_has_the_class_of_its_name_wherever_it_is_seen(self):
+        x = leaf([1.0, 2.0])
+        y = gradcli.exp(x * x)
+        ((before, _),) = y.grad_fn.next_functions
+        assert type(before).__name__ == "MulBackward0"
+        assert type(before) is type((x * 3.0).grad_fn)
+        assert isinstance(before, gradcli.autograd.graph.Node)
+
+    def test_which_gradients_are_wanted_decides_what_is_saved(self):
+        constant = tensor([3.0, 4.0])
+        for x, y in [(leaf([1.0, 2.0]), constant), (constant, leaf([1.0, 2.0])), (constant, constant + leaf(0.0))]:
+            product = x * y
+            saved = product.grad_fn._saved_self, product.grad_fn._saved_other
+            assert [kept is not None for kept in saved] == [y.requires_grad, x.requires_grad]
+
+
 class TestSmoothness:
     @pytest.mark.parametrize(
         ("function", "point", "smooth"),
