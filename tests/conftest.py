@@ -53,12 +53,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _most_cases(item: pytest.Item) -> int:
-    """How many cases of a test are run; the closest marker decides: that of the test, its class or its file."""
+    """How many cases of a test are run: none that is slow, else as the marker of the test, its class or its file says."""
+    if item.get_closest_marker("slow"):
+        return 0
     for mark in item.iter_markers():
         if mark.name == "all_cases":
             return sys.maxsize
-        if mark.name == "slow":
-            return 0
         if mark.name == "cases":
             return int(mark.kwargs.get(_backend(item), mark.args[0]))
     return _MOST_CASES

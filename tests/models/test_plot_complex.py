@@ -211,7 +211,7 @@ def test_the_directions_on_a_terminal_turn_around_a_zero():
         (["z", "z=0..inf*1j"], "an end of a range must be finite"),
         (["1/0*z", "z=-1-1j..1+1j"], "the value is nowhere finite"),
         (["z", "z=-1-1j..1+1j", "--xlim", "0..1+1j"], "--xlim '0..1+1j' is no range"),
-        (["floor(z)", "z=-1-1j..1+1j"], "  | floor(z)\n  | ^^^^^^^^"),
+        pytest.param(["floor(z)", "z=-1-1j..1+1j"], "  | floor(z)\n  | ^^^^^^^^", marks=pytest.mark.slow),
         (["w*x", "w=0..3", "x=0..1", "--nyquist"], "--nyquist is for one range"),
         (["exp(1j*w)", "w=0..3", "--nyquist", "--log", "y"], "--log y is not for the complex plane"),
         (["exp(1j*w)", "w=0..3", "--data", "{data}"], "--data is for real values"),

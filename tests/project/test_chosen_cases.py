@@ -29,7 +29,7 @@ TESTS = """
 
     @pytest.mark.all_cases
     class TestAll:
-        @pytest.mark.parametrize("i", range(30))
+        @pytest.mark.parametrize("i", [*range(30), pytest.param(30, marks=pytest.mark.slow)])
         def test_each(self, i): pass
 
         @pytest.mark.cases(1)
@@ -84,4 +84,4 @@ def test_another_case_takes_the_place_of_at_most_one(tmp_path):
 @pytest.mark.parametrize("words", [["--all"], ["-k", "test"], ["test_it.py"]])
 def test_all_are_run_where_they_are_asked_for(tmp_path, monkeypatch, words):
     monkeypatch.chdir(tmp_path)
-    assert len(chosen(tmp_path, *words)) == 30 + 2 * 60 + 1 + 2 * 30
+    assert len(chosen(tmp_path, *words)) == 30 + 2 * 60 + 1 + 31 + 30
