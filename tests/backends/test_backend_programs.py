@@ -48,6 +48,7 @@ def alike(found: Any, expected: Any) -> None:
 
 
 class TestEval:
+    @pytest.mark.cases(12, jax=6)
     @pytest.mark.parametrize(
         "words",
         [
