@@ -13,6 +13,7 @@ from gradcli.arrays.shapes import Shape
 from gradcli.autograd.node import ANALYTIC_IN
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import EvaluationError
+from gradcli.functionals import shortfalls
 from gradcli.functionals.body import Body
 from gradcli.functionals.integral import integral, integral_error
 from gradcli.functionals.searches import Search
@@ -33,6 +34,8 @@ from gradcli.primitives.primitive import Primitive
 RTOL, ATOL = 1e-12, 1e-14
 # Two ways to compute an integral differ by no more than this, relative to its parts.
 _SAME = 1e-9
+# By how much more than the tolerance they may differ without a report.
+_SLACK = 10
 
 # The largest relative tolerance of a differential equation.
 _LOOSEST = 0.01
@@ -167,7 +170,12 @@ def _integral(primitive: Primitive, body: Body, low: Any, high: Any, reads: Sequ
     parts = [bind(primitive, (p.low, p.high, *reads), {"body": p.body, **params}) for p in smooth]
     total = functools.reduce(add, parts)
     whole = bind(primitive, tuple(map(constant, (low, high, *reads))), {"body": body, **params})
-    if abs(constant(total) - whole) <= _SAME * (abs(whole) + sum(abs(constant(part)) for part in parts)):
+    size = abs(whole) + sum(abs(constant(part)) for part in parts)
+    apart = abs(constant(total) - whole)
+    if apart <= _SAME * size:
+        if not apart <= _SLACK * max(params["rtol"], params["atol"]) * size:
+            # Some switches of many were missed.
+            shortfalls.report("integrate", float(apart))
         return total
     # A switch was missed; where derivatives need its place, they are refused.
     return bind(primitive, (low, high, *reads), {"body": body, **params})

@@ -29,6 +29,8 @@ _SHRINKING, _LAST = 1 - 1e-6, 8
 # The number of half-waves of an oscillating tail that are summed, that of lengths, each twice the one before, in which they
 # are looked for, that of places at which each length is examined, and that of places at which all are examined first.
 _HALF_WAVES, _DOUBLINGS, _EXAMINED, _EXAMINED_FIRST = 48, 40, 4_000, 400
+# The number of places from which the size of a tail far away is taken, and the share of its size before that is much less.
+_OF_A_WAVE, _MUCH_SMALLER = 64, 1e-3
 # The number of powers of 2 of the distances at which tails are examined for overflows, the number of distances for each,
 # and the magnitude below which an integrand has vanished before it overflows.
 _MOST_DOUBLINGS, _IN_A_DOUBLING, _VANISHED = 60, 8, 1e-60
@@ -377,6 +379,8 @@ class _Integration:
         value, error, size = refined(panels, along, count, Tolerance(_OF_A_GRADE, _ABSOLUTE)).whole()
         waves = np.abs(value)
         if not np.isfinite(value).all() or waves[-_LAST:].min() > _SHRINKING * waves[:_LAST].max():
+            if _vanishes_far(np, along, whole.origin, float(zeros[-1])):
+                return None
             place = "-inf" if whole.direction < 0 else "inf"
             return Integral(math.nan, math.inf, math.inf, f"the integral diverges at {place}")
         limit = limit_of_sums([whole.direction * first.value, *value.tolist()])
@@ -394,6 +398,13 @@ def _diverges(magnitudes: Any) -> bool:
     """Whether panels that shrink geometrically have integrals whose magnitudes do not shrink."""
     last = magnitudes[-_LAST:]
     return bool((last > 0).all() and (last[1:] >= _SHRINKING * last[:-1]).all())
+
+
+def _vanishes_far(np: Any, along: Callable[..., Any], origin: float, place: float) -> bool:
+    """Whether an oscillating tail that has not begun to shrink at a place is much smaller far beyond it."""
+    distances = 2.0 ** np.arange(_DOUBLINGS)[:, None] + np.linspace(0.0, 1.0, _OF_A_WAVE)
+    sizes = np.abs(along((origin + (place - origin) * distances).ravel())).reshape(distances.shape).max(axis=1)
+    return bool(np.isfinite(sizes).all() and sizes[-1] < _MUCH_SMALLER * sizes[0])
 
 
 def _zeros(np: Any, along: Callable[..., Any], start: float, direction: float) -> Any:

@@ -32,7 +32,9 @@ def resolving_panels(function: Integrand, bounds: Bounds, row: Any, low: Any, hi
         width = high - low
         finite = np.where(np.isfinite(values), values, 0.0)
         sizes = np.maximum(sizes, np.bincount(row, width * np.abs(finite).mean(axis=1), len(sizes)))
-        lowest, highest = finite.min(axis=1), finite.max(axis=1)
+        # A peak that one node alone shows is not seen by the nodes of both halves.
+        ordered = np.sort(finite, axis=1)
+        lowest, highest = ordered[:, 1], ordered[:, -2]
         hides = hidden(least, most, lowest, highest, width, sizes[row])
         # Infinite bounds are those beside a singularity, which is found by its errors, or at the end of a tail, u = 0.
         hides &= (np.isfinite(least) & np.isfinite(most)) | ((low == 0.0) & (halvings < _MOST_BESIDE_INFINITY))
