@@ -409,6 +409,27 @@ exponential = _increasing(np.exp, positive=True)
 logarithm = _open_increasing(np.log, 0.0)
 
 
+# The minimum of x*log(x), rounded down, which is at 1/e.
+_LEAST_OF_TIMES_LOGARITHM = -0.3678794411714424
+
+
+def times_logarithm(a: Interval, logged: Interval) -> Interval:
+    """x*log(x), where `logged` are the logarithms. Near 0 it is bounded, which the product of both factors is not."""
+    product = multiply(a, logged)
+    ends = []
+    for end in (np.maximum(a.low, 0.0), a.high):
+        point = Interval(end, end)
+        value = multiply(point, logarithm(point))
+        ends.append([np.where(end == 0.0, 0.0, bound) for bound in (value.low, value.high)])
+    least, most = np.minimum(ends[0][0], ends[1][0]), np.maximum(ends[0][1], ends[1][1])
+    place = math.exp(-1.0)
+    inside = (a.low < up(place)) & (a.high > down(place))
+    least = np.where(inside, np.minimum(least, _LEAST_OF_TIMES_LOGARITHM), least)
+    nowhere = np.isnan(logged.low)
+    low = np.where(nowhere, product.low, np.fmax(product.low, least))
+    return Interval(low, np.where(nowhere, product.high, np.fmin(product.high, most)), product.rough)
+
+
 def _expit(x: Any) -> Any:
     return 1.0 / (1.0 + np.exp(-x))
 

@@ -197,6 +197,8 @@ class _Recorded:
             for atom in [*program.outputs, *(a for e in program.equations for a in e.inputs)]
             if not isinstance(atom, Variable)
         }
+        # The operands of logarithms.
+        self.logged = {e.output: e.inputs[0] for e in program.equations if e.primitive.name == "log"}
         outputs = [*program.outputs, *program.guards]
         # Equations after which a variable is no longer needed.
         self.last: dict[Variable, int] = {}
@@ -259,6 +261,11 @@ class _Recorded:
             if equation.primitive.name == "equal":
                 # Only a number that is undefined differs from itself.
                 return box_arithmetic.is_finite(operands[0])  # type: ignore[arg-type]
+        if equation.primitive.name == "multiply":
+            for k in (0, 1):
+                x, y = equation.inputs[k], equation.inputs[1 - k]
+                if isinstance(x, Variable) and isinstance(y, Variable) and self.logged.get(y) is x:
+                    return box_arithmetic.times_logarithm(operands[k], operands[1 - k])  # type: ignore[arg-type]
         return box_arithmetic.apply(equation.primitive, operands, equation.params)
 
     def _atom(self, atom: Any, known: Mapping[Variable, Interval | Truth]) -> Interval | Truth:

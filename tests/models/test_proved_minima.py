@@ -12,6 +12,8 @@ import pytest
 
 import gradcli
 from gradcli.errors import BindingError, EvaluationError, UsageError
+from gradcli.proofs import box_arithmetic
+from gradcli.proofs.box_arithmetic import Interval
 
 # Programs, bounds, the global minimum, and points at which it is taken.
 PROBLEMS: dict[str, tuple[str, str, float, list[dict[str, float]]]] = {
@@ -66,6 +68,14 @@ PROBLEMS: dict[str, tuple[str, str, float, list[dict[str, float]]]] = {
         "x=-1.5:4,y=-3:4",
         -1.913222954981037,
         [{"x": -0.5471976, "y": -1.5471976}],
+    ),
+    # Entropies, whose terms are 0*-inf at a bound, which was divided as far as floats go.
+    "x*log(x)": ("x*log(x)", "x=0:1", -1 / math.e, [{"x": 1 / math.e}]),
+    "entropy": (
+        "x*log(x) + y*log(y) + (1 - x - y)*log(1 - x - y)",
+        "x=0:0.45,y=0:0.45",
+        -math.log(3),
+        [{"x": 1 / 3, "y": 1 / 3}],
     ),
     "Levy 13": (
         "sin(3*pi*x)**2 + (x - 1)**2*(1 + sin(3*pi*y)**2) + (y - 1)**2*(1 + sin(2*pi*y)**2)",
@@ -408,3 +418,17 @@ def test_a_proof_may_begin_at_a_kink(program: str) -> None:
     found = gradcli.minimize(program, x=0, y=0, bounds="x=-1:1,y=-2:2", prove=True)
     assert found.converged
     assert found.proof.low <= -1.0 <= found.proof.high
+
+
+def test_bounds_of_a_number_times_its_logarithm() -> None:
+    generator = np.random.default_rng(0)
+    for _ in range(2_000):
+        low, high = np.sort(generator.choice([0.0, 1e-300, 1 / math.e, 1.0, 2.0, *generator.random(4) * 3], 2))
+        box = Interval(np.array([low]), np.array([high]))
+        with np.errstate(all="ignore"):
+            found = box_arithmetic.times_logarithm(box, box_arithmetic.logarithm(box))
+        places = low + (high - low) * generator.random(20)
+        values = [x * math.log(x) for x in places if x > 0]
+        assert all(found.low[0] <= v + 1e-15 and v - 1e-15 <= found.high[0] for v in values)
+        # At 0 itself it is no number.
+        assert high == 0 or np.isfinite([found.low[0], found.high[0]]).all()
