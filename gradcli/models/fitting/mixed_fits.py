@@ -85,11 +85,10 @@ def mixed_fit(job: MixedFit, level: float) -> Fit:
     problem = job.question.problem
     if rows is not None and len(linear_parameters(rows, np.ones(len(rows.parameters)))) < len(rows.parameters):
         rows = None
-    if rows is not None and not (problem.has_priors or np.isfinite([problem.low, problem.high]).any()):
-        found = _linear_maximum(job, posed, rows)
-    elif job.restricted:
-        raise UsageError("REML is for models that are linear in their parameters", hint="leave out --reml")
-    else:
+    found = None if rows is None or problem.has_priors else _linear_maximum(job, posed, rows)
+    if found is None or not ((problem.low <= found.estimates) & (found.estimates <= problem.high)).all():
+        if job.restricted:
+            raise UsageError("REML is for models that are linear in their parameters", hint="leave out --reml")
         # Of a linear model Laplace's approximation is the likelihood itself.
         found = _laplace_maximum(job, posed, rows is not None)
     return _fit(job, posed, found, level)
