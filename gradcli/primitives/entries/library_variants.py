@@ -9,19 +9,21 @@ from gradcli.arrays import mathematical_constants
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import ShapeError
 from gradcli.primitives.axes import boolean, integer, integer_array, normalize_axis, option, whole_numbers
-from gradcli.primitives.bind import concrete
+from gradcli.primitives.bind import concrete, constant
 from gradcli.primitives.conversions import broadcast_to, reshape
-from gradcli.primitives.entries.arithmetic import absolute, add, divide, fmod, multiply, negative, round_, subtract
+from gradcli.primitives.entries.arithmetic import absolute, add, divide, fmod, multiply, round_, subtract
 from gradcli.primitives.entries.bessel_orders import spherical_jn, spherical_yn
 from gradcli.primitives.entries.comparisons import (
     clip,
     equal,
     isfinite,
+    isnan,
     less_equal,
     logical_and,
     logical_or,
     maximum,
     minimum,
+    nowhere,
     where,
 )
 from gradcli.primitives.entries.decompositions import cholesky, qr
@@ -40,11 +42,12 @@ from gradcli.primitives.entries.order_statistics import (
     cummin,
     difference,
     kth_value,
+    positions_falling,
     positions_in_order,
 )
 from gradcli.primitives.entries.orthogonal_polynomials import eval_genlaguerre
 from gradcli.primitives.entries.products import lu_solve, solved_by_factors
-from gradcli.primitives.entries.reductions import all_, argmax, argmin, max_, min_, order_statistic, sum_
+from gradcli.primitives.entries.reductions import all_, any_, argmax, argmin, max_, min_, order_statistic, sum_
 from gradcli.primitives.entries.sampling import padded
 from gradcli.primitives.entries.scans import cumprod, cumsum, log_softmax, softmax, sort
 from gradcli.primitives.entries.shape import (
@@ -131,9 +134,10 @@ def _ordered(x: Any, axis: Any = -1, descending: Any = False, stable: Any = Fals
     falling = boolean(descending, "'descending'")
 
     def ordered(x: Any, number: int) -> Pair:
-        rising = negative(x) if falling else x
-        values = sort(rising, number)
-        return Pair(negative(values) if falling else values, positions_in_order(rising, number))
+        if not falling:
+            return Pair(sort(x, number), positions_in_order(x, number))
+        # Turned round before and after, equal elements keep their order, and nan comes first.
+        return Pair(flip(sort(flip(x, number), number), number), positions_falling(x, number))
 
     return along_axis(x, axis, ordered)
 
@@ -145,9 +149,19 @@ torch_sort = Composite(
 )  # fmt: skip
 
 
+def _median_along(x: Any, number: int, keepdims: Any) -> Pair:
+    lower = kth_value(x, None, number, keepdims)
+    undefined = any_(isnan(constant(x)), number, keepdims)
+    if nowhere(undefined):
+        return lower
+    # The largest element is nan where one is, and so is the median.
+    largest = Pair(max_(x, number, keepdims), argmax(x, number, keepdims))
+    return Pair(*(where(undefined, other, part) for other, part in zip(largest, lower)))
+
+
 def _lower_median(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     if axis is not None:
-        return kth_value(x, None, axis, keepdims)
+        return along_axis(x, axis, lambda x, number: _median_along(x, number, keepdims))
     if not arrays.size(x):
         raise ShapeError("an empty tensor has no 'median'")
     return order_statistic(ravel(x), (arrays.size(x) - 1) // 2)

@@ -71,10 +71,10 @@ positions_in_order = Primitive(
 
 def _argsort(x: Any, axis: Any = -1, descending: Any = False, stable: Any = True) -> Any:
     x, axis = (ravel(x), 0) if axis is None else (x, axis)
-    return along_axis(x, axis, _falling if boolean(descending, "'descending'") else positions_in_order)
+    return along_axis(x, axis, positions_falling if boolean(descending, "'descending'") else positions_in_order)
 
 
-def _falling(x: Any, axis: int) -> Any:
+def positions_falling(x: Any, axis: int) -> Any:
     """The positions in descending order, stable: the first of equal elements comes first."""
     from_behind = flip(positions_in_order(flip(x, axis), axis), axis)
     return subtract(arrays.shape(x)[axis] - 1, from_behind)
@@ -124,7 +124,7 @@ def _first_of_order(x: Any, k: Any, number: int, largest: Any) -> Pair:
     if not 0 <= count <= arrays.shape(x)[number]:
         raise ShapeError(f"'topk' cannot take {count} of {arrays.shape(x)[number]} elements")
     if boolean(largest, "'largest'"):
-        values, positions = flip(sort(flip(x, number), number), number), _falling(x, number)
+        values, positions = flip(sort(flip(x, number), number), number), positions_falling(x, number)
     else:
         values, positions = sort(x, number), positions_in_order(x, number)
     return Pair(index(values, axis_key(number, slice(0, count))), index(positions, axis_key(number, slice(0, count))))
