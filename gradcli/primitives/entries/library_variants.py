@@ -149,7 +149,7 @@ torch_sort = Composite(
 )  # fmt: skip
 
 
-def _median_along(x: Any, number: int, keepdims: Any) -> Pair:
+def _median_along(x: Any, number: int, keepdims: Any) -> Any:
     lower = kth_value(x, None, number, keepdims)
     undefined = any_(isnan(constant(x)), number, keepdims)
     if nowhere(undefined):
