@@ -283,7 +283,7 @@ def reshape(x: Array, shape: tuple[int, ...]) -> Array:
 
 def broadcast_to(x: Array, shape: tuple[int, ...]) -> Array:
     # For few elements, copying is faster than creating a view.
-    if np.ndim(x) > len(shape) or math.prod(shape) > _FEW:
+    if math.prod(shape) > _FEW or (type(x) is not float and np.ndim(x) > len(shape)):
         return np.broadcast_to(x, shape)
     repeated = np.empty(shape, np.float64 if type(x) is float else np.asarray(x).dtype)
     repeated[...] = x

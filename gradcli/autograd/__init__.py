@@ -36,7 +36,9 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+        # Cached, so that later accesses do not call this function.
+        found = globals()[name] = getattr(import_module(_HOMES[name]), name)
+        return found
     if name in _MODULES:
         return import_module(f"gradcli.autograd.{name}")
     raise AttributeError(f"module 'gradcli.autograd' has no attribute {name!r}")
