@@ -318,6 +318,9 @@ class _Integration:
         """The integral between a singularity and a place at which the integrand is smooth."""
         np = self.np
         distance = abs(far - point)
+        if not distance:
+            # The singularity was located at the end of its panels.
+            return Integral(0.0, 0.0, 0.0)
         grades = _MOST_GRADES
         if point:
             grades = max(_FEWEST_GRADES, min(grades, _CLOSEST + int(math.log2(distance / abs(point)))))

@@ -390,3 +390,11 @@ def test_a_tail_that_has_not_begun_to_shrink_does_not_diverge(run: Run) -> None:
 def test_switches_that_are_too_many_are_reported(run: Run) -> None:
     done = run("eval", "integrate(floor(a*x)*exp(-x), x, 0, inf)", "a=2")
     assert "the value of 'integrate' is accurate to about 1e-10 only" in done.err
+
+
+def test_a_singularity_at_the_end_of_its_panels(run: Run) -> None:
+    """The logarithm of its distance from the end, 0, was an error."""
+    maxwell = "integrate(x**2*exp(-x**2/(2*s**2))/s**3*sqrt(2/pi), x, 0, inf)"
+    done = run("eval", maxwell, "s=1e-8", "--order", "2")
+    assert done.out.startswith("value  0.99999999999")
+    assert "the value of 'integrate' is accurate to about" in done.err
