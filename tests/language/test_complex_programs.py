@@ -10,6 +10,7 @@ from gradcli.primitives.entries.exponential import exp, sigmoid
 from gradcli.primitives.entries.trigonometric import sin
 from tests.fuzz import complex_modes
 from tests.fuzz.complex_modes import WAYS, beside_pytorch, differences, trial
+from tests.wrong_rules import replace_vjp
 
 # PyTorch's part is in backends/test_complex_of_pytorch.py.
 OTHER_WAYS = {name: way for name, way in WAYS.items() if way is not beside_pytorch}
@@ -42,7 +43,7 @@ def _found(word: str, way: str) -> set[str]:
 
 @pytest.mark.slow
 def test_a_wrong_derivative_is_found(monkeypatch):
-    monkeypatch.setattr(sin, "vjp", (lambda g, _y, x: g * 1.001,))
+    replace_vjp(monkeypatch, sin, lambda g, _y, x: g * 1.001)
     assert "eval" in _found("sin", "gradients_of_eval")
 
 

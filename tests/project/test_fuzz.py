@@ -14,6 +14,7 @@ from tests.fuzz.__main__ import FOUND
 from tests.fuzz.case import Case
 from tests.fuzz.minimise import minimised
 from tests.fuzz.programs import program
+from tests.wrong_rules import replace_vjp
 
 pytestmark = [pytest.mark.all_cases, pytest.mark.filterwarnings("ignore::gradcli.errors.AccuracyWarning")]
 CASES = [Case.of_line(line) for line in FOUND.read_text("utf-8").splitlines()]
@@ -65,7 +66,7 @@ def test_an_error_of_python_is_found(monkeypatch):
 
 
 def test_a_wrong_derivative_is_found(monkeypatch):
-    monkeypatch.setattr(sin, "vjp", (lambda g, _y, x: g * 1.001,))
+    replace_vjp(monkeypatch, sin, lambda g, _y, x: g * 1.001)
     found = [checks.guarded(checks.full, Case("sin(x)", {"x": 1.0}, draw)) for draw in range(20)]
     assert "check: reverse mode and differences disagree" in {f.key for f in found if f is not None}
 
@@ -78,7 +79,7 @@ def test_a_series_that_is_wrong_is_found(monkeypatch):
 
 
 def test_a_wrong_second_derivative_is_found_where_inputs_are_far_out(monkeypatch):
-    monkeypatch.setattr(cos, "vjp", (lambda g, _y, x: -1.01 * g * sin(x),))
+    replace_vjp(monkeypatch, cos, lambda g, _y, x: -1.01 * g * sin(x))
     found = checks.guarded(checks.full, Case("sin(x)*q", {"x": 1.0, "q": 1e200}))
     assert found is not None
     assert found.key == "reverse mode far out: a derivative differs"
