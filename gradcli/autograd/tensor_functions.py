@@ -38,9 +38,9 @@ def _split(x: Any, *operands: Any, **params: Any) -> Any:
     return (_of_torch if _WORDS_OF_SPLIT & params.keys() else _of_language)("split", x, *operands, **params)
 
 
-def _median(x: Any, *operands: Any, **params: Any) -> Any:
+def _median(name: str, x: Any, *operands: Any, **params: Any) -> Any:
     """PyTorch's `median`, which also returns the index, along an axis; else NumPy's, the mean of the middle two."""
-    return (_of_torch if operands or params else _of_language)("median", x, *operands, **params)
+    return (_of_torch if operands or params else _of_language)(name, x, *operands, **params)
 
 
 def _of_language(name: str, *operands: Any, **params: Any) -> Any:
@@ -124,7 +124,7 @@ def _a_tensor(operands: Any, params: Any) -> Any:
 # Functions that have NumPy's meaning if one of NumPy's keywords is used.
 _BY_ITS_WORDS: dict[str, Callable[..., Any]] = {
     **{name: _with_tensors(partial(_extreme, name)) for name in ("max", "min")},
-    "median": _with_tensors(_median),
+    **{name: _with_tensors(partial(_median, name)) for name in ("median", "nanmedian")},
     "sort": _with_tensors(_sorted),
     "split": _split,
     "squeeze": partial(_of_torch, "squeeze"),

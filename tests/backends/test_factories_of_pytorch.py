@@ -182,7 +182,7 @@ SURFACE = [
     "x[torch.tensor([1, 0])]", "x[torch.arange(2), torch.tensor([1, 0])]", "x.argmax(1)", "x.argmax()", "x.argmax(dim=0, keepdim=True)",
     "x.argmin(1)", "(x.argmax(1) == torch.tensor([1, 1])).sum().item()", "x.max(1)", "x.max(dim=0)", "torch.max(x, 1)",
     "torch.max(x, dim=1, keepdim=True)", "torch.min(x, 0)", "x.max()", "torch.max(x, 2 - x)", "x.sort(1)", "torch.sort(x, dim=0)",
-    "torch.sort(x, descending=True)", "x.median(0)", "x.long() + 1", "x.long() // 2", "x.long() / 2", "x.long() * 2.5", "x.long() ** 2",
+    "torch.sort(x, descending=True)", "x.median(0)", "x.nanmedian(0)", "x.long() + 1", "x.long() // 2", "x.long() / 2", "x.long() * 2.5", "x.long() ** 2",
     "x.long().sum()", "x.long().prod()", "x.long().cumsum(0)", "x.long().clamp(min=2)", "x.long().clamp(0, 2)", "x.long().abs()", "-x.long()",
     "x.long().max(1)", "x.long().max()", "x.long() @ x.long()", "x.long() % 2", "torch.sin(torch.ones(2))", "torch.stack([x[0], x[1]])",
     "torch.cat([x, x], 1)", "torch.where(x > 1, x, 0.0)", "torch.where(x > 1, 1.0, 0.0)", "torch.where(x > 1, x, -x)",

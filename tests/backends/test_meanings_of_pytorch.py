@@ -25,6 +25,8 @@ PROGRAMS = [
     "(x.sort(1)[0] * torch.sort(x, 1)[1]).sum()",
     "torch.median(x)",
     "torch.median(x, dim=1)[0].sum()",
+    "torch.nanmedian(torch.where(x > 0.7, x, torch.nan))",
+    "torch.nanmedian(torch.where(x > 0.7, x, torch.nan), dim=1)[0].nansum()",
     "torch.sum(x.repeat(2, 1)**2)",
     "(torch.max(x, dim=1)[1] * x[:, 0]).sum()",
     "(torch.nn.functional.pad(x, (1, 2, 0, 1), value=2.0)**2).sum()",

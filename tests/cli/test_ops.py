@@ -412,6 +412,20 @@ CASES = {
     },
     "nansum": [Case("nansum(x)", 0.0, {"x": [0.0]}, x=[NAN])],
     "nanmean": [Case("nanmean(x)", NAN, x=[NAN]), Case("nanmean(x)", 2.0, {"x": [1.0, 0.0]}, x=[2.0, NAN])],
+    "nanprod": [Case("nanprod(x)", 1.0, {"x": [0.0]}, x=[NAN])],
+    **{
+        name: [
+            Case(f"{name}(x)", 2.0, {"x": [0.5, 0.0, 0.5]}, x=[2.0, NAN, 2.0]),
+            Case(f"{name}(x)", NAN, x=[NAN, NAN]),
+            Case(f"{name}(x)", FAILS, x=NONE),
+        ]
+        for name in ("nanmax", "nanmin", "nanmedian")
+    },
+    "nanvar": [Case("nanvar(x, correction=2)", NAN, x=[1.0, NAN, 3.0])],
+    "nanstd": [
+        Case("nanstd(x)", 0.0, {"x": [0.0, 0.0, 0.0]}, x=[2.0, NAN, 2.0]),
+        Case("nanstd(x, correction=2)", NAN, x=[1.0, NAN, 3.0]),
+    ],
     **{
         name: [
             Case(f"{name}(x, {half})", 2.0, {"x": [0.0, 0.5, 0.5]}, x=[1.0, 2.0, 2.0]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from gradcli import arrays
@@ -11,7 +12,7 @@ from gradcli.errors import ShapeError
 from gradcli.primitives.axes import boolean, integer, integer_array, normalize_axis, option, whole_numbers
 from gradcli.primitives.bind import concrete, constant
 from gradcli.primitives.conversions import broadcast_to, reshape
-from gradcli.primitives.entries.arithmetic import absolute, add, divide, fmod, multiply, round_, subtract
+from gradcli.primitives.entries.arithmetic import absolute, add, divide, floor_divide, fmod, multiply, round_, subtract
 from gradcli.primitives.entries.bessel_orders import spherical_jn, spherical_yn
 from gradcli.primitives.entries.comparisons import (
     clip,
@@ -20,6 +21,7 @@ from gradcli.primitives.entries.comparisons import (
     isnan,
     less_equal,
     logical_and,
+    logical_not,
     logical_or,
     maximum,
     minimum,
@@ -47,7 +49,7 @@ from gradcli.primitives.entries.order_statistics import (
 )
 from gradcli.primitives.entries.orthogonal_polynomials import eval_genlaguerre
 from gradcli.primitives.entries.products import lu_solve, solved_by_factors
-from gradcli.primitives.entries.reductions import all_, any_, argmax, argmin, max_, min_, order_statistic, sum_
+from gradcli.primitives.entries.reductions import all_, any_, argmax, argmin, max_, mean, min_, order_statistic, sum_
 from gradcli.primitives.entries.sampling import padded
 from gradcli.primitives.entries.scans import cumprod, cumsum, log_softmax, softmax, sort
 from gradcli.primitives.entries.shape import (
@@ -171,6 +173,32 @@ torch_median = Composite(
     "median", "x, axis=None, keepdims=False", "the middle element, the lower of two; along an axis those and where they are",
     _lower_median,
     derivative="g to that element; of all elements, ties share it evenly", dialects="torch",
+    samples=((_VECTOR,),),
+)  # fmt: skip
+
+
+def _nanmedian_along(x: Any, number: int, keepdims: Any) -> Any:
+    present = sum_(logical_not(isnan(constant(x))), number, True)
+    rank = maximum(floor_divide(subtract(present, 1), 2), 0)
+    here = equal(_places(arrays.shape(x), number), rank)
+    return _at(x, sum_(where(here, positions_in_order(x, number), 0), number, True), number, keepdims)
+
+
+def _lower_nanmedian(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    if axis is not None:
+        return along_axis(x, axis, lambda x, number: _nanmedian_along(x, number, keepdims))
+    missing = isnan(x)
+    present = integer(concrete(sum_(logical_not(missing))), "a number of elements")
+    if not present:
+        return mean(x)
+    return order_statistic(ravel(where(missing, math.inf, x)), (present - 1) // 2)
+
+
+torch_nanmedian = Composite(
+    "nanmedian", "x, axis=None, keepdims=False",
+    "the middle of the elements that are not nan, the lower of two; along an axis those and where they are",
+    _lower_nanmedian,
+    derivative=torch_median.derivative, dialects="torch",
     samples=((_VECTOR,),),
 )  # fmt: skip
 

@@ -24,7 +24,7 @@ from gradcli.primitives.entries.arithmetic import (
     round_,
     subtract,
 )
-from gradcli.primitives.entries.comparisons import isnan, not_equal, where
+from gradcli.primitives.entries.comparisons import not_equal, where
 from gradcli.primitives.entries.complex_parts import check_real
 from gradcli.primitives.entries.exponential import logaddexp
 from gradcli.primitives.entries.indexing import axis_key, index, take_along_key
@@ -224,27 +224,6 @@ count_nonzero = Composite(
     samples=SAMPLES,
 )  # fmt: skip
 
-
-def _nansum(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
-    return sum_(where(isnan(x), 0.0, x), axis, keepdims)
-
-
-nansum = Composite(
-    "nansum", SIGNATURE, "sum over the axes of the elements that are not nan", _nansum,
-    derivative="g for every element, 0 where it is nan",
-    edges=("the sum of no elements is 0",),
-    samples=SAMPLES,
-)  # fmt: skip
-
-nanmean = Composite(
-    "nanmean", SIGNATURE, "mean over the axes of the elements that are not nan",
-    lambda x, axis=None, keepdims=False: divide(
-        _nansum(x, axis, keepdims), sum_(where(isnan(x), 0.0, ones_like(x)), axis, keepdims)
-    ),
-    derivative="g/n for each of the n elements, 0 where it is nan",
-    edges=("the mean of no elements is nan",),
-    samples=SAMPLES,
-)  # fmt: skip
 
 ptp = Composite(
     "ptp", SIGNATURE, "the largest element minus the smallest",
