@@ -63,7 +63,9 @@ MISSING = {
     **dict.fromkeys(["exp1", "expi", "expn", "dawsn", "ellipk", "ellipe", "jv"], "it has none"),
     **dict.fromkeys(["y0", "y1", "k0", "k1", "k0e", "k1e"], "it has no derivative of it"),
     **dict.fromkeys(["gammainc", "gammaincc", "zeta"], "their first operand has no derivative"),
-    **dict.fromkeys(["nanprod", "nanmax", "nanmin", "nanvar", "nanstd"], "it has none"),
+    **dict.fromkeys(
+        ["rint", "tri", "geomspace", "digitize", "nanprod", "nanmax", "nanmin", "nanvar", "nanstd"], "it has none"
+    ),
     **dict.fromkeys(["median", "nanmedian"], "its median of an even number of elements is the lower one"),
     "rand": "another generator",
     "randn": "another generator",
@@ -360,5 +362,4 @@ TWINS: dict[str, Callable[..., Any]] = {
     "ones_like": lambda x: torch.ones_like(_tensor(x)),
     "eye": torch.eye,
     "arange": torch.arange,
-    "linspace": lambda start, stop, n: torch.linspace(float(start), float(stop), n, dtype=torch.float64),
 }

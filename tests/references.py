@@ -158,6 +158,7 @@ ELEMENTWISE = {
     "floor": of_one(mpmath.floor),
     "ceil": of_one(mpmath.ceil),
     "round": of_one(mpmath.nint),
+    "rint": of_one(mpmath.nint),
     "trunc": of_one(_trunc),
     "frac": of_one(lambda x: x - _trunc(x)),
     "maximum": of_two(max),
@@ -999,6 +1000,9 @@ TENSORS: dict[str, Callable[..., Any]] = {
     "eye": np.eye,
     "arange": np.arange,
     "linspace": np.linspace,
+    "geomspace": np.geomspace,
+    "tri": np.tri,
+    "digitize": np.digitize,
     "logspace": lambda start, stop, num, base=10.0: base ** np.linspace(start, stop, num),
     # --- references defined above
     **_LOSSES,

@@ -95,7 +95,7 @@ _POINTS: Mapping[str, Sequence[Point]] = {
     **dict.fromkeys(
         ("reciprocal", "abs", "sign", "relu", "cbrt", "csc", "cot", "csch", "coth", "selu", "celu", "relu6"), NONZERO
     ),
-    **dict.fromkeys(("floor", "ceil", "round", "trunc", "frac"), STEPS),
+    **dict.fromkeys(("floor", "ceil", "round", "rint", "trunc", "frac"), STEPS),
     **dict.fromkeys(("sqrt", "rsqrt", "log", "log2", "log10", "polygamma"), POSITIVE),
     **dict.fromkeys(("gamma", "lgamma", "digamma"), GAMMA),
     **dict.fromkeys(("asin", "acos", "atanh", "erfinv"), INSIDE),

@@ -108,8 +108,10 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = No
     return new_leaf(made, dtype=dtype or ("int64" if whole_ones else arrays.default_dtype()), **options)
 
 
-def linspace(start: Any, end: Any = None, steps: Any = None, *, dtype: Any = None, **options: Any) -> Any:
-    """`steps` (50 by default) evenly spaced numbers from start to end, both included.
+def linspace(
+    start: Any, end: Any = None, steps: Any = None, *, endpoint: bool = True, dtype: Any = None, **options: Any
+) -> Any:
+    """`steps` (50 by default) evenly spaced numbers from start to end, which is left out unless `endpoint`.
 
     They are in the graph of start and end if these are tensors.
     """
@@ -118,15 +120,16 @@ def linspace(start: Any, end: Any = None, steps: Any = None, *, dtype: Any = Non
         integer(options.pop("num", 50 if steps is None else steps), "a number of steps"),
     )
     if any(isinstance(v, Tensor) and v.requires_grad for v in (start, end)):
-        return creation.linspace(start, end, count)
+        return creation.linspace(start, end, count, endpoint)
     first, last = (float(one_host_number(_numbers(v), "linspace")) for v in (start, end))
     (count,) = read_shape((count,))
-    step = (last - first) / max(count - 1, 1)
+    whole = count if endpoint else count + 1
+    step = (last - first) / max(whole - 1, 1)
 
     def points(xp: Any) -> Any:
         # Computed from both ends, so that both are exact and the points are symmetric, as in PyTorch.
         places = xp.arange(count)
-        return xp.where(places < max(count // 2, 1), first + step * places, last - step * (count - 1 - places))
+        return xp.where(places < max(whole // 2, 1), first + step * places, last - step * (whole - 1 - places))
 
     return new_leaf(arrays.made(points), dtype=dtype or arrays.default_dtype(), **options)
 

@@ -131,7 +131,10 @@ _BY_ITS_WORDS: dict[str, Callable[..., Any]] = {
 }
 _ALWAYS: dict[str, Callable[..., Any]] = {
     **{name: partial(_of_torch, name) for name in table.TORCH_EXTENSIONS["torch"] - _BY_ITS_WORDS.keys()},
-    **{name: _with_tensors(partial(_of_torch, name), "int64") for name in ("argwhere", "one_hot", "searchsorted")},
+    **{
+        name: _with_tensors(partial(_of_torch, name), "int64")
+        for name in ("argwhere", "digitize", "one_hot", "searchsorted")
+    },
     **{name: partial(_counting, name) for name in ("sum", "prod", "cumsum", "cumprod", "nansum")},
     **{name: partial(_in_whole_numbers, name) for name in ("clamp", "clip", "clamp_min", "clamp_max")},
     "allclose": _as_truth(partial(_of_language, "allclose")),

@@ -221,6 +221,7 @@ CASES = {
     "sgn": [Case("sgn(x)", 0.0, {"x": 0.0}, x=0.0)],
     "reciprocal": [Case("reciprocal(x)", INF, {"x": -INF}, x=0.0)],
     **{name: [Case(f"{name}(x)", 2.0, {"x": 0.0}, x=2.0)] for name in ("floor", "ceil", "trunc")},
+    "rint": [Case("rint(x)", v, {"x": 0.0}, x=x) for x, v in ((0.5, 0.0), (1.5, 2.0), (2.5, 2.0))],
     "round": [Case("round(x)", v, {"x": 0.0}, x=x) for x, v in ((0.5, 0.0), (1.5, 2.0), (2.5, 2.0))],
     **{name: [Case(f"{name}(A)", NAN, A=[[-1.0, 0.0], [0.0, -2.0]])] for name in ("sqrtm", "logm")},
     "angle": [Case("angle(x)", 0.0, {"x": 0.0}, x=0.0)],
@@ -412,6 +413,10 @@ CASES = {
     },
     "nansum": [Case("nansum(x)", 0.0, {"x": [0.0]}, x=[NAN])],
     "nanmean": [Case("nanmean(x)", NAN, x=[NAN]), Case("nanmean(x)", 2.0, {"x": [1.0, 0.0]}, x=[2.0, NAN])],
+    "digitize": [
+        Case("digitize(x, [1, 2])", [0.0, 1.0, 2.0], x=[0.0, 1.0, 2.0]),
+        Case("digitize(x, [2, 1])", [2.0, 1.0, 0.0], x=[0.0, 1.0, 2.0]),
+    ],
     "nanprod": [Case("nanprod(x)", 1.0, {"x": [0.0]}, x=[NAN])],
     **{
         name: [

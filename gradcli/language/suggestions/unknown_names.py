@@ -64,7 +64,6 @@ _FUNCTIONS = {
     "sign": "signum",
     "ceil": "ceiling",
     "trunc": "long aint",
-    "round": "rint around",
     "fmod": "rem",
     "remainder": "modulo",
     "exp": "exponential",

@@ -315,7 +315,16 @@ round_ = Composite(
         "the derivative is 0 at the jumps too",
         "round(0.5) = 0, round(1.5) = 2, round(2.5) = 2",
     ),
+    aliases=("around",),
     samples=(0.7, [-1.3, 2.2], ([-1.31, 22.2], 1), (-131.0, -1)),
+)  # fmt: skip
+
+rint = Composite(
+    "rint", "x", "the nearest whole number, halves to even", lambda x: round_to_even(x),
+    derivative="0",
+    domain="smooth where x is not halfway between two of them",
+    edges=("rint(0.5) = 0, rint(1.5) = 2, rint(2.5) = 2",),
+    samples=(0.7, [-1.3, 2.2]),
 )  # fmt: skip
 
 trunc: Primitive = _piecewise_constant(

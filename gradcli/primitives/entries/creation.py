@@ -9,13 +9,14 @@ from gradcli import arrays, limits
 from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import CallError, EvaluationError, ShapeError
-from gradcli.primitives.axes import integer, whole_numbers
-from gradcli.primitives.bind import concrete
+from gradcli.primitives.axes import boolean, integer, whole_numbers
+from gradcli.primitives.bind import assume, concrete, constant
 from gradcli.primitives.conversions import broadcast_to
-from gradcli.primitives.entries.arithmetic import add, ceil, divide, multiply, subtract
-from gradcli.primitives.entries.comparisons import maximum, minimum
+from gradcli.primitives.entries.arithmetic import add, ceil, divide, multiply, sign, subtract
+from gradcli.primitives.entries.comparisons import greater, maximum, minimum
 from gradcli.primitives.entries.complex_parts import check_real
 from gradcli.primitives.entries.powers import power
+from gradcli.primitives.entries.shape import tril
 from gradcli.primitives.operation import Composite
 
 SUBJECT = "creation"
@@ -108,19 +109,55 @@ arange = Composite(
 )  # fmt: skip
 
 
-def _linspace(start: Any, stop: Any, num: Any = 50) -> Any:
+def _tri(n: Any, m: Any = None, k: Any = 0) -> Any:
+    sizes = read_shape((n, n if m is None else m))
+    return tril(arrays.made(lambda xp: xp.full(sizes, 1.0, arrays.default_dtype())), k)
+
+
+tri = Composite(
+    "tri", "n, m=None, k=0", "a matrix with ones up to diagonal k and zeros above it", _tri,
+    derivative="none", samples=(2, (2, 3), (3, 2, -1)),
+)  # fmt: skip
+
+
+def _fractions(num: Any, endpoint: Any = True) -> Any:
+    """Evenly spaced numbers from 0 to 1, which is left out unless `endpoint`."""
     count = read_shape((integer(num, "a number of points"),))[0]
+    points = count if boolean(endpoint, "'endpoint'") else count + 1
     if is_exact():
-        fractions = divide(arrays.made(lambda xp: xp.arange(float(count))), float(max(count - 1, 1)))
-    else:
-        fractions = arrays.made(lambda xp: xp.linspace(0.0, 1.0, count, dtype=arrays.default_dtype()))
+        return divide(arrays.made(lambda xp: xp.arange(float(count))), float(max(points - 1, 1)))
+    return arrays.made(lambda xp: xp.linspace(0.0, 1.0, points, dtype=arrays.default_dtype())[:count])
+
+
+def _linspace(start: Any, stop: Any, num: Any = 50, endpoint: Any = True) -> Any:
+    fractions = _fractions(num, endpoint)
     return add(multiply(start, 1.0 - fractions), multiply(stop, fractions))
 
 
 linspace = Composite(
-    "linspace", "start, stop, num=50", "num evenly spaced numbers from start to stop, both included", _linspace,
-    derivative="sum(g*(1 - t)) by start and sum(g*t) by stop, t = linspace(0, 1, num)",
-    samples=((0.0, 1.0, 5), (1.0, -1.0, 3)),
+    "linspace", "start, stop, num=50, endpoint=True",
+    "num evenly spaced numbers from start to stop, which is left out if endpoint is False", _linspace,
+    derivative="sum(g*(1 - t)) by start and sum(g*t) by stop, t = linspace(0, 1, num, endpoint)",
+    samples=((0.0, 1.0, 5), (1.0, -1.0, 3), (0.5, 2.0, 4, False)),
+)  # fmt: skip
+
+
+def _geomspace(start: Any, stop: Any, num: Any = 50, endpoint: Any = True) -> Any:
+    check_real("geomspace", start, stop)
+    side = sign(constant(start))
+    if not assume(greater(multiply(side, sign(constant(stop))), 0)):
+        raise EvaluationError("'geomspace' needs two numbers of the same sign that are not 0")
+    fractions = _fractions(num, endpoint)
+    magnitudes = multiply(power(multiply(side, start), 1.0 - fractions), power(multiply(side, stop), fractions))
+    return multiply(side, magnitudes)
+
+
+geomspace = Composite(
+    "geomspace", "start, stop, num=50, endpoint=True",
+    "num numbers from start to stop, each the same multiple of the one before; endpoint=False leaves out stop", _geomspace,
+    derivative="sum(g*y*(1 - t))/start and sum(g*y*t)/stop, t = linspace(0, 1, num, endpoint)",
+    domain="start*stop > 0",
+    samples=((1.0, 8.0, 4), (-0.5, -2.0, 3), (0.5, 2.0, 4, False)),
 )  # fmt: skip
 
 logspace = Composite(

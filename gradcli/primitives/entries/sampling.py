@@ -57,6 +57,28 @@ searchsorted = Composite(
 )  # fmt: skip
 
 
+def _digitize(x: Any, bins: Any, right: Any = False) -> Any:
+    if len(arrays.shape(bins)) != 1:
+        raise ShapeError(f"'digitize' needs a vector of bins, not a tensor of {list(arrays.shape(bins))}")
+    side = "left" if boolean(right, "'right'") else "right"
+    starts, stops = index(bins, slice(0, -1)), index(bins, slice(1, None))
+    if assume(less_equal(starts, stops)):
+        return _searchsorted(bins, x, side)
+    if not assume(greater_equal(starts, stops)):
+        raise EvaluationError("'digitize' needs bins that rise or that fall")
+    return subtract(arrays.shape(bins)[0], _searchsorted(flip(bins), x, side))
+
+
+digitize = Composite(
+    "digitize", "x, bins, right=False",
+    "the number of the bin in which each of x is: bins[i-1] <= x < bins[i], with < and <= the other way if right is True",
+    _digitize,
+    derivative="none",
+    edges=("before the first of bins it is 0, behind the last their number; bins that fall have it the other way",),
+    samples=(([0, 2, 5], [1, 2, 4]), (2, [1, 2, 2], True), ([0, 2, 5], [4, 2, 1])),
+)  # fmt: skip
+
+
 def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any:
     count = arrays.shape(xp)[0] if len(arrays.shape(xp)) == 1 else 0
     if not count or arrays.shape(fp) != (count,):
