@@ -1,6 +1,7 @@
 """Optimizers of parameters by their gradients, with the names, arguments and behaviour of `torch.optim`."""
 
 from gradcli.optim import lr_scheduler, swa_utils
+from gradcli.optim.adafactor import Adafactor
 from gradcli.optim.adagrad import Adadelta, Adagrad
 from gradcli.optim.adam import Adam, AdamW
 from gradcli.optim.adam_variants import Adamax, NAdam, RAdam
@@ -16,6 +17,7 @@ __all__ = [
     "LBFGS",
     "SGD",
     "Adadelta",
+    "Adafactor",
     "Adagrad",
     "Adam",
     "AdamW",

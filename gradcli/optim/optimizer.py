@@ -16,8 +16,6 @@ from gradcli.errors import ArgumentError, CallError, expect, expect_callable
 # Tensors, (name, tensor) pairs, or dicts of groups with their own options.
 Parameters = Iterable[Any]
 Closure = Callable[[], Any]
-# The options whose values must be numbers, in any optimizer.
-_NUMBERS = frozenset({"lr", "momentum", "dampening", "weight_decay", "eps", "alpha"})
 
 
 class Optimizer:
@@ -25,7 +23,11 @@ class Optimizer:
 
     `params` are leaves, or dicts with the leaves as "params" and options that differ from the `defaults`. Raises
     CallError and ArgumentError for parameters that cannot be optimized.
+
+    `numbers` are the options whose values must be numbers.
     """
+
+    numbers = frozenset({"lr", "momentum", "dampening", "weight_decay", "eps", "alpha"})
 
     def __init__(self, params: Parameters, defaults: Mapping[str, Any]) -> None:
         if isinstance(params, Tensor):
@@ -67,7 +69,7 @@ class Optimizer:
             if id(parameter) in known:
                 raise ArgumentError("some parameters appear in more than one parameter group")
             known.add(id(parameter))
-        for name in _NUMBERS & group.keys():
+        for name in self.numbers & group.keys():
             expect(group[name], (int, float, Tensor), f"'{name}' is a number")
         self.check(group)
         self.param_groups.append(group)

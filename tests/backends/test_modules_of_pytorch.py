@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -305,6 +307,9 @@ OPTIMIZERS = [
     ("RMSprop", {"lr": 0.02, "centered": True, "momentum": 0.5}),
     ("Adagrad", {"lr": 0.1, "lr_decay": 0.05, "weight_decay": 0.01, "initial_accumulator_value": 0.1}),
     ("Adadelta", {"lr": 0.7, "weight_decay": 0.01}),
+    ("Adafactor", {"lr": 0.3}),
+    ("Adafactor", {"lr": 0.1, "beta2_decay": -0.5, "eps": (1e-3, 0.2), "d": 1.5, "weight_decay": 0.1}),
+    ("Adafactor", {"lr": 0.05, "maximize": True}),
     ("Adamax", {"lr": 0.05, "weight_decay": 0.01, "maximize": True}),
     ("NAdam", {"lr": 0.03, "weight_decay": 0.01}),
     ("NAdam", {"lr": 0.03, "weight_decay": 0.01, "decoupled_weight_decay": True}),
@@ -329,6 +334,31 @@ def test_steps_of_an_optimizer_are_those_of_pytorch(name, options):
         assert losses[0] == pytest.approx(losses[1], rel=1e-9)
     for p, q in zip(own.parameters(), other.parameters()):
         same(p, q, rtol=1e-8)
+
+
+@pytest.mark.parametrize("options", [{"beta2_decay": 0.1}, {"eps": (-1.0, 0.1)}, {"eps": (None, -1.0)}, {"d": 0.5}])
+def test_options_of_adafactor_are_checked_as_in_pytorch(options):
+    messages = []
+    for library in (gradcli, torch):
+        with pytest.raises(ValueError, match="should be") as caught:
+            library.optim.Adafactor([library.ones(2, requires_grad=True)], **options)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+
+
+def test_adafactor_moves_tensors_of_any_number_of_axes():
+    for shape in ((), (3,), (2, 3), (2, 1, 3)):
+        ends = []
+        for library in (gradcli, torch):
+            x = library.linspace(0.5, 2.0, math.prod(shape), dtype=library.float32).reshape(shape)
+            x = x.detach().requires_grad_()
+            optimizer = library.optim.Adafactor([x], lr=0.1)
+            for _ in range(5):
+                optimizer.zero_grad()
+                (x**3).sum().backward()
+                optimizer.step()
+            ends.append(x)
+        same(*ends, rtol=1e-6)
 
 
 @pytest.mark.parametrize("t0", [0, 3])
