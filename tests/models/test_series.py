@@ -233,6 +233,33 @@ def test_coefficients_that_are_too_small_for_a_float_are_told(run: Any) -> None:
     assert "5.0760e-435" in run("series", "exp(-x)", "x=1000", "--order", "0", "--digits", "5").out
 
 
+@pytest.mark.parametrize(
+    ("program", "center", "number"),
+    [
+        ("exp(-1/x**2)", "x=0", "at x = 0.25 it is 1.12535e-07, and the series 0"),
+        ("where(x > 1, x, x**2)", "x=0", "at x = 2 it is 2, and the series 4"),
+        ("where(x > 1, x, exp(x))", "x=0", "at x = 2 it is 2, and the series 7.38906"),
+        ("sum(abs(v))", "v=[3]", "at v[0] = -3 it is 3, and the series -3"),
+    ],
+)
+def test_no_radius_is_claimed_where_a_program_is_not_its_series(
+    run: Any, program: str, center: str, number: str
+) -> None:
+    outcome = run("series", program, center)
+    assert "radius" not in outcome.out
+    assert f"the program is not equal to its series: {number}" in outcome.err
+    for digits in ([], ["--digits", "5"]):
+        found = run("series", program, center, "--json", *digits).json
+        assert found["radius"] is None
+        assert [w["code"] for w in found["warnings"]] == ["not_analytic"]
+
+
+@pytest.mark.parametrize("program", ["x**3 - 1e10 + x", "sqrt(x)**2", "log(exp(x)) + 1e8", "sin(x)**2 + cos(x)**2"])
+def test_a_radius_is_claimed_despite_rounding_and_a_smaller_domain(run: Any, program: str) -> None:
+    outcome = run("series", program, "x=1")
+    assert (outcome.out.splitlines()[1], outcome.err) == ("radius  inf (the coefficients end)", "")
+
+
 def test_a_radius_has_the_digits_that_settle() -> None:
     assert gradcli.series("1/((1 - x)*(1.05 - x))", x=0).radius == 1.0
     assert gradcli.series("exp(1/(1 - x))", x=0).radius is None

@@ -40,6 +40,7 @@ from gradcli.models.expansions.taylor_coefficients import (
 )
 from gradcli.models.results import MAY_BE_NULL
 from gradcli.named_tuples import NamedTuple
+from gradcli.primitives.entries.arithmetic import add
 from gradcli.rows.plan import unread
 
 ORDER = 6
@@ -171,9 +172,13 @@ def expand(
     found = compute(question) if digits is None else in_balls(question, digits, max_precision)
     labels, terms = [*found.center], [TaylorTerm(p, n.value, n.fraction) for p, n in found.coefficients.items()]
     center = {label: n.value if n.fraction is None else _shorter(n.fraction) for label, n in found.center.items()}
-    radius = Radius(None, None)
+    radius, inequality = Radius(None, None), list[Warning]()
     if len(labels) == 1 and question.order:
-        radius = suggested_radius(_further(question, found if digits is None else None, compute))
+        further = _further(question, found if digits is None else None, compute)
+        radius = suggested_radius(further)
+        if radius.value is not None:
+            inequality = _inequality(question, further, compute)
+            radius = Radius(None, None) if inequality else radius
     remainder = None
     if over is not None:
         # python-flint is needed only where a bound is asked for.
@@ -189,7 +194,7 @@ def expand(
         radius.value,
         radius.method,
     )
-    warnings = [*found.warnings, *_too_small(question, found)]
+    warnings = [*found.warnings, *_too_small(question, found), *inequality]
     return SeriesAnswer(made, all(t.is_known for t in terms), warnings)
 
 
@@ -237,6 +242,51 @@ def _too_small(question: SeriesRequest, found: Expansion) -> list[Warning]:
             "underflow", "series", "", span, f"{which} too small for a float, and 0 here: --digits 17 gives decimals"
         )
     ]
+
+
+# --- whether the program is equal to its series
+
+# Distances from the centre, in units of the larger of 1 and its magnitude, where the program is compared with the sum.
+_DISTANCES = (0.25, -0.25, 0.5, -0.5, 1.0, -1.0, 2.0, -2.0)
+# The sum has converged where its last `_LAST` terms are at most `_NEGLIGIBLE` of the largest term. Values that differ by
+# more than `_ROUNDING` of the largest term differ by more than rounding errors.
+_LAST, _NEGLIGIBLE, _ROUNDING = 10, 1e-12, 1e-6
+
+
+def _inequality(
+    question: SeriesRequest, coefficients: Sequence[float | complex], compute: Callable[[SeriesRequest], Expansion]
+) -> list[Warning]:
+    """A warning where the program differs from the sum of its series at a point where that has converged, as
+    exp(-1/x**2) does, and a program that switches between formulas."""
+    (center,) = (n.value for n in compute(question._replace(order=0)).center.values())
+    for distance in _DISTANCES:
+        step = distance * max(1.0, abs(center))
+        try:
+            moved = compute(_moved(question, step))
+        except GradcliError:
+            # The program has no value there.
+            continue
+        ((label, point),), (value,) = moved.center.items(), moved.coefficients.values()
+        terms = [c * step**n for n, c in enumerate(coefficients)]
+        total, largest = sum(terms), max(abs(value.value), *map(abs, terms))
+        has_converged = max(map(abs, terms[-_LAST:])) <= _NEGLIGIBLE * largest
+        if has_converged and abs(value.value - total) > _ROUNDING * largest:
+            text = (
+                f"the program is not equal to its series: at {label} = {point.value:.6g} "
+                f"it is {value.value:.6g}, and the series {total:.6g}"
+            )
+            return [Warning("not_analytic", "series", "", question.program.body[-1].span, text)]
+    return []
+
+
+def _moved(question: SeriesRequest, step: float) -> SeriesRequest:
+    """The request for the value at this distance from the centre."""
+
+    def bindings() -> dict[str, Any]:
+        given = question.bindings()
+        return {**given, **{name: add(given[name], step) for name in question.wrt}}
+
+    return question._replace(bindings=bindings, order=0)
 
 
 # --- the radius of convergence
