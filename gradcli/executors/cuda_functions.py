@@ -17,7 +17,7 @@ from gradcli.arrays.definitions import common_definitions
 from gradcli.arrays.spellings import Spelling
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives import conversions
-from gradcli.primitives.entries import special
+from gradcli.primitives.entries import distributions, special
 from gradcli.primitives.entries.powers import by_squaring
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Variable
@@ -141,7 +141,9 @@ _TEMPLATES = {
 _WAVES = {"sin": "cos", "cos": "sin"}
 # Functions computed in double precision also for float32, as in SciPy, because they lose most digits in single
 # precision.
-_WIDE = frozenset({special.digamma, special.polygamma, special.betaln, special.bessel_i, special.bessel_j})
+_WIDE = frozenset(
+    {special.digamma, special.polygamma, special.betaln, distributions.beta, special.bessel_i, special.bessel_j}
+)
 # Powers with these exponents are computed as products, which takes a fraction of the time of `pow`.
 _PRODUCTS = frozenset({1.0, 2.0, 3.0, 4.0})
 

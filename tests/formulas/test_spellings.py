@@ -239,6 +239,7 @@ IN_LATEX = {
 # Functions with other names in LaTeX.
 COMMANDS = {
     "asin": r"\arcsin", "acos": r"\arccos", "atan": r"\arctan", "log2": r"\log_2", "log10": r"\log_{10}", "gamma": r"\Gamma",
+    "beta": r"\mathrm{B}",
     "digamma": r"\psi", "lgamma": r"\log\Gamma", "sigmoid": r"\sigma", "riemann_zeta": r"\zeta", "hurwitz_zeta": r"\zeta",
     "jv_of_number": r"\operatorname{jv}", "scaled_i": r"\operatorname{i0e}",
     **{name: f"\\{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "coth", "log", "det")},

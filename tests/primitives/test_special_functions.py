@@ -49,6 +49,14 @@ def test_beta_has_its_sign_where_an_operand_is_negative(a, b):
     np.testing.assert_allclose(found, special.beta(a, b), 1e-14)
 
 
+@pytest.mark.parametrize(("a", "b"), [(-0.6, 1.3), (1.2, -0.4), (-1.5, -1.2), (0.7, 1.3)])
+def test_the_derivative_of_beta_is_written_for_operands_of_any_sign(run, a, b):
+    formulas = run("diff", "beta(a, b)", "--json").json["derivatives"]
+    for name, k in (("a", 0), ("b", 1)):
+        expected = float(mpmath.diff(mpmath.beta, (a, b), (1 - k, k)))
+        assert gradcli.compile(formulas[name])(a=a, b=b) == pytest.approx(expected, rel=1e-12)
+
+
 # Each with mpmath's function of the same operands, and operands: derivatives by all of them are compared.
 BY_PARAMETERS = [
     ("jv(v, x)", mpmath.besselj, {"v": 2.5, "x": 30.0}),

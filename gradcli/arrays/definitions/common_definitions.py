@@ -295,6 +295,22 @@ def betaln(xp: Any, a: Array, b: Array) -> Array:
     return xp.where(xp.logical_and(xp.equal(small, 0.0), xp.greater_equal(large, 0.0)), math.inf, value)
 
 
+def _sign_of_gamma(xp: Any, x: Array) -> Array:
+    """The sign of gamma(x): that of a negative x is the parity of floor(x), and nan where x is a whole number < 0."""
+    right = xp.greater_equal(x, 0.0)
+    left = xp.where(right, -0.5, x)
+    below = xp.floor(left)
+    sign = 1.0 - 2.0 * (below - 2.0 * xp.floor(0.5 * below))
+    return xp.where(right, 1.0, xp.where(xp.equal(below, left), math.nan, sign))
+
+
+def beta(xp: Any, a: Array, b: Array) -> Array:
+    """gamma(a)*gamma(b)/gamma(a + b); 0 at a pole of gamma(a + b) alone."""
+    size = xp.exp(betaln(xp, a, b))
+    sign = _sign_of_gamma(xp, a) * _sign_of_gamma(xp, b) * _sign_of_gamma(xp, a + b)
+    return xp.where(xp.equal(size, 0.0), size, sign * size)
+
+
 def _mirrored(xp: Any, function: Callable[[Array], Array], n: int, x: Array) -> Array:
     """Extend a Bessel function of integer order n from x >= 0 to negative x: it has the parity of n."""
     value = function(xp.abs(x))

@@ -21,7 +21,7 @@ from gradcli.arrays.flint.balls import (
     is_nan,
     stands_for_others,
 )
-from gradcli.arrays.flint.flint_elementary import log, sinpi
+from gradcli.arrays.flint.flint_elementary import exp, log, sinpi
 from gradcli.arrays.flint.flint_functions import abs as absolute
 from gradcli.arrays.flint.flint_functions import add, divide, less, multiply, negative, subtract
 from gradcli.arrays.flint.flint_numbers import (
@@ -191,6 +191,12 @@ def betaln(a: Number, b: Number) -> Number:
     if (is_infinite(a) or is_infinite(b)) and a > 0 and b > 0:
         return NEGATIVE_INFINITY
     return subtract(add(lgamma(a), lgamma(b)), lgamma(add(a, b)))
+
+
+def beta(a: Number, b: Number) -> Number:
+    if not is_finite(a) or not is_finite(b) or is_at(a, ZERO) or is_at(b, ZERO):
+        return exp(betaln(a, b))
+    return multiply(multiply(gamma(a), gamma(b)), rgamma(add(a, b)))
 
 
 def comb(n: Number, k: Number) -> Number:

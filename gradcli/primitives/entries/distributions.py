@@ -7,13 +7,14 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays import mathematical_constants, spellings
+from gradcli.arrays.definitions import common_definitions
 from gradcli.arrays.definitions import special_definitions as definitions
 from gradcli.arrays.host_functions import by_scipy
 from gradcli.arrays.mathematical_constants import by_formula
 from gradcli.arrays.spellings import Spelling
 from gradcli.errors import EvaluationError
 from gradcli.primitives.axes import integer
-from gradcli.primitives.bind import assume, bind, constant
+from gradcli.primitives.bind import bind
 from gradcli.primitives.entries.arithmetic import add, divide, floor, multiply, subtract
 from gradcli.primitives.entries.comparisons import equal, greater, greater_equal, less, logical_and, where
 from gradcli.primitives.entries.elementary import cospi, sinpi
@@ -86,17 +87,15 @@ gammasgn = Composite(
 )  # fmt: skip
 
 
-def _beta(a: Any, b: Any) -> Any:
-    size = exp(betaln(a, b))
-    if assume(logical_and(greater(constant(a), 0), greater(constant(b), 0))):
-        return size
-    sign = multiply(multiply(gammasgn(a), gammasgn(b)), gammasgn(add(a, b)))
-    # At a pole of gamma(a + b) alone the value is 0, for which gammasgn is nan.
-    return where(equal(size, 0), size, multiply(sign, size))
-
-
-beta = Composite(
-    "beta", "a, b", "gamma(a)*gamma(b)/gamma(a + b)", _beta,
+beta = elementwise(
+    "beta", "a, b", "gamma(a)*gamma(b)/gamma(a + b)",
+    forward=common_definitions.beta,
+    time=60,
+    vjp=(
+        lambda g, y, a, b: -g * (y * digamma_rise(a, b)),
+        lambda g, y, a, b: -g * (y * digamma_rise(b, a)),
+    ),
+    spelling=names_elsewhere("scipy sympy", latex=r"mathrm{B}"),
     derivative="g*beta(a, b)*(digamma(a) - digamma(a + b)), the same with a and b exchanged",
     domain="none of a, b and a + b is a whole number <= 0",
     samples=((0.7, 1.3), ([[0.3, 1.2]], [[0.8], [2.5]]), (-0.4, 1.2)),
