@@ -20,7 +20,7 @@ from gradcli.nn.utils.parametrizations import (
 )
 
 
-class _WeightHook:
+class WeightHook:
     """A hook that computes the tensor `name` of a module before each call; `names` are the tensors that it reads."""
 
     handle: HookHandle
@@ -49,7 +49,7 @@ class _WeightHook:
         return module
 
 
-class _WeightNormHook(_WeightHook):
+class _WeightNormHook(WeightHook):
     def __init__(self, name: str, dim: int | None) -> None:
         super().__init__(name, [f"{name}_g", f"{name}_v"])
         self.dim = dim
@@ -59,7 +59,7 @@ class _WeightNormHook(_WeightHook):
         return with_norms(norms, direction, self.dim)
 
 
-class _SpectralNormHook(_WeightHook):
+class _SpectralNormHook(WeightHook):
     def __init__(self, name: str, n_power_iterations: int, dim: int, eps: float) -> None:
         super().__init__(name, [f"{name}_orig", f"{name}_u", f"{name}_v"])
         self.n_power_iterations, self.dim, self.eps = n_power_iterations, dim, eps
@@ -82,7 +82,7 @@ def _taken(module: Module, name: str) -> Any:
     return weight
 
 
-def _removed(module: Module, kind: type[_WeightHook], name: str, what: str) -> Module:
+def _removed(module: Module, kind: type[WeightHook], name: str, what: str) -> Module:
     for hook in module._forward_pre_hooks.values():
         if isinstance(hook, kind) and hook.name == name:
             return hook.end(module)
