@@ -339,6 +339,7 @@ TWINS: dict[str, Callable[..., Any]] = {
     "tensordot": _tensordot,
     "cross": lambda a, b: torch.linalg.cross(*torch.broadcast_tensors(a, b)),
     "cond": torch.linalg.cond,
+    "matrix_rank": torch.linalg.matrix_rank,
     "inv": torch.linalg.inv,
     "det": torch.linalg.det,
     "solve": _solve,

@@ -1043,6 +1043,7 @@ TENSORS: dict[str, Callable[..., Any]] = {
     ),
     "multi_dot": np.linalg.multi_dot,
     "vander": np.vander,
+    "matrix_rank": np.linalg.matrix_rank,
     "cond": lambda a, p=None: np.linalg.cond(np.asarray(a, float), p),
     "matrix_norm": _matrix_norm,
     "take_along_axis": lambda x, indices, axis: np.take_along_axis(x, np.asarray(indices, int), axis),

@@ -260,3 +260,27 @@ def test_bessel_functions_of_tensors_have_their_digits_far_out():
         leaf = {"x": torch.tensor([0.5, x], dtype=torch.float64)}
         found, by = gradcli.compile(program).value_and_grad(leaf, grad_output=torch.ones(2, dtype=torch.float64))
         assert [float(found[1]), float(by["x"][1])] == pytest.approx([value, slope], rel=2e-13)
+
+
+TOLERANCES = [
+    {}, {"tol": 0.5}, {"atol": 0.5}, {"rtol": 0.5}, {"atol": 3.0, "rtol": 0.1}, {"atol": 0.0}, {"atol": 0.1, "rtol": 0.6},
+    {"hermitian": True}, {"hermitian": True, "atol": 2.0},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("tolerances", TOLERANCES, ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_rank_of_a_matrix(tolerances, dtype):
+    random = np.random.default_rng(5)
+    tall, wide = random.normal(size=(4, 2)), random.normal(size=(2, 4))
+    stack = np.array([tall @ wide, np.diag([3.0, 1.0, 0.4, 0.0]), np.diag([1.0, 1.0, 1e-9, 1e-12]), np.zeros((4, 4))])
+    found = gradcli.linalg.matrix_rank(gradcli.tensor(stack, dtype=dtype), **tolerances)
+    expected = torch.linalg.matrix_rank(torch.tensor(stack, dtype=getattr(torch, dtype)), **tolerances)
+    assert found.tolist() == expected.tolist()
+    assert found.dtype == "int64"
+
+
+def test_the_rank_of_a_matrix_by_tolerances_of_numpy():
+    matrix = np.array([[1.0, 2.0], [2.0, 4.0]])
+    for arguments in ({}, {"tol": 0.0}, {"tol": 6.0}, {"rtol": 0.5}, {"hermitian": True}):
+        assert gradcli.linalg.matrix_rank(matrix, **arguments) == np.linalg.matrix_rank(matrix, **arguments)

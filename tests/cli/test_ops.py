@@ -413,6 +413,7 @@ CASES = {
     },
     "nansum": [Case("nansum(x)", 0.0, {"x": [0.0]}, x=[NAN])],
     "nanmean": [Case("nanmean(x)", NAN, x=[NAN]), Case("nanmean(x)", 2.0, {"x": [1.0, 0.0]}, x=[2.0, NAN])],
+    "matrix_rank": [Case("matrix_rank(diag(x))", v, x=[1.0, y]) for y, v in ((1e-15, 2.0), (1e-16, 1.0), (0.0, 1.0))],
     "digitize": [
         Case("digitize(x, [1, 2])", [0.0, 1.0, 2.0], x=[0.0, 1.0, 2.0]),
         Case("digitize(x, [2, 1])", [2.0, 1.0, 0.0], x=[0.0, 1.0, 2.0]),

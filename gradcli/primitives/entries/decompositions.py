@@ -18,7 +18,7 @@ from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.errors import DifferentiationError, ShapeError
 from gradcli.primitives import batching
-from gradcli.primitives.axes import option
+from gradcli.primitives.axes import boolean, one_float, option
 from gradcli.primitives.bind import Kind, constant, constant_for_branching
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.arithmetic import absolute, add, divide, minus, multiply, subtract, zeros_like
@@ -28,6 +28,7 @@ from gradcli.primitives.entries.comparisons import (
     less_equal,
     logical_and,
     logical_or,
+    maximum,
     nowhere,
     where,
 )
@@ -447,4 +448,29 @@ pinv = Primitive(
     domain="smooth where the rank of A is that of the matrices near it",
     aliases=("pinverse",),
     samples=((_SQUARE,), (_TALL,), ([_WIDE, [[0.5, 1.0, -1.0], [0.0, 2.0, 1.0]]],)),
+)  # fmt: skip
+
+
+def _matrix_rank(A: Any, tol: Any = None, hermitian: Any = False, rtol: Any = None, *, atol: Any = None) -> Any:  # noqa: N803
+    by_eigenvalues = boolean(hermitian, "'hermitian'")
+    sizes = absolute(eigvalsh(_symmetric_matrix(A, "L"))) if by_eigenvalues else svdvals(A)
+    given = [one_float(t, "a tolerance") for t in (tol, atol) if t is not None]
+    relative = max(arrays.shape(A)[-2:]) * arrays.epsilon(arrays.dtype_name(sizes))
+    if rtol is not None:
+        relative = one_float(rtol, "a tolerance")
+    elif tol is not None or any(given):
+        relative = 0.0
+    least = max(given, default=0.0)
+    if arrays.shape(sizes)[-1]:
+        least = maximum(multiply(relative, max_(sizes, -1, True)), least)
+    return sum_(where(greater(sizes, least), 1, 0), -1)
+
+
+matrix_rank = Composite(
+    "matrix_rank", "A, tol=None, hermitian=False, rtol=None, *, atol=None",
+    "how many singular values of a matrix are above the tolerance: tol or atol, and rtol times the largest of them",
+    _matrix_rank,
+    derivative="none",
+    edges=("where no tolerance is given, rtol is the larger size of the matrix times the spacing of the numbers at 1",),
+    samples=(([[1.0, 2.0], [2.0, 4.0]],), (_TALL,)),
 )  # fmt: skip
