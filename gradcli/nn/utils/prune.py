@@ -7,7 +7,6 @@ each call.
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral, Real
 from typing import Any
 
 from gradcli.autograd.creation_functions import ones_like
@@ -75,14 +74,14 @@ def _pruned(module: Module, name: str, amount: Any, scores: Any, lowest: Callabl
 
 def _number_of(amount: Any, size: int) -> int:
     """How many of `size` elements an amount is: a number of them, or a fraction from 0 to 1."""
-    if not isinstance(amount, Real):
+    if not isinstance(amount, (int, float)):
         raise CallError(f"Invalid type for amount: {amount}. Must be int or float.")
-    whole = isinstance(amount, Integral)
+    whole = isinstance(amount, int)
     if amount < 0 or not (whole or amount <= 1):
         raise ArgumentError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
     if whole and amount > size:
         raise ArgumentError(f"amount={amount} should be smaller than the number of parameters to prune={size}")
-    return int(amount) if whole else round(float(amount) * size)
+    return amount if whole else round(amount * size)
 
 
 def l1_unstructured(module: Module, name: str, amount: float, importance_scores: Any = None) -> Module:
