@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeGuard
 
 from gradcli import arrays, limits
 from gradcli.arrays.index_keys import has_arrays
@@ -24,6 +24,7 @@ from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree
 from gradcli.primitives import table
 from gradcli.primitives.axes import MOST_AXES
+from gradcli.primitives.entries.arithmetic import heaviside
 from gradcli.primitives.entries.comparisons import equal, isfinite, not_equal
 from gradcli.primitives.entries.complex_numbers import from_parts, polar
 from gradcli.program.ir import Equation, Key, Program, Variable, element_name, owner_name
@@ -168,13 +169,21 @@ def _has_complex_numbers(program: tree.Module, bindings: Mapping[str, Any]) -> b
 
 
 def compared_for_equality(program: tree.Module) -> tree.Expression | None:
-    """The first place where the source text compares numbers by == or !=, for example a category with its code."""
-    for node in tree.all_nodes(program):
-        if isinstance(node, tree.Compare) and any(operator in _EQUALITIES for operator in node.operators):
-            return node
-        if isinstance(node, tree.Call) and table.find(node.name) in _EQUALITIES.values():
-            return node
-    return None
+    """The first place where the source text compares numbers by == or !=, for example a category with its code, or by
+    `heaviside` with a value at 0 that may be differentiated, as it is no number."""
+    return next((node for node in tree.all_nodes(program) if _compares_for_equality(node)), None)
+
+
+def _compares_for_equality(node: tree.SyntaxNode) -> TypeGuard[tree.Expression]:
+    if isinstance(node, tree.Compare):
+        return any(operator in _EQUALITIES for operator in node.operators)
+    if not isinstance(node, tree.Call):
+        return False
+    function = table.find(node.name)
+    if function is heaviside:
+        operands = (*tree.positional(node), *(keyword.value for keyword in node.keywords))
+        return not any(isinstance(operand, tree.Number) for operand in operands)
+    return function in _EQUALITIES.values()
 
 
 def tests_equality(derivative: Program, by: str) -> bool:

@@ -1091,6 +1091,14 @@ def test_derivatives_of_functions_that_few_programs_use_are_written(run, program
     assert (done.status, done.err) == (0, "")
 
 
+def test_the_derivative_by_the_value_of_a_step_at_0_is_written(run):
+    formula = run("diff", "heaviside(x, q)*q", "--wrt", "q").out.strip()
+    for x, expected in ((0.0, 1.4), (2.0, 1.0), (-2.0, 0.0)):
+        assert gradcli.compile(formula)(x=x, q=0.7) == expected
+    assert run("diff", "heaviside(x, q)").out == "x: 0\nq: where(0 == x, 1, 0)\n"
+    assert run("diff", "heaviside(x, 0.5)*x").out == "heaviside(x, 0.5)\n"
+
+
 def test_the_derivative_of_erfcx_is_written_in_erfcx(run):
     found = run("diff", "erfcx(x)").out.strip()
     assert math.isclose(gradcli.compile(found)(x=0.7), gradcli.compile("diff(erfcx(x), x)")(x=0.7), rel_tol=1e-14)
