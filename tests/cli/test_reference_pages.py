@@ -189,6 +189,7 @@ FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "gradcli ops": (("ops", "--json"),),
     "gradcli backends": (("backends", "--json"),),
+    "gradcli series": (("series", "exp(-1/x**2)", "x=0", "--json"),),
 }
 JSON = sections("json.md")
 
