@@ -76,12 +76,12 @@ def _number_of(amount: Any, size: int) -> int:
     """How many of `size` elements an amount is: a number of them, or a fraction from 0 to 1."""
     if not isinstance(amount, (int, float)):
         raise CallError(f"Invalid type for amount: {amount}. Must be int or float.")
-    whole = isinstance(amount, int)
-    if amount < 0 or not (whole or amount <= 1):
+    if amount < 0 or (isinstance(amount, float) and amount > 1):
         raise ArgumentError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
-    if whole and amount > size:
+    count = amount if isinstance(amount, int) else round(amount * size)
+    if count > size:
         raise ArgumentError(f"amount={amount} should be smaller than the number of parameters to prune={size}")
-    return amount if whole else round(amount * size)
+    return count
 
 
 def l1_unstructured(module: Module, name: str, amount: float, importance_scores: Any = None) -> Module:
