@@ -66,6 +66,8 @@ class Watch:
         self.seen: dict[Span, tuple[str, list[Any]]] = {}
         # Comparisons of equal numbers, where the derivative may be that of a single branch.
         self.ties: dict[Span, Warning] = {}
+        # Decompositions of matrices that are not symmetric, by span.
+        self.asymmetric: dict[Span, Warning] = {}
         # Whether the value has all derivatives at the points where the program switches; None where it does not switch.
         self.settled: bool | None = None
         # The first operation whose Taylor series lost digits.
@@ -144,6 +146,13 @@ class Watch:
         else:
             text = f"'{name}' is not differentiable here, for {where}"
         self.ties[span] = Warning("nonsmooth", "backward", name, span, text)
+
+    def see_asymmetry(self, kind: str) -> None:
+        """Note that a decomposition takes the symmetric, or Hermitian, part of a matrix that is not of that kind."""
+        span = current_span.get() or self.program.body[-1].span
+        name = operation_at(self.program, span) or "program"
+        text = f"the matrix of '{name}' is not {kind}; its {kind} part is used"
+        self.asymmetric.setdefault(span, Warning("asymmetric", "forward", name, span, text))
 
     def see_forward(self, span: Span, operation: str, operands: Sequence[Any], result: Any) -> None:
         """Note the first operation with a non-finite result of finite operands ("forward"), and the first with

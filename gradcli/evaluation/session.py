@@ -35,6 +35,7 @@ from gradcli.language.names import scope
 from gradcli.language.stable.stable_expressions import RewrittenExpression
 from gradcli.language.syntax.tree import Module
 from gradcli.named_tuples import NamedTuple
+from gradcli.primitives import symmetric_parts
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.entries.arithmetic import multiply
 from gradcli.primitives.entries.comparisons import isnan, nowhere
@@ -161,8 +162,10 @@ def _result(request: EvaluationRequest) -> Result:
     with locating(request.program.source, request.program.body[-1].span):
         watch, seen = Watch(request.program), _inner_derivative_observer(request)
         with nullcontext() if seen is None else seen.watched():
-            result = _run(request, watch, None)
+            with symmetric_parts.telling(watch.see_asymmetry):
+                result = _run(request, watch, None)
             _replace_derivatives_at_switches(request, watch, result)
+        asymmetric = watch.asymmetric.values()
         result.finite = all_finite(result.value, *_numbers(result))
         # If a higher-order derivative does not exist, the warning about the kink is sufficient.
         explained = result.finite or (watch.settled is False and _is_finite_to_order_1(result))
@@ -191,6 +194,7 @@ def _result(request: EvaluationRequest) -> Result:
         if (seen is None or not seen.taken) and result.finite and watch.rounding_estimate is not None:
             losses = _complex_losses if _may_be_complex(request) else _first_losses
             result.warnings += losses(request, watch.rounding_estimate, result)
+        result.warnings += asymmetric
         return result
 
 
@@ -352,7 +356,11 @@ def _compiled(request: EvaluationRequest) -> Result | None:
                     arrays.chosen_namespace(),
                     rewrite=request.rewrite,
                 )
-            outcome = made.outcome([*bindings.values(), *([] if cotangent is None else [cotangent])])
+            asymmetric: list[str] = []
+            # PyTorch and JAX compile a program without values, which cannot be compared.
+            has_values = arrays.chosen_namespace() is None
+            with symmetric_parts.telling(asymmetric.append) if has_values else nullcontext():
+                outcome = made.outcome([*bindings.values(), *([] if cotangent is None else [cotangent])])
     except BranchPointError:
         return None
     except (NotRecordableError, BackendError) as error:
@@ -363,7 +371,7 @@ def _compiled(request: EvaluationRequest) -> Result | None:
     except (GradcliError, MemoryError):
         # Eager evaluation raises the error with its position.
         return None
-    if outcome is None or not all_finite(outcome.value, *outcome.derivatives.values()):
+    if outcome is None or asymmetric or not all_finite(outcome.value, *outcome.derivatives.values()):
         return None
     result = Result(as_numpy(outcome.value))
     if request.gradient:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -41,6 +42,7 @@ from gradcli.primitives.entries.shape import concat, expand_dims, flip, matrix_t
 from gradcli.primitives.jet_rules import Coefficients, integrate_coefficients, products
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, names_elsewhere
+from gradcli.primitives.symmetric_parts import told_now
 
 SUBJECT = "linear algebra"
 
@@ -68,6 +70,19 @@ def _matrix(name: str) -> Any:
 def _hermitian_part(x: Any) -> Any:
     """Half the sum of matrices and their conjugate transposes; of real ones the symmetric part."""
     return 0.5 * (x + adjoint(x))
+
+
+def _symmetric_part(x: Any) -> Any:
+    """The operand of a decomposition of symmetric matrices, in place of the arrays `x`: their symmetric parts.
+
+    Where these differ from `x` by more than rounding errors, whoever listens is told.
+    """
+    part, tell = _hermitian_part(x), told_now()
+    if tell is not None and arrays.size(x):
+        rounding = math.sqrt(sys.float_info.epsilon) if arrays.dtype_name(x) in ("float64", "complex128") else 1e-4
+        if arrays.all_true(greater(max_(absolute(x - part)), rounding * max_(absolute(x)))):
+            tell("Hermitian" if arrays.is_complex(x) else "symmetric")
+    return part
 
 
 def identity_matrix(x: Any) -> Any:
@@ -165,7 +180,7 @@ def _cholesky_series(_primitive: Primitive, y: Any, x: Any) -> Coefficients:
 cholesky: Primitive = Primitive(
     "cholesky", "A", "the lower triangular L with L@L.T = A; L@L.H of complex numbers",
     numbers="complex",
-    forward=lambda xp, x: xp.linalg.cholesky(_hermitian_part(x)),
+    forward=lambda xp, x: xp.linalg.cholesky(_symmetric_part(x)),
     vjp=(_cholesky_rule,),
     jet=_cholesky_series,
     prepare=square_matrix("cholesky"),
@@ -215,7 +230,7 @@ def _symmetric_matrix(x: Any, triangle: Any) -> Any:
 eigvalsh: Primitive = Primitive(
     "eigvalsh", "A", "the eigenvalues of a symmetric or Hermitian matrix, in rising order",
     numbers="complex",
-    forward=lambda xp, x: xp.linalg.eigvalsh(_hermitian_part(x)),
+    forward=lambda xp, x: xp.linalg.eigvalsh(_symmetric_part(x)),
     vjp=(_eigenvalue_rule,),
     jet=_eigenvalue_series,
     prepare=square_matrix("eigvalsh"),
@@ -258,7 +273,7 @@ def _eigenvector_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
 eigenvectors: Primitive = Primitive(
     "eigenvectors", "A", "the eigenvectors of a symmetric or Hermitian matrix, as columns",
     internal="eigh", numbers="complex",
-    forward=lambda xp, x: xp.linalg.eigh(_hermitian_part(x))[1],
+    forward=lambda xp, x: xp.linalg.eigh(_symmetric_part(x))[1],
     vjp=(_eigenvector_rule,),
     jet=_eigenvector_series,
     prepare=square_matrix("eigh"),
