@@ -13,8 +13,9 @@ from typing import Any
 
 from gradcli.arrays.mathematical_constants import by_formula
 from gradcli.named_tuples import NamedTuple
+from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.entries.arithmetic import add, divide, floor, multiply, negative, ones_like, subtract
-from gradcli.primitives.entries.comparisons import equal, greater, less, logical_or, where
+from gradcli.primitives.entries.comparisons import equal, greater, less, logical_or, not_equal, where
 from gradcli.primitives.entries.distributions import log_ndtr, log_student_density, stdtr, stdtrit
 from gradcli.primitives.entries.exponential import exp, expm1, log, log1p, xlog1py, xlogy
 from gradcli.primitives.entries.incomplete_inverses import (
@@ -53,6 +54,9 @@ class Distribution(NamedTuple):
         whether it is on integers, with a mass instead of a density and without a scale
     last
         the largest integer of the support of a discrete distribution, as a function of the shape parameters
+    near_zero
+        where a scale moves the singularity of the density at z = 0: functions `exponent(*shapes)` and `rest(z, *shapes)`
+        with log_density = exponent*log(z) + rest. By z alone its derivative is infinite there, and by the scale it is not
     """
 
     shapes: str
@@ -69,6 +73,7 @@ class Distribution(NamedTuple):
     inside: float = 0.5
     discrete: bool = False
     last: Function | None = None
+    near_zero: tuple[Function, Function] | None = None
 
 
 def _log_gamma_density(z: Any, a: Any) -> Any:
@@ -78,6 +83,11 @@ def _log_gamma_density(z: Any, a: Any) -> Any:
     small = less(density, _SMALL_DENSITY)
     plain = subtract(subtract(xlogy(subtract(a, 1.0), z), z), lgamma(a))
     return where(small, plain, log(where(small, 1.0, density)))
+
+
+def _gamma_rest(z: Any, a: Any) -> Any:
+    """The logarithm of the gamma density without its power of z."""
+    return negative(add(z, lgamma(a)))
 
 
 def _student(z: Any, df: Any) -> Any:
@@ -136,6 +146,10 @@ _DECLARED: Mapping[str, Distribution] = {
         below=lambda z, df: gammainc(0.5 * df, 0.5 * z), above=lambda z, df: gammaincc(0.5 * df, 0.5 * z),
         quantile=lambda p, df: multiply(2.0, gammaincinv(0.5 * df, p)),
         tail=lambda p, df: multiply(2.0, gammainccinv(0.5 * df, p)),
+        near_zero=(
+            lambda df: subtract(0.5 * df, 1.0),
+            lambda z, df: subtract(_gamma_rest(0.5 * z, 0.5 * df), 0.5 * df * log(2.0 * ones_like(z))),
+        ),
         torch=("df", lambda df: ((df,), 0.0, 1.0)),
     ),
     "f": Distribution(
@@ -151,6 +165,7 @@ _DECLARED: Mapping[str, Distribution] = {
         log_density=_log_gamma_density, density=lambda z, a: gamma_density(a, z),
         below=lambda z, a: gammainc(a, z), above=lambda z, a: gammaincc(a, z),
         quantile=lambda p, a: gammaincinv(a, p), tail=lambda p, a: gammainccinv(a, p),
+        near_zero=(lambda a: subtract(a, 1.0), _gamma_rest),
         torch=("concentration, rate", lambda a, rate: ((a,), 0.0, divide(1.0, rate))),
     ),
     "beta": Distribution(
@@ -279,6 +294,13 @@ def _of_point(d: Distribution, method: _Method, is_mass: bool) -> Function:
 
     def function(x: Any, shapes: Sequence[Any], loc: Any, scale: Any) -> Any:
         z = divide(subtract(x, loc), scale)
+        if method.scaled == "logarithm" and d.near_zero is not None and not assume(not_equal(constant(z), 0.0)):
+            at_zero = equal(z, 0.0)
+            there = _log_density_at_zero(d.near_zero, where(at_zero, subtract(x, loc), 1.0), shapes, scale)
+            return where(at_zero, there, away_from_zero(where(at_zero, d.inside, z), shapes, scale))
+        return away_from_zero(z, shapes, scale)
+
+    def away_from_zero(z: Any, shapes: Sequence[Any], scale: Any) -> Any:
         if d.discrete and not is_mass:
             z = floor(z)
         below = less(z, low) if low > -math.inf else None
@@ -298,6 +320,14 @@ def _of_point(d: Distribution, method: _Method, is_mass: bool) -> Function:
         return subtract(value, log(scale)) if method.scaled == "logarithm" else value
 
     return function
+
+
+def _log_density_at_zero(near_zero: tuple[Function, Function], x: Any, shapes: Sequence[Any], scale: Any) -> Any:
+    """The logarithm of a density at x = 0, by logarithms of x and of the scale rather than of their quotient."""
+    exponent_of, rest = near_zero
+    exponent = exponent_of(*shapes)
+    logarithms = subtract(xlogy(exponent, x), multiply(add(exponent, 1.0), log(scale)))
+    return add(logarithms, rest(divide(x, scale), *shapes))
 
 
 def _of_probability(method: _Method) -> Function:
