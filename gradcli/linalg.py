@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+# Functions that give permutations beside factors, as tensors where they are called with one.
+_WITH_PERMUTATIONS = frozenset({"lu", "lu_factor"})
+
 
 def __getattr__(name: str) -> Any:
     from gradcli.primitives import table
 
+    if name in _WITH_PERMUTATIONS:
+        from gradcli.autograd.tensor_functions import function
+
+        return function(name)
     found = None if name.startswith("_") else table.find(name, "linalg")
     if found is None:
         raise AttributeError(f"module 'gradcli.linalg' has no attribute {name!r}{table.reason_suffix(name)}")

@@ -141,6 +141,7 @@ _ALWAYS: dict[str, Callable[..., Any]] = {
     "bincount": _with_tensors(_counts),
     "count_nonzero": _with_tensors(partial(_of_language, "count_nonzero"), "int64"),
     "equal": _as_truth(partial(_of_torch, "equal")),
+    **{name: _with_tensors(partial(_of_language, name)) for name in ("lu", "lu_factor")},
     "meshgrid": partial(_of_torch, "meshgrid"),
     "nonzero": _with_tensors(partial(_of_torch, "nonzero")),
     "numel": arrays.size,

@@ -102,7 +102,7 @@ LIBRARY_MEANINGS = {
     "linalg": frozenset(["norm"]),
     "torch.linalg": frozenset(["diagonal", "lu_solve", "vander"]),
     "numpy.linalg": frozenset(["diagonal", "trace"]),
-    "scipy.linalg": frozenset(["cholesky", "qr"]),
+    "scipy.linalg": frozenset(["cholesky", "lu_factor", "qr"]),
     "scipy.special": frozenset(["assoc_laguerre", "softmax", "log_softmax"]),
     "sympy": frozenset(["jn", "sinc", "yn"]),
     "jax.nn": frozenset(["gelu"]),

@@ -284,3 +284,41 @@ def test_the_rank_of_a_matrix_by_tolerances_of_numpy():
     matrix = np.array([[1.0, 2.0], [2.0, 4.0]])
     for arguments in ({}, {"tol": 0.0}, {"tol": 6.0}, {"rtol": 0.5}, {"hermitian": True}):
         assert gradcli.linalg.matrix_rank(matrix, **arguments) == np.linalg.matrix_rank(matrix, **arguments)
+
+
+@pytest.mark.parametrize(
+    "shape", [(1, 1), (3, 3), (5, 5), (6, 3), (3, 6), (4, 1), (1, 4), (2, 2, 4, 4), (0, 0), (3, 0)]
+)
+@pytest.mark.parametrize("of_complex", [False, True])
+def test_the_lu_factors_of_a_matrix(shape, of_complex):
+    real, imaginary = np.random.default_rng(7).normal(size=(2, *shape))
+    matrix = real + 1j * imaginary if of_complex else real
+    slopes: list[Any] = []
+    parts: list[list[Any]] = []
+    for library in (gradcli, torch):
+        x = library.tensor(matrix, requires_grad=True)
+        both, pivots = library.linalg.lu_factor(x)
+        permutation, lower, upper = library.linalg.lu(x)
+        parts.append([both, pivots, permutation, lower, upper])
+        total = (abs(both) ** 2).cumsum(-1).sum() + (abs(lower) ** 2).sum() * (abs(upper) ** 2).sum()
+        (slope,) = library.autograd.grad(total, x, create_graph=True)
+        (second,) = library.autograd.grad((abs(slope) ** 2).sum(), x)
+        slopes += [slope.detach().numpy(), second.numpy()]
+    for own, other in zip(*parts):
+        np.testing.assert_allclose(own.detach().numpy(), other.detach().numpy(), rtol=1e-10, atol=1e-12)
+    for found, expected in zip(slopes[:2], slopes[2:]):
+        np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-10 * np.max(abs(expected), initial=1.0))
+
+
+def test_lu_factors_solve():
+    matrix, right = np.random.default_rng(2).normal(size=(4, 4)), np.arange(8.0).reshape(4, 2)
+    found = gradcli.linalg.lu_solve(tensor(right), *gradcli.linalg.lu_factor(tensor(matrix)))
+    np.testing.assert_allclose(found.numpy(), np.linalg.solve(matrix, right), rtol=1e-10)
+
+
+def test_a_singular_matrix_has_lu_factors_where_the_last_pivot_alone_is_0():
+    _, lower, upper = gradcli.linalg.lu(tensor([[1.0, 2.0], [2.0, 4.0]]))
+    assert (lower.tolist(), upper.tolist()) == ([[1.0, 0.0], [0.5, 1.0]], [[2.0, 4.0], [0.0, 0.0]])
+    assert gradcli.linalg.lu(gradcli.zeros(2, 1)).L.tolist() == [[1.0], [0.0]]
+    with pytest.raises(gradcli.errors.EvaluationError, match="singular"):
+        gradcli.linalg.lu(gradcli.zeros(3, 3))

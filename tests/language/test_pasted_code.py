@@ -549,6 +549,10 @@ FORMS_OF_PYTORCH += [
     ("np.select([v > 2, v > 1], [v, 10*v], 7)[1] + np.select([v > 2], [v])[0]", 20.0),
     ("v.polygamma(1)[0]", np.pi**2 / 6),
     ("torch.linalg.lu_solve([[2.0, 1.0], [0.5, 3.0]], [2, 2], [[1.0], [2.0]], adjoint=True)[1, 0]", 0.25),
+    (
+        "scipy.linalg.lu_factor([[1.0, 2.0], [3.0, 4.0]])[1][0] + torch.linalg.lu_factor([[1.0, 2.0], [3.0, 4.0]])[1][0]",
+        3.0,
+    ),
     ("torch.searchsorted(A, A + 0.5, right=True).sum() + torch.searchsorted(v, 2, side='right')", 8.0),
     ("torch.take_along_dim(A, torch.tensor([[3, 0]])).sum() + torch.take_along_dim(A, [[1], [0]], dim=1).sum()", 10.0),
     ("torch.masked_select(x, x > 1).sum() + F.adaptive_avg_pool2d(A[None], (None, 1))[0, 1, 0]", 6.5),

@@ -40,7 +40,7 @@ PRIMITIVES = tuple(e for e in ENTRIES if isinstance(e, Primitive))
 # Entries that need a keyword or parameters that only other entries make, or return several tensors.
 WITHOUT_SAMPLES = {
     "contract", "rand", "randn", "qr", "eigh", "size", "item", "topk", "kthvalue", "aminmax", "split_with_sizes", "broadcast_tensors", "index_put", "var_mean", "std_mean", "cummax", "cummin", "is_complex", "split", "chunk", "unbind", "meshgrid",
-    "nonzero", "slogdet", "lstsq", "svd", "array_split", "vsplit", "hsplit", "dsplit", "airy", "fresnel", "sici", "shichi",
+    "nonzero", "slogdet", "lstsq", "svd", "lu", "lu_factor", "array_split", "vsplit", "hsplit", "dsplit", "airy", "fresnel", "sici", "shichi",
     # Their results are complex, or their operands; `test_fourier`, `test_complex_matrices` and `test_polynomials` have their tests.
     "eigvals", "eigenbasis", "eig", "determinant_phase", "phased_right_vectors", "polynomial_roots", "roots",
     "fourier", "half_fourier", "inverse_half_fourier", "fft", "ifft", "rfft", "irfft", "hfft", "ihfft",

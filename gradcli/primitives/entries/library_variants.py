@@ -48,7 +48,7 @@ from gradcli.primitives.entries.order_statistics import (
     positions_in_order,
 )
 from gradcli.primitives.entries.orthogonal_polynomials import eval_genlaguerre
-from gradcli.primitives.entries.products import lu_solve, solved_by_factors
+from gradcli.primitives.entries.products import Factors, lu_factor, lu_solve, solved_by_factors
 from gradcli.primitives.entries.reductions import all_, any_, argmax, argmin, max_, mean, min_, order_statistic, sum_
 from gradcli.primitives.entries.sampling import padded
 from gradcli.primitives.entries.scans import cumprod, cumsum, log_softmax, softmax, sort
@@ -267,6 +267,17 @@ linalg_lu_solve = Composite(
     solved_by_factors,
     derivative=lu_solve.derivative, domain=lu_solve.domain, dialects="torch.linalg",
     samples=(([[2.0, 1.0], [0.5, 3.0]], [2, 2], [[1.0], [2.0]], True, True),),
+)  # fmt: skip
+
+
+def _lu_factor_from_0(a: Any) -> Factors:
+    factors, pivots = lu_factor(a)
+    return Factors(factors, subtract(pivots, 1))
+
+
+scipy_lu_factor = Composite(
+    "lu_factor", "a", "the factors L and U of a in one matrix, and the exchanges of its rows, counted from 0", _lu_factor_from_0,
+    derivative=lu_factor.derivative, domain=lu_factor.domain, dialects="scipy.linalg",
 )  # fmt: skip
 
 

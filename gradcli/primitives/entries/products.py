@@ -9,10 +9,12 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.errors import ShapeError
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.axes import boolean, integer, integer_array, normalize_axis, whole_numbers
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import broadcast_to, reshape
-from gradcli.primitives.entries.arithmetic import add, multiply, subtract
+from gradcli.primitives.entries.arithmetic import add, divide, multiply, subtract
+from gradcli.primitives.entries.comparisons import equal, where
 from gradcli.primitives.entries.gather_scatter import take_along_axis
 from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.linear import einsum, matmul, outer
@@ -20,7 +22,7 @@ from gradcli.primitives.entries.linear_systems import solve_triangular
 from gradcli.primitives.entries.matrices import conjugated, inv, solve
 from gradcli.primitives.entries.reductions import sum_
 from gradcli.primitives.entries.sampling import padded
-from gradcli.primitives.entries.shape import concat, matrix_transpose, moveaxis, ravel
+from gradcli.primitives.entries.shape import concat, matrix_transpose, moveaxis, ravel, tril, triu
 from gradcli.primitives.entries.statistics import norm
 from gradcli.primitives.operation import Composite
 
@@ -186,16 +188,20 @@ tensorinv = Composite(
 
 
 def _order(pivots: Any, size: int) -> Any:
-    """The permutation of the rows that LAPACK's pivots describe: row i was exchanged with row pivots[i], counted from
-    1."""
-    numbers = integer_array(concrete(pivots), "a pivot") - 1
-    if numbers.shape[-1:] != (size,) or (numbers.size and not 0 <= numbers.min() <= numbers.max() < size):
+    """The permutation of the rows that LAPACK's pivots describe, a number of a row for each row."""
+    numbers = integer_array(concrete(pivots), "a pivot")
+    if numbers.shape[-1:] != (size,) or (numbers.size and not 1 <= numbers.min() <= numbers.max() <= size):
         raise ShapeError(f"pivots of shape {list(numbers.shape)} are not {size} numbers of rows, from 1 on")
-    limits.charge(numbers.size * size)
+    return _permutation(numbers, size)
+
+
+def _permutation(pivots: Any, size: int) -> Any:
+    """The order of `size` rows of which row i was exchanged with row pivots[i], counted from 1, one after the other."""
+    limits.charge(pivots.size * size)
     xp = arrays.numpy_namespace()
-    rows = xp.broadcast_to(xp.arange(size), numbers.shape).copy()
-    for place in range(size):
-        other = numbers[..., place : place + 1]
+    rows = xp.broadcast_to(xp.arange(size), (*pivots.shape[:-1], size)).copy()
+    for place in range(pivots.shape[-1]):
+        other = pivots[..., place : place + 1] - 1
         moved = xp.take_along_axis(rows, other, -1)
         xp.put_along_axis(rows, other, rows[..., place : place + 1].copy(), -1)
         rows[..., place : place + 1] = moved
@@ -235,4 +241,98 @@ lu_solve = Composite(
     derivative="those of solving with L and with U",
     domain="no element on the diagonal of U is 0",
     samples=(([[1.0], [2.0]], [[2.0, 1.0], [0.5, 3.0]], [2, 2]),),
+)  # fmt: skip
+
+# --- factors
+
+
+class Factors(NamedTuple):
+    """The factors L and U of a matrix with its rows exchanged, in one matrix, and the exchanges, counted from 1."""
+
+    LU: Any
+    pivots: Any
+
+
+class Triangles(NamedTuple):
+    """A permutation P, a lower triangular L with ones on its diagonal, and an upper triangular U."""
+
+    P: Any
+    L: Any
+    U: Any
+
+
+def _pivots(A: Any) -> Any:  # noqa: N803
+    """LAPACK's exchanges of rows, counted from 1, for which no element of L is larger than 1."""
+    # Imported here, because few programs need it.
+    from scipy.linalg import get_lapack_funcs
+
+    matrices, xp = arrays.to_numpy(concrete(A)), arrays.numpy_namespace()
+    *batch, rows, columns = matrices.shape
+    limits.charge(matrices.size * min(rows, columns))
+    found = xp.zeros((math.prod(batch), min(rows, columns)), int)
+    if found.size:
+        (factorised,) = get_lapack_funcs(("getrf",), (matrices,))
+        for place, matrix in zip(found, matrices.reshape(-1, rows, columns)):
+            place[:] = factorised(matrix)[1] + 1
+    return found.reshape(*batch, min(rows, columns))
+
+
+def _eliminated(x: Any) -> Any:
+    """The factors L and U of matrices whose rows need no exchange, in one matrix, by halves of its diagonal."""
+    size = min(arrays.shape(x)[-2:])
+    half = max(size // 2, 1)
+    here, behind = slice(half), slice(half, None)
+    if size <= 1:
+        if arrays.shape(x)[-2] <= 1 or not size:
+            return x
+        first = index(x, (Ellipsis, here, slice(None)))
+        # As LAPACK has it, a column of zeros is left as it is.
+        return concat(
+            [first, divide(index(x, (Ellipsis, behind, slice(None))), where(equal(first, 0), 1.0, first))], -2
+        )
+    factors = _eliminated(index(x, (Ellipsis, here, here)))
+    right = solve_triangular(factors, index(x, (Ellipsis, here, behind)), lower=True, unit_diagonal=True)
+    below = solve_triangular(factors, index(x, (Ellipsis, behind, here)), left=False)
+    rest = _eliminated(subtract(index(x, (Ellipsis, behind, behind)), matmul(below, right)))
+    return concat([concat([factors, right], -1), concat([below, rest], -1)], -2)
+
+
+def _lu_factor(A: Any) -> Factors:  # noqa: N803
+    if len(arrays.shape(A)) < 2:
+        raise ShapeError(f"'lu_factor' needs a matrix, and the tensor has shape {list(arrays.shape(A))}")
+    pivots = _pivots(A)
+    factors = _eliminated(_rows_taken(A, _permutation(pivots, arrays.shape(A)[-2])))
+    return Factors(factors, arrays.in_default_namespace(pivots))
+
+
+_FACTORS_RULE = "inv(L).T@(tril(L.T@gL, -1) + triu(gU@U.T))@inv(U).T in the old order of the rows"
+_FACTORS_DOMAIN = "no element on the diagonal of U is 0, but for the last"
+
+lu_factor = Composite(
+    "lu_factor", "A", "the factors L and U of A in one matrix, and the exchanges of its rows, counted from 1, as lu_solve takes them",
+    _lu_factor,
+    derivative=_FACTORS_RULE, domain=_FACTORS_DOMAIN,
+    example="'LU, p = lu_factor(A); LU[0, 0]*LU[1, 1]' A='[[1, 2], [4, 3]]'",
+)  # fmt: skip
+
+
+def _lu(A: Any) -> Triangles:  # noqa: N803
+    factors, pivots = _lu_factor(A)
+    rows, columns = arrays.shape(A)[-2:]
+    size, xp = min(rows, columns), arrays.numpy_namespace()
+    order = _permutation(arrays.to_numpy(pivots), rows)
+    moved = xp.eye(rows, dtype=arrays.dtype_name(factors))[order].swapaxes(-1, -2)
+    lower = tril(index(factors, (Ellipsis, slice(None), slice(size))), -1)
+    return Triangles(
+        arrays.in_default_namespace(moved),
+        add(lower, xp.eye(rows, size, dtype=arrays.dtype_name(factors))),
+        triu(index(factors, (Ellipsis, slice(size), slice(None)))),
+    )
+
+
+lu = Composite(
+    "lu", "A", "P, L and U with A = P@L@U: a permutation, and a lower and an upper triangular matrix, ones on the diagonal of L",
+    _lu,
+    derivative=_FACTORS_RULE, domain=_FACTORS_DOMAIN,
+    example="'P, L, U = lu(A); U[0, 0]*U[1, 1]' A='[[1, 2], [4, 3]]'",
 )  # fmt: skip
