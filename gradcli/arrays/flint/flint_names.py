@@ -37,6 +37,7 @@ MISSING_FUNCTIONS = {
     "eigh": "eigenvectors",
     "eigvalsh": "eigenvalues",
     "logm": "logarithms of matrices",
+    "matrix_rank": "singular values",
     "nextafter": "neighbours of a number",
     "qr": "QR decomposition",
     "sqrtm": "square roots of matrices",
