@@ -34,6 +34,7 @@ LACKING = {
     "orthonormal": "qr",
     "svdvals": "svdvals",
     "left_vectors": "svd",
+    "matrix_rank": "svdvals",
     "paired_values": "svdvals",
     "right_vectors": "svd",
     "cond-0": "svdvals",
