@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-# Functions that give permutations beside factors, as tensors where they are called with one.
-_WITH_PERMUTATIONS = frozenset({"lu", "lu_factor"})
+# Functions that give permutations or whole numbers, as tensors where they are called with one.
+_OF_TENSORS = frozenset({"lu", "lu_factor", "matrix_rank"})
 
 
 def __getattr__(name: str) -> Any:
     from gradcli.primitives import table
 
-    if name in _WITH_PERMUTATIONS:
+    if name in _OF_TENSORS:
         from gradcli.autograd.tensor_functions import function
 
         return function(name)

@@ -139,7 +139,7 @@ _ALWAYS: dict[str, Callable[..., Any]] = {
     **{name: partial(_in_whole_numbers, name) for name in ("clamp", "clip", "clamp_min", "clamp_max")},
     "allclose": _as_truth(partial(_of_language, "allclose")),
     "bincount": _with_tensors(_counts),
-    "count_nonzero": _with_tensors(partial(_of_language, "count_nonzero"), "int64"),
+    **{name: _with_tensors(partial(_of_language, name), "int64") for name in ("count_nonzero", "matrix_rank")},
     "equal": _as_truth(partial(_of_torch, "equal")),
     **{name: _with_tensors(partial(_of_language, name)) for name in ("lu", "lu_factor")},
     "meshgrid": partial(_of_torch, "meshgrid"),

@@ -478,7 +478,7 @@ def _matrix_rank(A: Any, tol: Any = None, hermitian: Any = False, rtol: Any = No
     least = max(given, default=0.0)
     if arrays.shape(sizes)[-1]:
         least = maximum(multiply(relative, max_(sizes, -1, True)), least)
-    return sum_(where(greater(sizes, least), 1, 0), -1)
+    return sum_(greater(sizes, least), -1)
 
 
 matrix_rank = Composite(
