@@ -87,6 +87,11 @@ class TestEval:
         assert (found.json["backend"], found.json["dtype"]) == (backend, dtype)
         alike(found.json, expected.json)
 
+    def test_a_matrix_that_is_not_symmetric_is_told(self, run, backend):
+        words = ("--backend", backend, "--executor", "eager")
+        assert "is not symmetric" in run("eval", "eigvalsh(A)[0]", "A=[[4, 1], [2, 3]]", *words).err
+        assert run("eval", "eigvalsh(A)[0]", "A=[[4, 1], [1, 3]]", *words).err == ""
+
     @pytest.mark.cases(8, jax=3)
     @pytest.mark.parametrize(
         "words",

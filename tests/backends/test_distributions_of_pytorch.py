@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -256,3 +258,17 @@ def test_repeated_distributions_look_at_values_as_before():
         with pytest.raises(ValueError, match="to be within the support"):
             made.expand((2,)).log_prob(-1.0)
     assert d.Exponential(1.0, validate_args=False).expand((2,)).log_prob(-1.0).tolist() == [-float("inf")] * 2
+
+
+@pytest.mark.parametrize(("name", "parameters"), [("Gamma", (2.0, 3.0)), ("Gamma", (0.5, 3.0)), ("Chi2", (4.0,))])
+def test_the_density_at_0_has_the_derivatives_of_pytorch(name: str, parameters: tuple[float, ...]) -> None:
+    found: list[Any] = []
+    expected: list[Any] = []
+    for library, to in ((gradcli, found), (torch, expected)):
+        values = library.tensor([0.0, 0.5], dtype=library.float64, requires_grad=True)
+        given = [library.tensor([p, p], dtype=library.float64, requires_grad=True) for p in parameters]
+        density = getattr(library.distributions, name)(*given).log_prob(values)
+        density.sum().backward()
+        to.extend(t.detach().numpy() for t in (density, *(leaf.grad for leaf in (values, *given))))
+    for mine, theirs in zip(found, expected, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-12)

@@ -11,7 +11,7 @@ import gradcli
 from gradcli.nn.utils import prune
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-torch_prune = pytest.importorskip("torch.nn.utils.prune")
+torch_prune = pytest.importorskip("torch.nn.utils.prune", reason="PyTorch is not installed")
 
 INPUTS = [[0.5, -1.0, 2.0, 0.25], [1.5, 0.75, -0.5, 1.0]]
 LIBRARIES = ((gradcli, prune), (torch, torch_prune))

@@ -185,21 +185,6 @@ def test_a_sample_of_values_is_one_tensor(run):
     assert np.shape(found["grad"]["y"]) == (3,)
 
 
-@pytest.mark.parametrize(("name", "parameters"), [("Gamma", (2.0, 3.0)), ("Gamma", (0.5, 3.0)), ("Chi2", (4.0,))])
-def test_the_density_at_0_has_the_derivatives_of_pytorch(name: str, parameters: tuple[float, ...]) -> None:
-    torch = pytest.importorskip("torch")
-    found: list[Any] = []
-    expected: list[Any] = []
-    for library, to in ((gradcli, found), (torch, expected)):
-        values = library.tensor([0.0, 0.5], dtype=library.float64, requires_grad=True)
-        given = [library.tensor([p, p], dtype=library.float64, requires_grad=True) for p in parameters]
-        density = getattr(library.distributions, name)(*given).log_prob(values)
-        density.sum().backward()
-        to.extend(t.detach().numpy() for t in (density, *(leaf.grad for leaf in (values, *given))))
-    for mine, theirs in zip(found, expected, strict=True):
-        np.testing.assert_allclose(mine, theirs, rtol=1e-12)
-
-
 def test_the_density_at_0_has_a_derivative_by_the_scale() -> None:
     at_zero = gradcli.compile("diff(scipy.stats.chi2.logpdf(x, 4, scale=s), s)")
     assert at_zero(x=0.0, s=2.0) == pytest.approx(-2 / 2.0)
