@@ -86,23 +86,24 @@ class CorrelatedRows:
                 continue
             own = {name: column[places] for name, column in columns.items()}
             with np.errstate(all="ignore"):
-                up_to, failed = self._joint(own, shared, len(places), number + 1)
-                before = self._joint(own, shared, len(places), number)[0] if number else 0.0
-            found[:, places] = up_to - before
+                residuals = [
+                    program.run(_taken(own, reads), _taken(shared, reads), rows=len(places))
+                    for program, reads in zip(self._programs[: number + 1], self._reads)
+                ]
+                values = {**shared, **own}
+                before = self._joint(residuals[:number], values, len(places)) if number else 0.0
+                found[:, places] = self._joint(residuals, values, len(places)) - before
+            failed = [each for result in residuals for each in result.failures]
             failures += [RowFailure(int(places[each.index]), each.error) for each in failed]
         return RowResults(found[0], dict(zip(self.keys, found[1:])), failures)
 
-    def _joint(
-        self, columns: Mapping[str, Any], shared: Mapping[str, Any], m: int, count: int
-    ) -> tuple[Any, Sequence[RowFailure]]:
-        """The joint densities of the first `count` responses in m rows, followed by their derivatives, `[…, m]`."""
-        spreads, values = self._spreads.first(count), {**shared, **columns}
-        found = [
-            program.run(_taken(columns, reads), _taken(shared, reads), rows=m)
-            for program, reads in zip(self._programs[:count], self._reads)
-        ]
+    def _joint(self, found: Sequence[RowResults], values: Mapping[str, Any], m: int) -> Any:
+        """The joint densities of the first responses in m rows, of which the residuals are `found`, followed by their
+        derivatives, `[…, m]`."""
+        count = len(found)
+        spreads = self._spreads.first(count)
         deviations = [(self._place(name), np.asarray(values[name], "float64")) for name in spreads.deviations]
-        sizes = np.stack([s * columns[self._scale] for _, s in deviations])
+        sizes = np.stack([s * values[self._scale] for _, s in deviations])
         u = np.stack([each.value for each in found]) / sizes
         by = self._slopes_of_residuals(found, deviations, u, sizes)
         matrix = correlations_of(spreads, values)
@@ -124,7 +125,7 @@ class CorrelatedRows:
             self._bend_by_residuals(bends, found, deviations, w / sizes, u * w, by * w[:, None])
             _bend_by_correlations(bends, free, precision, w, by)
             every += [bends[a, b] for a, b in self._pairs]
-        return np.stack(every), [failed for each in found for failed in each.failures]
+        return np.stack(every)
 
     def _place(self, name: str) -> int | None:
         """The index of a parameter; None where it is fixed."""
@@ -189,7 +190,7 @@ def _taken(values: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
 
 
 def _is_definite(matrix: Any) -> Any:
-    """Which matrices `[…, k, k]` are positive definite."""
+    """A mask of the matrices `[…, k, k]` that are positive definite."""
     return np.linalg.eigvalsh(matrix)[..., 0] > 0
 
 
