@@ -48,7 +48,7 @@ def first_losses(
     `run` evaluates the program for given leaves.
     """
     roundings = Perturbation(spare_exact=True)
-    terms = ErrorTerms({node.value for node in tree.all_nodes(program) if isinstance(node, tree.Number)})
+    terms = _terms_of(program)
     leaves = {n: leaf_with_shadow(v, roundings) for n, v in bindings.items() if arrays.is_floating(v)}
     with terms.recording():
         value = run(leaves)
@@ -57,6 +57,11 @@ def first_losses(
     judge = LossEstimator(terms, [*leaves.values()])
     judged = {name: judge.digits(gradient) for name, gradient in found.items() if gradient is not None}
     return loss_warnings(program, rounding_estimate, judge.loss(value), judged)
+
+
+def _terms_of(program: tree.Module) -> ErrorTerms:
+    """The error terms of a run of a program, whose numbers are taken as exact."""
+    return ErrorTerms({node.value for node in tree.all_nodes(program) if isinstance(node, tree.Number)})
 
 
 def loss_warnings(
@@ -178,7 +183,7 @@ def complex_losses(
     that is far smaller than the other may have lost more digits.
     """
     roundings = Perturbation(spare_exact=True)
-    terms = ErrorTerms({node.value for node in tree.all_nodes(program) if isinstance(node, tree.Number)})
+    terms = _terms_of(program)
     leaves = {n: _leaves(v, roundings) for n, v in bindings.items() if arrays.is_inexact(v)}
     with terms.recording():
         value = run({name: from_parts(*parts) if len(parts) > 1 else parts[0] for name, parts in leaves.items()})

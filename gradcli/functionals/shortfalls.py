@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from typing import TypeVar
 
 from gradcli.autograd.modes import current_span
 from gradcli.errors import EvaluationError, Span
@@ -24,32 +25,30 @@ class Shortfall(NamedTuple):
         return f"the value of '{self.operation}' is accurate to about {self.error:.1g} only"
 
 
+T = TypeVar("T")
 _collected: ContextVar[list[Shortfall] | None] = ContextVar("gradcli_shortfalls", default=None)
-
-
-@contextmanager
-def collecting() -> Iterator[list[Shortfall]]:
-    """Within the block, functionals that fall short are added to the list that is yielded."""
-    found: list[Shortfall] = []
-    token = _collected.set(found)
-    try:
-        yield found
-    finally:
-        _collected.reset(token)
-
-
 _reasons: ContextVar[list[str] | None] = ContextVar("gradcli_undefined_functionals", default=None)
 
 
 @contextmanager
-def undefined_as_nan() -> Iterator[list[str]]:
-    """Within the block, functionals that have no value are nan, and the reasons are added to the list that is yielded."""
-    found: list[str] = []
-    token = _reasons.set(found)
+def _new_list(variable: ContextVar[list[T] | None]) -> Iterator[list[T]]:
+    """Within the block, the variable has the list that is yielded."""
+    found: list[T] = []
+    token = variable.set(found)
     try:
         yield found
     finally:
-        _reasons.reset(token)
+        variable.reset(token)
+
+
+def collecting() -> AbstractContextManager[list[Shortfall]]:
+    """Within the block, functionals that fall short are added to the list that is yielded."""
+    return _new_list(_collected)
+
+
+def undefined_as_nan() -> AbstractContextManager[list[str]]:
+    """Within the block, functionals that have no value are nan, and the reasons are added to the list that is yielded."""
+    return _new_list(_reasons)
 
 
 def undefined(reason: str, *, is_derivative: bool) -> float:
