@@ -1,4 +1,4 @@
-"""Who is told that a decomposition takes the symmetric part of a matrix that is not symmetric."""
+"""Reports decompositions that take the symmetric part of a matrix that is not symmetric."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def has_unseen_exponentials(problem: Problem, time: float, states: Sequence[floa
 
 
 def becomes_active(problem: Problem, time: float, series: Sequence[Sequence[float]], lapse: float) -> bool:
-    """Whether such an exponential at the begin of a step may be so no more within the step."""
+    """Return whether a series may show such an exponential within a step that begins without it."""
     np = arrays.numpy_namespace()
     given = np.array(problem.given)[:, None]
     found = become_active(problem.system, given, np.array([time]), np.array(series)[:, :, None], np.array([lapse]))
@@ -285,7 +285,7 @@ def _exponents(body: Body) -> Program | None:
 _POLYNOMIAL = frozenset({arithmetic.add, arithmetic.subtract, arithmetic.negative, arithmetic.multiply})
 _COMMUTATIVE = frozenset({arithmetic.add, arithmetic.multiply})
 _LINEAR = _POLYNOMIAL | {arithmetic.divide}
-# Functions that are nothing, or do not change, except in some range; those of them whose derivative is the exponential of a
-# square.
+# Functions whose derivative is the exponential of a square, and all functions that are 0, or constant, outside of some
+# range.
 _OF_SQUARES = frozenset({"erf", "erfc"})
 _VANISHING = _OF_SQUARES | {"exp", "expm1", "sinh", "cosh", "tanh", "sech", "sigmoid", "logsigmoid", "pow"}

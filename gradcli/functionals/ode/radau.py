@@ -132,7 +132,8 @@ class Stepper:
             self._before, self._length = None, self._first_length(_LEAST_AFTER * abs(step.lapse))
 
     def _steps_over(self, step: _Step) -> bool:
-        """Whether an exponential or the like that is negligible at the begin of a step may be so no more within it."""
+        """Return whether an exponential, or the like, that is negligible at the start of a step may become significant
+        within it."""
         progress, np = self._progress, arrays.numpy_namespace()
         if not has_exponentials(self._problem.system) or abs(step.lapse) <= SHORTEST_PART * abs(progress.left):
             return False

@@ -35,7 +35,8 @@ LONGEST = 1 / 3
 # The difference of the derivative at the end of a step from the right side there that is no accident, in units of the
 # tolerance of a step. Where there is more, the series does not converge to the solution, or something switches between.
 MOST_DEFECT = 1e4
-# By how many units in the last place states are rounded within a step, at most.
+# Bound on the rounding of states within a step, in units in the last place; and the golden ratio, of whose multiples the
+# fractional parts are far from each other.
 _ROUNDED, _GOLDEN = 16, 0.5 * (5.0**0.5 - 1.0)
 # Steps are not made shorter for peaks of functions of the time more often than this.
 _MOST_EXAMINED = 500

@@ -106,7 +106,7 @@ def freed(
         vectors.append(ConstrainedVector(name, kind, *own))
     *_, last = module.body
     if not isinstance(last, tree.Evaluate):
-        raise UsageError("the program ends with no expression", hint="write the log density behind it")
+        raise UsageError("the program ends with no expression", hint="write the log density after it")
     begin, end = last.value.span
     composed = ComposedProgram().add("".join(f"{each.statement()}\n" for each in vectors))
     composed.add(program[: last.span.start], 0).add("(").add(program[begin:end], begin).add(")")
