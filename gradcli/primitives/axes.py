@@ -12,6 +12,7 @@ from gradcli.primitives.bind import Kind, concrete
 
 # NumPy's limit on the number of dimensions; no array library has a higher one.
 MOST_AXES = 64
+_INT = frozenset({int})
 
 
 def one_number(value: Any, what: str) -> Any:
@@ -87,7 +88,7 @@ def whole_numbers(value: Any, what: str) -> Shape:
     """
     if type(value) is int:
         return (value,)
-    if type(value) is tuple and len(value) <= MOST_AXES and all(type(item) is int for item in value):
+    if type(value) is tuple and len(value) <= MOST_AXES and _INT.issuperset(map(type, value)):
         return value
     value = concrete(value)
     if type(value) in arrays.PYTHON_NUMBERS or getattr(value, "ndim", 1) == 0:

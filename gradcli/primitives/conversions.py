@@ -50,11 +50,12 @@ cast = Primitive(
 
 
 def _new_shape(old: Shape, asked: Shape) -> Shape:
-    known = math.prod(s for s in asked if s != -1)
     new = asked
-    if asked.count(-1) == 1 and known > 0 and math.prod(old) % known == 0:
-        new = tuple(math.prod(old) // known if s == -1 else s for s in asked)
-    if any(s < 0 for s in new) or math.prod(new) != math.prod(old):
+    if asked.count(-1) == 1:
+        known = -math.prod(asked)
+        if known > 0 and math.prod(old) % known == 0:
+            new = tuple(math.prod(old) // known if s == -1 else s for s in asked)
+    if min(new, default=0) < 0 or math.prod(new) != math.prod(old):
         raise ShapeError(f"cannot reshape {list(old)} to {list(asked)}")
     return new
 
@@ -71,7 +72,7 @@ def _batched_reshape(primitive: Primitive, operands: Operands, _batched: Flags, 
 
 reshape: Primitive = Primitive(
     "reshape", "x, *shape", "the same elements in another shape; one size may be -1",
-    forward=lambda xp, x, *, shape: xp.reshape(x, shape),
+    forward="reshape",
     vjp=(lambda g, _y, _x, **_params: reshaped(g, _x.shape),),
     prepare=lambda x, *sizes, shape=None: (
         (x,),
@@ -124,7 +125,7 @@ def _batched_permute(primitive: Primitive, operands: Operands, _batched: Flags, 
 
 permute: Primitive = Primitive(
     "permute", "x, *axes", "the axes in the given order",
-    forward=lambda xp, x, *, axes: xp.permute_dims(x, axes),
+    forward="permute_dims",
     vjp=(lambda g, _y, _x, *, axes: permuted(g, _inverse(axes)),),
     prepare=lambda x, *order, axes=None: (
         (x,), {"axes": permutation(len(arrays.shape(x)), order if axes is None else (axes,))}
@@ -141,6 +142,8 @@ permute: Primitive = Primitive(
 
 def permuted(x: Any, axes: Shape) -> Any:
     """`x` with its axes permuted; `axes` must be a permutation of non-negative numbers."""
+    if arrays.backend_of(type(x)) == "numpy":
+        return x.transpose(axes)
     return bind(permute, (x,), {"axes": axes})
 
 

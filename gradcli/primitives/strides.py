@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from gradcli.arrays.shapes import Shape
@@ -84,6 +85,7 @@ def of_broadcast(layout: Layout, *, shape: Shape) -> Layout:
     return tuple(shape), (*(0,) * new, *own)
 
 
+@lru_cache(256)
 def of_reshape(layout: Layout, *, shape: Shape) -> Layout | None:
     """The layout after a reshape; None if the reshape needs a copy."""
     if not math.prod(shape):
