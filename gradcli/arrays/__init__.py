@@ -43,6 +43,7 @@ from gradcli.arrays.namespaces import (
     in_default_namespace,
     namespace_of,
     numpy_namespace,
+    runner_of,
     translating_errors,
     using_namespace,
 )
@@ -78,6 +79,7 @@ __all__ = [
     "namespace_of",
     "numpy_namespace",
     "real_dtype",
+    "runner_of",
     "set_default_dtype",
     "shape",
     "size",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -49,6 +49,14 @@ def foreign_namespace(operands: Iterable[Any]) -> Namespace | None:
                 f"arrays of {foreign[0]} and of {name} meet in one operation", hint="convert one of them first"
             )
     return None if foreign is None else _namespace(*foreign)
+
+
+def runner_of(operands: Sequence[Any]) -> Callable[..., Any] | None:
+    """NumPy's `run` if the operands are arrays of float64, possibly beside Python floats; else None."""
+    if not any(backend_of(type(operand)) == "numpy" for operand in operands):
+        return None
+    numpy = numpy_namespace()
+    return numpy.run if numpy.are_float64(operands) else None
 
 
 def _namespace(name: str, array: Any) -> Namespace:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from gradcli import arrays
@@ -90,7 +90,7 @@ class PrimitiveNode(Node):
 
     @property
     def name(self) -> NodeName:  # type: ignore[override]
-        return self.recording.name
+        return self.recording.name_with(self.params)
 
     @property
     def primitive(self) -> Primitive:
@@ -98,7 +98,7 @@ class PrimitiveNode(Node):
 
     def shown(self) -> PrimitiveNode:
         if type(self) is PrimitiveNode:
-            self.rename(self.recording.name)
+            self.rename(self.name)
         return self
 
     def rename(self, name: str) -> None:
@@ -142,11 +142,14 @@ class PrimitiveNode(Node):
             cotangent = rule(of_result, result, *operands, **params)
             if guarded:
                 cotangent = zero_untaken(recording.primitive, i, of_result, mask, cotangent, result, operands, params)
-            like = operands[i]
-            if type(cotangent) in readings:
-                if type(cotangent) is not float or type(like) is not float:
+            numbers, like = cotangent, operands[i]
+            if lift is not None:
+                numbers = numbers.inner if isinstance(numbers, TensorBase) else numbers
+                like = like.inner if isinstance(like, TensorBase) else like
+            if type(numbers) in readings or type(like) in readings:
+                if type(numbers) is not float or type(like) is not float:
                     cotangent = fit(cotangent, like)
-            elif type(like) in readings or cotangent.shape != like.shape or cotangent.dtype is not like.dtype:
+            elif numbers.shape != like.shape or numbers.dtype is not like.dtype:
                 cotangent = fit(cotangent, like)
             if lift is not None:
                 cotangent = self._as_in_pytorch(i, cotangent, of_result)
@@ -310,11 +313,12 @@ class PrimitiveNode(Node):
 class Recording:
     """How a primitive is recorded, for operands of certain types, shapes and dtypes.
 
-    `name` is the name of its node, and `placeholders` are what the node saves of operands of which it needs the shape
-    only. `result` is the same for the result; None if its shape may depend on more than the operands.
+    `placeholders` are what the node saves of operands of which it needs the shape only. `result` is the same for the
+    result; None if its shape may depend on more than the operands. `run` computes the primitive, called as
+    run(primitive, data, params); None if `bind` must dispatch.
     """
 
-    __slots__ = ("name", "needs", "placeholders", "primitive", "result")
+    __slots__ = ("_name", "needs", "placeholders", "primitive", "result", "run")
 
     def __init__(
         self,
@@ -328,16 +332,24 @@ class Recording:
         self.primitive = primitive
         self.needs = needs = primitive.needs.get(wanted) or primitive.find_needs(wanted)
         name = primitive.node_name
-        self.name = name if type(name) is NodeName else name(operands, params)
+        self._name: Any = name if type(name) is NodeName else name(operands, params)
         self.placeholders: list[Any] = [None] * len(data)
         for i in needs.shapes:
             self.placeholders[i] = shape_only(data[i])
-        self.result = shape_only(result) if primitive.elementwise and not params else None
+        determined = (primitive.elementwise or primitive.multilinear) and not params
+        self.result = shape_only(result) if determined else None
+        self.run: Callable[..., Any] | None = None
 
-    def keep(self, form: tuple[Any, ...], params: Mapping[str, Any]) -> None:
-        """Keep it for further operations on operands of this form, unless other params would change it."""
+    def name_with(self, params: Mapping[str, Any]) -> NodeName:
+        """The name of the node of an operation with these params."""
+        name: NodeName = self._name if type(self._name) is NodeName else self._name(params)
+        return name
+
+    def keep(self, form: tuple[Any, ...], data: Sequence[Any], params: Mapping[str, Any]) -> None:
+        """Keep it for further operations on operands of this form, with any params."""
         if params and type(self.primitive.node_name) is not NodeName:
-            return
+            self._name = partial(self.primitive.node_name, [*map(shape_only, data)])
+        self.run = arrays.runner_of(data)
         known = self.primitive.recordings
         if len(known) >= _MOST_RECORDINGS:
             known.clear()

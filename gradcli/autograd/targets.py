@@ -88,6 +88,8 @@ def seed_of(i: int, root: TensorBase, gradient: Any, create_graph: bool) -> Any:
     if not isinstance(root, TensorBase) or not root.requires_grad:
         raise DifferentiationError(f"element {i} of tensors does not require grad and does not have a grad_fn")
     if gradient is None:
+        if type(root.inner) is float:
+            return root.made(1.0) if create_graph else 1.0
         if root.size != 1:
             raise DifferentiationError("grad can be implicitly created only for scalar outputs")
         if arrays.is_complex(root.inner):

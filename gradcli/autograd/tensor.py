@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
+from gradcli.arrays import chosen_namespace
 from gradcli.arrays.index_keys import has_arrays
 from gradcli.autograd.engine import backward
 from gradcli.autograd.modes import check_leaving_graph, grad_enabled, inference, recorded_now
@@ -24,10 +25,10 @@ from gradcli.autograd.views import (
 from gradcli.errors import DifferentiationError, EvaluationError, MissingRuleError, ShapeError
 from gradcli.kinds.branch_points import watcher_now
 from gradcli.limits import budget as budget_now
+from gradcli.limits import charge_steps
 from gradcli.primitives import conversions
 from gradcli.primitives.bind import (
     Kind,
-    apply_to_arrays,
     apply_to_numbers,
     bind,
     constant,
@@ -70,11 +71,11 @@ class Tensor(TensorSurface):
         """Compute a primitive on the data of the operands, and record it if an operand requires grad."""
         data: list[Any] = []
         edges: list[Edge | None] = []
-        # What decides how the operation is recorded, see `Recording`, if `alike` stays true: the types of the data of
-        # tensors, with shapes and dtypes, None for each float that is no tensor, and which operands require grad.
+        # What decides how the operation runs and is recorded, see `Recording`, if `alike` stays true: the types of the
+        # data of tensors, with shapes and dtypes, None for each float that is no tensor, and which operands require grad.
         form: list[Any] = []
         wanted, bit = 0, 1
-        plain, unchanged, simple, alike = primitive.elementwise, True, True, True
+        plain, unchanged, alike = primitive.elementwise, True, True
         for item in operands:
             # The identity test is faster than isinstance, and nearly always true.
             if type(item) is Tensor or isinstance(item, Tensor):
@@ -84,7 +85,7 @@ class Tensor(TensorSurface):
                 if kind is not float:
                     plain = False
                     if kind in readings:
-                        simple = alike = False
+                        alike = False
                     else:
                         form += inner.shape, inner.dtype
                 data.append(inner)
@@ -105,27 +106,30 @@ class Tensor(TensorSurface):
                 form.append(None)
                 if type(item) is not float:
                     plain = unchanged = alike = False
-                    simple &= type(item) not in readings
             bit += bit
-        recorded = wanted != 0 and recorded_now()
+        if wanted and not recorded_now():
+            wanted = 0
+        form.append(wanted)
+        recording = primitive.recordings.get(tuple(form)) if alike else None
         if plain:
-            result = apply_to_numbers(primitive, data, params, _RECORD if recorded else 0)
+            result = apply_to_numbers(primitive, data, params, _RECORD if wanted else 0)
+        elif recording is not None and recording.run is not None and budget_now() is None and not chosen_namespace():
+            try:
+                result = recording.run(primitive, data, params)
+            except Exception:
+                # `bind` raises the error with its explanation.
+                result = bind(primitive, data, params)
         else:
-            # For arrays and floats only, `apply_to_arrays` skips the dispatch of `bind`.
-            result = apply_to_arrays(primitive, data, params) if simple else bind(primitive, data, params)
-            if recorded:
-                budget = budget_now()
-                if budget is not None:
-                    budget.charge_steps(_RECORD)
-        if recorded:
-            form.append(wanted)
-            recording = primitive.recordings.get(tuple(form)) if alike else None
-            if recording is None:
-                recording = Recording(primitive, operands, params, data, wanted | bit, result)
-                if alike:
-                    recording.keep(tuple(form), params)
+            result = bind(primitive, data, params)
+            if wanted:
+                charge_steps(_RECORD)
+        if recording is None and (alike or wanted):
+            recording = Recording(primitive, operands, params, data, wanted | bit, result)
+            if alike:
+                recording.keep(tuple(form), data, params)
+        if wanted and recording is not None:
             if recording.needs.rules:
-                if type(result) is not float and arrays.backend_of(type(result)) not in ("numpy", None):
+                if recording.run is None and arrays.backend_of(type(result)) not in ("numpy", None):
                     operands = _moved(operands, result)
                 versions = UNCHANGED if unchanged and bit <= _MOST_UNCHANGED else [*map(_version, operands)]
                 node = PrimitiveNode(recording, operands, params, edges, versions, result)

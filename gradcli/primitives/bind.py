@@ -241,10 +241,8 @@ def apply_to_arrays(primitive: Primitive, operands: Sequence[Any], params: Param
     budget, chosen = budget_now(), chosen_namespace()
     xp: Any = chosen or arrays.numpy_namespace()
     try:
-        if budget is None and chosen is None:
-            result = xp.run_float64(primitive, operands, params)
-            if result is not None:
-                return result
+        if budget is None and chosen is None and xp.are_float64(operands):
+            return xp.run(primitive, operands, params)
         xp = arrays.foreign_namespace(operands) or xp
         if budget is not None:
             _charge(budget, primitive, operands, params, xp)
