@@ -308,7 +308,8 @@ class Tensor(TensorSurface):
     def __getattr__(self, name: str) -> Any:
         """Functions of one tensor are methods, and with a trailing underscore in-place methods.
 
-        The attributes `inner`, `version` and `_node` are found here after a change through another tensor; see
+        A function becomes a method of the class at its first use, because a failed lookup takes longer than most
+        operations. The attributes `inner`, `version` and `_node` are found here after a change through another tensor; see
         `gradcli.autograd.views`.
         """
         if name == "inner" or name == "version":
@@ -318,7 +319,8 @@ class Tensor(TensorSurface):
             return find_history(self)
         found = _function(name)
         if found is not None:
-            return functools.partial(found, self)
+            setattr(Tensor, name, _method(found))
+            return getattr(self, name)
         if name.endswith("_") and not name.startswith("_"):
             found = _function(name[:-1])
             if found is not None:
@@ -455,6 +457,13 @@ def _function(name: str) -> Any:
     from gradcli.autograd.tensor_functions import function
 
     return function(name)
+
+
+def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: Tensor, *arguments: Any, **keywords: Any) -> Any:
+        return function(self, *arguments, **keywords)
+
+    return method
 
 
 def _version(operand: Any) -> int | None:
