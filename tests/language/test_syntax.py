@@ -393,6 +393,8 @@ MISTAKES = [
     ("2(3)", "2(3)", "this can be read as 2*(3) and as one number", "write 2*(3)"),
     # missing operators
     ("sin x", "sin x", "'sin' is a function, and its argument stands in brackets", "write sin(x)"),
+    ("max x y", "max x y", "'max' is a function, and its arguments stand in brackets", "write max(x, y)"),
+    ("1 + atan2 y, x", "atan2 y, x", "'atan2' is a function, and its arguments stand in brackets", "write atan2(y, x)"),
     ("2 exp(x)", "exp", "missing operator or separator between '2' and 'exp'", "write 2*exp"),
     ("x y", "y", "missing operator or separator between 'x' and 'y'", "write x*y"),
     ("(a) b", "b", "missing operator or separator between ')' and 'b'", "write (a)*b"),

@@ -88,6 +88,7 @@ FUNCTIONS_WITHOUT_PARENTHESES = (
     "sin", "cos", "tan", "cot", "sec", "csc", "asin", "acos", "atan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh",
     "coth", "exp", "log", "ln", "log2", "log10", "sqrt", "abs", "erf", "det",
 )  # fmt: skip
+FUNCTIONS_OF_TWO = ("max", "min", "maximum", "minimum", "atan2", "hypot", "pow", "mod", "gcd", "lcm", "comb")
 _FUNCTION = rf"(?<![\w.])({'|'.join(sorted(FUNCTIONS_WITHOUT_PARENTHESES, key=len, reverse=True))})"
 _NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 # An argument without parentheses: a number and a name, with exponents or superscripts.

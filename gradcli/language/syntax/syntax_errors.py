@@ -6,7 +6,7 @@ import re
 
 from gradcli.errors import ProgramSyntaxError, Proposal, Span
 from gradcli.language.syntax.foreign_keywords import FOREIGN_COMMANDS, FOREIGN_WORDS
-from gradcli.language.syntax.foreign_notations import FUNCTIONS_WITHOUT_PARENTHESES
+from gradcli.language.syntax.foreign_notations import FUNCTIONS_OF_TWO, FUNCTIONS_WITHOUT_PARENTHESES
 from gradcli.language.syntax.lalr import UnexpectedToken
 from gradcli.language.syntax.layout import CLOSING
 from gradcli.language.syntax.lexer import END, Token, place, scan
@@ -347,6 +347,15 @@ def _side_by_side(m: ErrorContext) -> Explanation | None:
             Proposal(f"write {call}", call),
             both,
         )
+    if m.previous.value in FUNCTIONS_OF_TWO:
+        operands = re.compile(r"\s+([\w.]+)[\s,]+([\w.]+)").match(m.source, m.previous.end_pos)
+        if operands is not None:
+            call = f"{m.previous.value}({operands[1]}, {operands[2]})"
+            return Explanation(
+                f"'{m.previous.value}' is a function, and its arguments stand in brackets",
+                Proposal(f"write {call}", call),
+                Span(m.previous.start_pos, operands.end()),
+            )
     if m.previous.type in factors and m.token.type in factors:
         product = f"{_short(m.previous)}*{_short(m.token)}"
         both = Span(m.previous.start_pos, m.token.end_pos)
