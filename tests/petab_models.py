@@ -29,7 +29,7 @@ from gradcli.models.fitting.estimation import SearchOptions
 from gradcli.models.fitting.fit_execution import prepare
 from gradcli.models.fitting.fit_problems import Parameters
 from gradcli.models.fitting.fit_requests import FitRequest
-from gradcli.models.fitting.inference import Assumptions
+from gradcli.models.fitting.likelihoods import Assumptions
 
 DATA = Path(__file__).parent / "data" / "petab"
 

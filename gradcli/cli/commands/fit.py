@@ -28,8 +28,7 @@ from gradcli.models.fitting.fit_files import FitFiles
 from gradcli.models.fitting.fit_problems import Parameters
 from gradcli.models.fitting.fit_requests import FitRequest, Resampling, errors_of, pair_of, prior_of
 from gradcli.models.fitting.fit_summaries import summary_of
-from gradcli.models.fitting.inference import Assumptions
-from gradcli.models.fitting.likelihoods import CATEGORICAL, FAMILIES, LOG_DENSITY, LOSSES, MEDIAN
+from gradcli.models.fitting.likelihoods import CATEGORICAL, FAMILIES, LOG_DENSITY, LOSSES, MEDIAN, Assumptions
 from gradcli.models.fitting.model_texts import has_several_responses
 from gradcli.models.fitting.robust_errors import INFORMATION
 from gradcli.models.optima.bounds import bounds_of

@@ -7,16 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.models.fitting.fit_records import (
-    ComparedModel,
-    Comparison,
-    ModelTest,
-    VuongStatistic,
-    VuongTest,
-)
+from gradcli.models.fitting.fit_records import ComparedModel, Comparison, ModelTest, VuongStatistic, VuongTest
 from gradcli.models.fitting.fit_requests import FitOutcome
 from gradcli.models.fitting.fit_results import Fit
-from gradcli.models.fitting.inference import Assumptions
+from gradcli.models.fitting.likelihoods import Assumptions
 
 # Relative difference of log-likelihoods that is a rounding error.
 _ROUNDING = 1e-9

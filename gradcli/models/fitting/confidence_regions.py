@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.models.fitting.fit_records import ConfidenceContour
-from gradcli.models.fitting.inference import Assumptions
+from gradcli.models.fitting.likelihoods import Assumptions
 from gradcli.models.fitting.linearisations import linearised
 from gradcli.models.fitting.problems import Problem
 from gradcli.models.fitting.profile_points import profile_points

@@ -21,7 +21,8 @@ from gradcli.models.fitting.fit_problems import (
     point_of,
     response_of,
 )
-from gradcli.models.fitting.inference import Assumptions, Statistics
+from gradcli.models.fitting.inference import Statistics
+from gradcli.models.fitting.likelihoods import Assumptions
 from gradcli.models.fitting.model_texts import ModelText
 from gradcli.models.fitting.problems import Problem, row_program
 

@@ -4,7 +4,10 @@ minimum."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from gradcli import arrays
 from gradcli.errors import EvaluationError, ExitStatus, GradcliError, LimitError
@@ -20,7 +23,6 @@ from gradcli.models.fitting.convergence import (
     terms,
     without_effect,
 )
-from gradcli.models.fitting.fit_results import SearchEnd, Starts
 from gradcli.models.fitting.information import RANK_TOLERANCE
 from gradcli.models.fitting.levenberg_marquardt import Descended, levenberg_marquardt
 from gradcli.models.fitting.linear_parameters import linear_parameters, projected_parameters
@@ -57,6 +59,52 @@ class SearchOptions(NamedTuple):
     starts: int = 32
     seed: int = 0
     watch: ProgressCallback | None = None
+
+
+@dataclass(frozen=True)
+class Starts:
+    """The number of points from which a search began, and of those that led to the same minimum."""
+
+    tried: int
+    agreed: int
+
+
+class SearchEnd(NamedTuple):
+    """The end of a search: the `point` `[p]` of the p parameters that were varied, which of these are `free` `[p]` (not
+    at a bound), whether it converged with a message about that, and the iterations, evaluations, starts and warnings of
+    the search."""
+
+    point: Any
+    free: Any
+    converged: bool
+    message: str
+    iterations: int
+    evaluations: int
+    starts: Starts
+    warnings: Sequence[str] = ()
+
+
+class SearchEnds(NamedTuple):
+    """The ends of g searches. Members are as those of `SearchEnd`, with points `[g, p]` and iterations and evaluations
+    `[g]`; the others are common to all."""
+
+    points: Any
+    free: Any
+    converged: bool
+    message: str
+    iterations: Any
+    evaluations: Any
+    starts: Starts
+    warnings: Sequence[str] = ()
+
+    @classmethod
+    def of_one(cls, ending: SearchEnd) -> SearchEnds:
+        iterations, evaluations = np.array([ending.iterations]), np.array([ending.evaluations])
+        return cls(ending.point[None], *ending[1:4], iterations, evaluations, *ending[6:])
+
+    def one(self, place: int) -> SearchEnd:
+        iterations, evaluations = int(self.iterations[place]), int(self.evaluations[place])
+        return SearchEnd(self.points[place], *self[1:4], iterations, evaluations, *self[6:])
 
 
 class _DescentVariant(NamedTuple):

@@ -41,8 +41,7 @@ from gradcli.models.fitting.fit_requests import (
 from gradcli.models.fitting.fit_results import Fit, failed
 from gradcli.models.fitting.fit_runs import FitJob, plan_of, run_fit, run_group_fits
 from gradcli.models.fitting.fit_texts import FitTexts, as_typed, texts_of
-from gradcli.models.fitting.inference import Assumptions
-from gradcli.models.fitting.likelihoods import CATEGORICAL, FAMILIES, LOG_DENSITY
+from gradcli.models.fitting.likelihoods import CATEGORICAL, FAMILIES, LOG_DENSITY, Assumptions
 from gradcli.models.fitting.model_texts import TILDE, has_several_responses
 from gradcli.models.fitting.orthogonal_distance import check_predictors
 from gradcli.models.fitting.random_terms import random_texts

@@ -14,7 +14,8 @@ from gradcli.models.data import Data
 from gradcli.models.fitting.fit_problems import PosedFit
 from gradcli.models.fitting.fit_requests import FitOutcome, FitRequest, Solution
 from gradcli.models.fitting.fit_runs import FitJob
-from gradcli.models.fitting.inference import Assumptions, Rows, Statistics
+from gradcli.models.fitting.inference import Rows, Statistics
+from gradcli.models.fitting.likelihoods import Assumptions
 from gradcli.models.fitting.problems import Problem
 from gradcli.models.plotting.charts import Band, Chart, Layer, Points, Polyline, Presentation
 from gradcli.named_tuples import NamedTuple

@@ -11,7 +11,7 @@ from gradcli.errors import BindingError, ShapeError, Span, UsageError, did_you_m
 from gradcli.language.names import scope
 from gradcli.language.syntax import tree
 from gradcli.models.data import Data, DataTable
-from gradcli.models.fitting.inference import Assumptions
+from gradcli.models.fitting.likelihoods import Assumptions
 from gradcli.models.fitting.model_texts import ModelText
 from gradcli.models.fitting.problems import Problem, in_row
 from gradcli.models.fitting.units import Scaling, in_units, units_of

@@ -32,19 +32,6 @@ class ConfidenceContour(NamedTuple):
         return {"points": [[*point] for point in self.points], "closed": self.closed}
 
 
-class ResponseFit(NamedTuple):
-    """The goodness of fit of one of several responses: its number `n` of rows, its residual sum of squares, in units
-    of `sigma` where that is given, the root `s` of the mean of these squares, and R²."""
-
-    n: int
-    rss: float
-    s: float
-    r2: float
-
-    def as_json(self) -> dict[str, Any]:
-        return self._asdict()
-
-
 @dataclass(frozen=True)
 class Resampled:
     """Fits of other rows: how many `samples` there were and how many of these `failed`, and what the others say about

@@ -12,16 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradcli.io.text_tables import Table
-from gradcli.models.fitting.fit_records import (
-    Comparison,
-    ConfidenceContour,
-    CrossValidation,
-    RandomEffects,
-    Resampled,
-    ResponseFit,
-)
+from gradcli.models.fitting.estimation import SearchEnds, Starts
+from gradcli.models.fitting.fit_records import Comparison, ConfidenceContour, CrossValidation, RandomEffects, Resampled
 from gradcli.models.fitting.inference import Statistics
 from gradcli.models.fitting.information import combination_text, correlation
+from gradcli.models.fitting.problems import ResponseFit
 from gradcli.models.fitting.units import Scaling
 from gradcli.models.results import MAY_BE_NULL, Reported
 from gradcli.named_tuples import NamedTuple
@@ -62,14 +57,6 @@ class DerivedEstimate(NamedTuple):
 
     def as_json(self) -> dict[str, Any]:
         return self._asdict()
-
-
-@dataclass(frozen=True)
-class Starts:
-    """The number of points from which a search began, and of those that led to the same minimum."""
-
-    tried: int
-    agreed: int
 
 
 @dataclass(frozen=True)
@@ -164,44 +151,6 @@ class Fit(Reported):
 
 
 _MEMBERS = frozenset(Fit.__dataclass_fields__)
-
-
-class SearchEnd(NamedTuple):
-    """The end of a search: the `point` `[p]` of the p parameters that were varied, which of these are `free` `[p]` (not
-    at a bound), whether it converged with a message about that, and the iterations, evaluations, starts and warnings of
-    the search."""
-
-    point: Any
-    free: Any
-    converged: bool
-    message: str
-    iterations: int
-    evaluations: int
-    starts: Starts
-    warnings: Sequence[str] = ()
-
-
-class SearchEnds(NamedTuple):
-    """The ends of g searches. Members are as those of `SearchEnd`, with points `[g, p]` and iterations and evaluations
-    `[g]`; the others are common to all."""
-
-    points: Any
-    free: Any
-    converged: bool
-    message: str
-    iterations: Any
-    evaluations: Any
-    starts: Starts
-    warnings: Sequence[str] = ()
-
-    @classmethod
-    def of_one(cls, ending: SearchEnd) -> SearchEnds:
-        iterations, evaluations = np.array([ending.iterations]), np.array([ending.evaluations])
-        return cls(ending.point[None], *ending[1:4], iterations, evaluations, *ending[6:])
-
-    def one(self, place: int) -> SearchEnd:
-        iterations, evaluations = int(self.iterations[place]), int(self.evaluations[place])
-        return SearchEnd(self.points[place], *self[1:4], iterations, evaluations, *self[6:])
 
 
 def fitted(

@@ -12,11 +12,11 @@ from gradcli.errors import EvaluationError, GradcliError
 from gradcli.models.fitting.convergence import message_of
 from gradcli.models.fitting.density_problems import DensityProblem
 from gradcli.models.fitting.derived_quantities import DerivedQuantity, derived_of, profiled_ends
-from gradcli.models.fitting.estimation import SearchOptions, estimate
+from gradcli.models.fitting.estimation import SearchEnd, SearchEnds, SearchOptions, Starts, estimate
 from gradcli.models.fitting.factor_problems import FactorProblem
 from gradcli.models.fitting.fit_problems import PosedFit
 from gradcli.models.fitting.fit_requests import FitOutcome, Solution, Solutions
-from gradcli.models.fitting.fit_results import Fit, SearchEnd, SearchEnds, Starts, failed, fitted
+from gradcli.models.fitting.fit_results import Fit, failed, fitted
 from gradcli.models.fitting.group_fits import GroupSearch, fit_stacked, plan_groups
 from gradcli.models.fitting.inference import Rows, statistics
 from gradcli.models.fitting.linearisations import linearised

@@ -19,7 +19,7 @@ from gradcli.models.fitting.fit_requests import FitRequest
 from gradcli.models.fitting.fit_runs import FitJob
 from gradcli.models.fitting.fit_texts import texts_of
 from gradcli.models.fitting.group_fits import GroupSearch
-from gradcli.models.fitting.inference import Assumptions
+from gradcli.models.fitting.likelihoods import Assumptions
 from gradcli.models.fitting.problems import Problem
 
 

@@ -11,8 +11,7 @@ from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree
 from gradcli.models.fitting.densities import Density, density_of
 from gradcli.models.fitting.factors import indexed_parameters, without_indices
-from gradcli.models.fitting.inference import Assumptions
-from gradcli.models.fitting.likelihoods import LOG_DENSITY
+from gradcli.models.fitting.likelihoods import LOG_DENSITY, Assumptions
 from gradcli.models.fitting.model_texts import TILDE, ModelText, read_model, rewritten
 from gradcli.models.fitting.random_terms import RandomTexts, random_texts
 from gradcli.named_tuples import NamedTuple

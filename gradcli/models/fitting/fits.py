@@ -17,8 +17,7 @@ from gradcli.models.fitting.fit_execution import execute
 from gradcli.models.fitting.fit_files import FitFiles
 from gradcli.models.fitting.fit_problems import Parameters
 from gradcli.models.fitting.fit_requests import FitRequest, Resampling, errors_of, pair_of, prior_of
-from gradcli.models.fitting.inference import Assumptions
-from gradcli.models.fitting.likelihoods import FAMILIES, LOG_DENSITY, MEDIAN
+from gradcli.models.fitting.likelihoods import FAMILIES, LOG_DENSITY, MEDIAN, Assumptions
 from gradcli.models.fitting.robust_errors import INFORMATION
 from gradcli.models.optima.bounds import bounds_of
 from gradcli.models.packing import Bounds

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from gradcli.models.fitting.information import Information, factor_of_matrix, factor_of_rows, information
-from gradcli.models.fitting.likelihoods import (
-    CATEGORICAL,
-    DENSITIES,
-    LOG_DENSITY,
-    Likelihood,
-    likelihood,
-    median_deviation,
-)
+from gradcli.models.fitting.likelihoods import Assumptions, by_dof, median_deviation
 from gradcli.models.fitting.packed_hessians import pairs, unpacked
 from gradcli.named_tuples import NamedTuple
 
@@ -25,54 +18,6 @@ from gradcli.named_tuples import NamedTuple
 _ROUNDING = 2.0**-53
 # Rows of a block, few enough for the caches.
 _BLOCK = 2**15
-
-
-class Assumptions(NamedTuple):
-    """Assumptions about the rows: their distribution (`family` and `loss`), whether `sigma` is their standard deviation
-    as it stands (`absolute`) or up to a factor that is estimated, and the `level` of confidence intervals.
-
-    `loss_scale` is the residual, divided by `sigma`, from which on a robust loss is no longer quadratic; None where it
-    follows from the median of the residuals. `errors` says what standard errors are from: the `information`, or the
-    sandwich of rows (`robust`) or of clusters of them (`cluster`).
-    """
-
-    family: str = "gaussian"
-    loss: str = "linear"
-    absolute: bool = False
-    level: float = 0.95
-    loss_scale: float | None = None
-    errors: str = "information"
-
-    @property
-    def likelihood(self) -> Likelihood:
-        return likelihood(self.family, self.loss)
-
-    @property
-    def is_scaled(self) -> bool:
-        """Whether the factor of the standard deviations is estimated."""
-        return self.family == "gaussian" and not self.absolute
-
-    @property
-    def is_least_squares(self) -> bool:
-        return self.family == "gaussian" and self.loss == "linear"
-
-    @property
-    def is_density(self) -> bool:
-        """Whether the program of a row is its log density."""
-        return self.family in (*DENSITIES, *CATEGORICAL, LOG_DENSITY)
-
-    @property
-    def is_robust(self) -> bool:
-        return self.loss != "linear"
-
-    def quantile(self, dof: Any) -> Any:
-        """The half-width of an interval in standard errors, for `dof` degrees of freedom: a quantile of Student's t
-        distribution where the standard deviation is estimated, else of the normal distribution."""
-        from scipy.special import ndtri, stdtrit
-
-        if not self.is_scaled:
-            return np.broadcast_to(ndtri((1 + self.level) / 2), np.shape(dof))
-        return _by_dof(lambda known: stdtrit(known, (1 + self.level) / 2), dof)
 
 
 class Rows(NamedTuple):
@@ -323,14 +268,7 @@ def _radius(known: Assumptions, p: int, dof: Any, variance: Any) -> Any:
 
     if known.absolute:
         return np.broadcast_to(np.sqrt(chdtri(p, 1 - known.level)), np.shape(dof))
-    return np.sqrt(variance * p * _by_dof(lambda own: fdtri(p, own, known.level), dof))
-
-
-def _by_dof(quantile: Callable[[Any], Any], dof: Any) -> Any:
-    """A quantile for each of `dof`, computed once for each distinct number because that is slow; nan where `dof` is not
-    above 0."""
-    numbers, places = np.unique(dof, return_inverse=True)
-    return np.where(numbers > 0, quantile(np.where(numbers > 0, numbers, 1)), np.nan)[places]
+    return np.sqrt(variance * p * by_dof(lambda own: fdtri(p, own, known.level), dof))
 
 
 def _loglik(rows: Rows, known: Assumptions, rss: Any, n: Any) -> Any:

@@ -1,4 +1,5 @@
-"""The cost of a row as a function of the model's value: the negative logarithm of its likelihood."""
+"""What is assumed about the distribution of a row, and its cost as a function of the model's value: the negative
+logarithm of its likelihood."""
 
 from __future__ import annotations
 
@@ -41,6 +42,54 @@ class Cost(NamedTuple):
 
 # Computes the costs of rows from the model's values, the responses and their standard deviations.
 Likelihood = Callable[[Any, Any, Any], Cost]
+
+
+class Assumptions(NamedTuple):
+    """Assumptions about the rows: their distribution (`family` and `loss`), whether `sigma` is their standard deviation
+    as it stands (`absolute`) or up to a factor that is estimated, and the `level` of confidence intervals.
+
+    `loss_scale` is the residual, divided by `sigma`, from which on a robust loss is no longer quadratic; None where it
+    follows from the median of the residuals. `errors` says what standard errors are from: the `information`, or the
+    sandwich of rows (`robust`) or of clusters of them (`cluster`).
+    """
+
+    family: str = "gaussian"
+    loss: str = "linear"
+    absolute: bool = False
+    level: float = 0.95
+    loss_scale: float | None = None
+    errors: str = "information"
+
+    @property
+    def likelihood(self) -> Likelihood:
+        return likelihood(self.family, self.loss)
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether the factor of the standard deviations is estimated."""
+        return self.family == "gaussian" and not self.absolute
+
+    @property
+    def is_least_squares(self) -> bool:
+        return self.family == "gaussian" and self.loss == "linear"
+
+    @property
+    def is_density(self) -> bool:
+        """Whether the program of a row is its log density."""
+        return self.family in (*DENSITIES, *CATEGORICAL, LOG_DENSITY)
+
+    @property
+    def is_robust(self) -> bool:
+        return self.loss != "linear"
+
+    def quantile(self, dof: Any) -> Any:
+        """The half-width of an interval in standard errors, for `dof` degrees of freedom: a quantile of Student's t
+        distribution where the standard deviation is estimated, else of the normal distribution."""
+        from scipy.special import ndtri, stdtrit
+
+        if not self.is_scaled:
+            return np.broadcast_to(ndtri((1 + self.level) / 2), np.shape(dof))
+        return by_dof(lambda known: stdtrit(known, (1 + self.level) / 2), dof)
 
 
 def likelihood(family: str = "gaussian", loss: str = "linear") -> Likelihood:
@@ -137,3 +186,10 @@ def _by_share(weight: Any, value: Any) -> tuple[Any, Any]:
     safe = np.where(weight == 0, 1.0, value)
     with np.errstate(all="ignore"):
         return -weight / safe, weight / safe**2
+
+
+def by_dof(quantile: Callable[[Any], Any], dof: Any) -> Any:
+    """A quantile for each of `dof`, computed once for each distinct number because that is slow; nan where `dof` is not
+    above 0."""
+    numbers, places = np.unique(dof, return_inverse=True)
+    return np.where(numbers > 0, quantile(np.where(numbers > 0, numbers, 1)), np.nan)[places]

@@ -12,10 +12,10 @@ from gradcli.errors import EvaluationError, UsageError
 from gradcli.models.fitting.density_problems import DensityProblem
 from gradcli.models.fitting.derived_quantities import derived_of
 from gradcli.models.fitting.effect_structure import Covariances, Levels
-from gradcli.models.fitting.estimation import estimate
+from gradcli.models.fitting.estimation import Starts, estimate
 from gradcli.models.fitting.factor_problems import FactorProblem
 from gradcli.models.fitting.fit_records import RandomEffects, RandomGroup, RandomSpread
-from gradcli.models.fitting.fit_results import Fit, ParameterEstimate, Starts
+from gradcli.models.fitting.fit_results import Fit, ParameterEstimate
 from gradcli.models.fitting.information import correlation
 from gradcli.models.fitting.linear_parameters import linear_parameters
 from gradcli.models.fitting.marginal_search import CONVERGED, Box, Minimum, inverse, minimised

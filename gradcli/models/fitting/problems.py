@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from gradcli import arrays
 from gradcli.errors import GradcliError
@@ -14,15 +14,12 @@ from gradcli.evaluation.derivative_traces import Trace, row_derivatives
 from gradcli.evaluation.row_evaluation import evaluated
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
-from gradcli.models.fitting.inference import Assumptions
-from gradcli.models.fitting.likelihoods import Cost
+from gradcli.models.fitting.likelihoods import Assumptions, Cost
 from gradcli.models.fitting.packed_hessians import unpacked
 from gradcli.models.value_checks import nonfinite_error
+from gradcli.named_tuples import NamedTuple
 from gradcli.rows.row_programs import RowProgram
 from gradcli.rows.row_results import RowResults
-
-if TYPE_CHECKING:
-    from gradcli.models.fitting.fit_records import ResponseFit
 
 
 class RowComputation(Protocol):
@@ -32,6 +29,19 @@ class RowComputation(Protocol):
     def keys(self) -> Sequence[str]: ...
 
     def run(self, columns: Mapping[str, Any], shared: Mapping[str, Any], *, rows: int) -> RowResults: ...
+
+
+class ResponseFit(NamedTuple):
+    """The goodness of fit of one of several responses: its number `n` of rows, its residual sum of squares, in units
+    of `sigma` where that is given, the root `s` of the mean of these squares, and R²."""
+
+    n: int
+    rss: float
+    s: float
+    r2: float
+
+    def as_json(self) -> dict[str, Any]:
+        return self._asdict()
 
 
 class Problem:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.errors import EvaluationError
-from gradcli.models.fitting.inference import Assumptions, Rows, Statistics
+from gradcli.models.fitting.inference import Rows, Statistics
+from gradcli.models.fitting.likelihoods import Assumptions
 
 # What `errors` may be, beside a column of clusters, as in `cluster:site`.
 INFORMATION, ROBUST, CLUSTER = "information", "robust", "cluster"

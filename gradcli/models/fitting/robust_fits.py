@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.models.fitting.convergence import message_of
-from gradcli.models.fitting.estimation import SearchOptions, estimate, local_minimum
-from gradcli.models.fitting.fit_results import SearchEnd
+from gradcli.models.fitting.estimation import SearchEnd, SearchOptions, estimate, local_minimum
 from gradcli.models.fitting.likelihoods import TUNING, median_deviation
 from gradcli.models.fitting.problems import Problem
 from gradcli.named_tuples import NamedTuple

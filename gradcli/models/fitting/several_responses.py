@@ -43,12 +43,11 @@ from gradcli.models.fitting.fit_problems import (
     sigma_of_weights,
     sigmas_of,
 )
-from gradcli.models.fitting.fit_records import ResponseFit
 from gradcli.models.fitting.fit_requests import FitRequest, check_used, refuse
-from gradcli.models.fitting.inference import Assumptions, Statistics
-from gradcli.models.fitting.likelihoods import LOG_DENSITY
+from gradcli.models.fitting.inference import Statistics
+from gradcli.models.fitting.likelihoods import LOG_DENSITY, Assumptions
 from gradcli.models.fitting.model_texts import TILDE, ModelText, statement_start
-from gradcli.models.fitting.problems import Problem
+from gradcli.models.fitting.problems import Problem, ResponseFit
 from gradcli.models.fitting.robust_errors import ROBUST
 from gradcli.named_tuples import NamedTuple
 from gradcli.rows.new_tables import unused_name

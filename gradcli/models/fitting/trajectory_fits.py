@@ -23,11 +23,7 @@ from gradcli.errors import (
 from gradcli.evaluation.derivative_traces import Trace
 from gradcli.evaluation.row_evaluation import keys
 from gradcli.functionals.functional_calls import RTOL
-from gradcli.language.differential_equations import (
-    DifferentialEquations,
-    located,
-    read_differential_equations,
-)
+from gradcli.language.differential_equations import DifferentialEquations, located, read_differential_equations
 from gradcli.language.names import scope
 from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree
@@ -45,8 +41,7 @@ from gradcli.models.fitting.fit_problems import (
     sigmas_of,
 )
 from gradcli.models.fitting.fit_requests import FitRequest, refuse
-from gradcli.models.fitting.inference import Assumptions
-from gradcli.models.fitting.likelihoods import LOG_DENSITY
+from gradcli.models.fitting.likelihoods import LOG_DENSITY, Assumptions
 from gradcli.models.fitting.model_texts import TILDE
 from gradcli.models.fitting.packed_hessians import pairs
 from gradcli.models.fitting.problems import Problem, in_row
