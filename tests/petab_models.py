@@ -25,11 +25,11 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 from gradcli.models.data import table_of
-from gradcli.models.fitting.estimation import SearchOptions
 from gradcli.models.fitting.fit_execution import prepare
-from gradcli.models.fitting.fit_problems import Parameters
 from gradcli.models.fitting.fit_requests import FitRequest
-from gradcli.models.fitting.likelihoods import Assumptions
+from gradcli.models.fitting.problem.fit_problems import Parameters
+from gradcli.models.fitting.problem.likelihoods import Assumptions
+from gradcli.models.fitting.search.estimation import SearchOptions
 
 DATA = Path(__file__).parent / "data" / "petab"
 

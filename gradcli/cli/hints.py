@@ -115,7 +115,7 @@ def _reader(name: str, values: Mapping[str, Any]) -> Callable[[str], tree.Module
 
         return lambda text: read_equations(text, values).program
     if name == "fit":
-        from gradcli.models.fitting.model_texts import read_model
+        from gradcli.models.fitting.notation.model_texts import read_model
 
         return lambda text: read_model(text).model if "~" in text else parse(text)
     return parse

@@ -21,7 +21,7 @@ SAME_FILES = "all workers must see the same files"
 _KINDS = {
     "divide": "gradcli.rows.row_tasks:divide",
     "map": "gradcli.rows.row_tasks:compute",
-    "fit": "gradcli.models.fitting.group_tasks:compute",
+    "fit": "gradcli.models.fitting.groups.group_tasks:compute",
 }
 
 

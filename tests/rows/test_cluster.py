@@ -24,7 +24,7 @@ import polars
 import pytest
 
 from gradcli.errors import GradcliError, UsageError
-from gradcli.models.fitting import stacked_problems
+from gradcli.models.fitting.problem import stacked_problems
 from gradcli.rows import dask_pool, workers
 from gradcli.rows.manifest import Manifest
 from tests.cluster_pools import Died, Killed, killed_at

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.models.fitting import stacked_problems
+from gradcli.models.fitting.problem import stacked_problems
 from gradcli.rows import workers
 from tests.cluster_pools import Died
 

@@ -19,18 +19,18 @@ from gradcli.io import variables
 from gradcli.language.differential_equations import has_differential_equations
 from gradcli.models import checked_arguments
 from gradcli.models.data import DataTable, table_of
-from gradcli.models.fitting import fit_tables
-from gradcli.models.fitting.complex_parameters import in_parts
-from gradcli.models.fitting.complex_responses import MODULUS
-from gradcli.models.fitting.estimation import SearchOptions
 from gradcli.models.fitting.fit_execution import execute
 from gradcli.models.fitting.fit_files import FitFiles
-from gradcli.models.fitting.fit_problems import Parameters
 from gradcli.models.fitting.fit_requests import FitRequest, Resampling, errors_of, pair_of, prior_of
-from gradcli.models.fitting.fit_summaries import summary_of
-from gradcli.models.fitting.likelihoods import CATEGORICAL, FAMILIES, LOG_DENSITY, LOSSES, MEDIAN, Assumptions
-from gradcli.models.fitting.model_texts import has_several_responses
-from gradcli.models.fitting.robust_errors import INFORMATION
+from gradcli.models.fitting.groups.fit_summaries import summary_of
+from gradcli.models.fitting.notation.model_texts import has_several_responses
+from gradcli.models.fitting.problem.fit_problems import Parameters
+from gradcli.models.fitting.problem.likelihoods import CATEGORICAL, FAMILIES, LOG_DENSITY, LOSSES, MEDIAN, Assumptions
+from gradcli.models.fitting.responses.complex_parameters import in_parts
+from gradcli.models.fitting.responses.complex_responses import MODULUS
+from gradcli.models.fitting.results import fit_tables
+from gradcli.models.fitting.search.estimation import SearchOptions
+from gradcli.models.fitting.statistics.robust_errors import INFORMATION
 from gradcli.models.optima.bounds import bounds_of
 from gradcli.models.plotting.charts import axes_of
 from gradcli.models.uncertainty import uncertain_values

@@ -6,10 +6,10 @@ from gradcli.cli.process import cluster_runs
 from gradcli.cli.process.environment import Environment
 from gradcli.cli.rendering import fit_report
 from gradcli.errors import ExitStatus, UsageError
-from gradcli.models.fitting import group_parts
-from gradcli.models.fitting.estimation import SearchOptions
 from gradcli.models.fitting.fit_execution import prepare
 from gradcli.models.fitting.fit_requests import FitRequest
+from gradcli.models.fitting.groups import group_parts
+from gradcli.models.fitting.search.estimation import SearchOptions
 from gradcli.rows.cluster import Request
 from gradcli.rows.sources import is_read_once
 

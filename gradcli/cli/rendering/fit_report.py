@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from gradcli.cli.process.environment import Environment
 from gradcli.cli.rendering.render import show
 from gradcli.io.text_tables import Table, number_text
-from gradcli.models.fitting import group_tables
-from gradcli.models.fitting.fit_results import Fit
-from gradcli.models.fitting.fit_summaries import FitSummary
+from gradcli.models.fitting.groups import group_tables
+from gradcli.models.fitting.groups.fit_summaries import FitSummary
+from gradcli.models.fitting.results.fit_results import Fit
 from gradcli.rows import new_tables
 
 

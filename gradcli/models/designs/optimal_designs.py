@@ -34,8 +34,8 @@ from gradcli.models.designs.approximate_designs import (
 from gradcli.models.designs.design_regions import DesignRegion, given_value, region_and_numbers
 from gradcli.models.designs.row_information import VARIANCES, RowInformation
 from gradcli.models.fitting.derived_quantities import DerivedQuantity, read_derived
-from gradcli.models.fitting.information import combination_text, factor_of_rows, information
-from gradcli.models.fitting.model_texts import TILDE, read_model
+from gradcli.models.fitting.notation.model_texts import TILDE, read_model
+from gradcli.models.fitting.statistics.information import combination_text, factor_of_rows, information
 from gradcli.models.results import Reported
 from gradcli.named_tuples import NamedTuple
 from gradcli.rows.plan import unread

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.models.fitting.fit_records import ConfidenceContour
-from gradcli.models.fitting.likelihoods import Assumptions
-from gradcli.models.fitting.linearisations import linearised
-from gradcli.models.fitting.problems import Problem
+from gradcli.models.fitting.problem.likelihoods import Assumptions
+from gradcli.models.fitting.problem.linearisations import linearised
+from gradcli.models.fitting.problem.problems import Problem
 from gradcli.models.fitting.profile_points import profile_points
+from gradcli.models.fitting.results.fit_records import ConfidenceContour
 from gradcli.models.results import ProgressCallback
 
 # Number of directions in which points are searched at first, and the most after those between distant points.

@@ -15,20 +15,8 @@ from gradcli.errors import BindingError, EvaluationError, UsageError
 from gradcli.language.differential_equations import has_differential_equations
 from gradcli.language.names import scope
 from gradcli.models.data import Data
-from gradcli.models.fitting.complex_responses import MODULUS, Rewriting, as_written, is_complex, is_modulus, parts_of
-from gradcli.models.fitting.density_problems import posed_density
 from gradcli.models.fitting.derived_quantities import read_within
-from gradcli.models.fitting.estimation import SearchOptions
-from gradcli.models.fitting.factors import base_of, factors_of, parted
 from gradcli.models.fitting.fit_files import FitFiles, write
-from gradcli.models.fitting.fit_problems import (
-    ModelNames,
-    Parameters,
-    PosedFit,
-    classify_names,
-    posed_fit,
-    sigma_of_weights,
-)
 from gradcli.models.fitting.fit_requests import (
     FitOutcome,
     FitRequest,
@@ -38,20 +26,39 @@ from gradcli.models.fitting.fit_requests import (
     check_contours,
     check_used,
 )
-from gradcli.models.fitting.fit_results import Fit, failed
 from gradcli.models.fitting.fit_runs import FitJob, plan_of, run_fit, run_group_fits
-from gradcli.models.fitting.fit_texts import FitTexts, as_typed, texts_of
-from gradcli.models.fitting.likelihoods import CATEGORICAL, FAMILIES, LOG_DENSITY, Assumptions
-from gradcli.models.fitting.model_texts import TILDE, has_several_responses
-from gradcli.models.fitting.orthogonal_distance import check_predictors
-from gradcli.models.fitting.random_terms import random_texts
-from gradcli.models.fitting.robust_errors import INFORMATION
+from gradcli.models.fitting.notation.model_texts import TILDE, has_several_responses
+from gradcli.models.fitting.notation.random_terms import random_texts
+from gradcli.models.fitting.problem.factors import base_of, factors_of, parted
+from gradcli.models.fitting.problem.fit_problems import (
+    ModelNames,
+    Parameters,
+    PosedFit,
+    classify_names,
+    posed_fit,
+    sigma_of_weights,
+)
+from gradcli.models.fitting.problem.fit_texts import FitTexts, as_typed, texts_of
+from gradcli.models.fitting.problem.likelihoods import CATEGORICAL, FAMILIES, LOG_DENSITY, Assumptions
+from gradcli.models.fitting.responses.complex_responses import (
+    MODULUS,
+    Rewriting,
+    as_written,
+    is_complex,
+    is_modulus,
+    parts_of,
+)
+from gradcli.models.fitting.responses.density_problems import posed_density
+from gradcli.models.fitting.results.fit_results import Fit, failed
+from gradcli.models.fitting.search.estimation import SearchOptions
+from gradcli.models.fitting.search.orthogonal_distance import check_predictors
+from gradcli.models.fitting.statistics.robust_errors import INFORMATION
 from gradcli.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from gradcli.models.fitting.composed_programs import Relocation
-    from gradcli.models.fitting.mixed_problems import MixedFit
-    from gradcli.models.fitting.resampling import Refit
+    from gradcli.models.fitting.effects.mixed_problems import MixedFit
+    from gradcli.models.fitting.notation.composed_programs import Relocation
+    from gradcli.models.fitting.resampled_fits import Refit
 
 
 class Prepared(NamedTuple):
@@ -122,7 +129,7 @@ def _read(request: FitRequest) -> _Reading:
         texts = texts_of(request.model, request.response, *about)
         if texts.random is not None or request.restricted:
             # Imported here because few models have random effects.
-            from gradcli.models.fitting.mixed_problems import check_random, random_columns
+            from gradcli.models.fitting.effects.mixed_problems import check_random, random_columns
 
             check_random(request, texts)
         terms = [] if texts.random is None else texts.random.terms
@@ -186,7 +193,7 @@ def _of_rows(request: FitRequest, search: SearchOptions, reading: _Reading, ever
         question.problem.clusters = data.rows
     if texts.indexed:
         # Imported here because few models have levels.
-        from gradcli.models.fitting.factor_problems import posed_factors
+        from gradcli.models.fitting.effects.factor_problems import posed_factors
 
         question = posed_factors(question, whole, levels, factors_of(texts.indexed, data), data)
     deviations = {name: _numbers(said, data) for name, said in request.x_sigma.items()}
@@ -197,7 +204,7 @@ def _of_rows(request: FitRequest, search: SearchOptions, reading: _Reading, ever
     fitting = FitJob(question, deviations, request.profile, search, derived)
     mixed = None
     if texts.random is not None:
-        from gradcli.models.fitting.mixed_problems import posed_mixed
+        from gradcli.models.fitting.effects.mixed_problems import posed_mixed
 
         mixed = posed_mixed(question, texts, data, request, search, derived)
     return Prepared(fitting, everything, data, groups, rewritings, mixed)
@@ -279,7 +286,7 @@ def _other_model(request: FitRequest) -> tuple[str, Assumptions]:
 
 def _prepared_trajectories(request: FitRequest, search: SearchOptions) -> Prepared:
     # Imported here because few models are differential equations.
-    from gradcli.models.fitting.trajectory_fits import posed_trajectories
+    from gradcli.models.fitting.responses.trajectory_fits import posed_trajectories
 
     if request.against is not None:
         raise UsageError("--against is not for differential equations", hint="leave it out")
@@ -300,7 +307,7 @@ def _prepared_trajectories(request: FitRequest, search: SearchOptions) -> Prepar
 
 def _prepared_categories(request: FitRequest, search: SearchOptions) -> Prepared:
     # Imported here because few responses are categories.
-    from gradcli.models.fitting.categorical_fits import posed_categories
+    from gradcli.models.fitting.responses.categorical_fits import posed_categories
 
     with limits.within(*request.limits):
         posed = posed_categories(request)
@@ -312,7 +319,7 @@ def _prepared_categories(request: FitRequest, search: SearchOptions) -> Prepared
 
 def _prepared_responses(request: FitRequest, search: SearchOptions) -> Prepared:
     # Imported here because few models have several responses.
-    from gradcli.models.fitting.several_responses import posed_responses
+    from gradcli.models.fitting.responses.several_responses import posed_responses
 
     if request.events is not None:
         raise UsageError("events are for differential equations", hint="leave out --events")
@@ -381,7 +388,7 @@ def execute(request: FitRequest, search: SearchOptions, files: FitFiles) -> FitR
 
 
 def _mixed_outcome(mixed: MixedFit, request: FitRequest) -> FitOutcome:
-    from gradcli.models.fitting.mixed_fits import mixed_fit
+    from gradcli.models.fitting.effects.mixed_fits import mixed_fit
 
     with as_typed(mixed.texts.random, request.model):
         return FitOutcome(mixed_fit(mixed, request.known.level))
@@ -411,7 +418,7 @@ def _mixed_groups(request: FitRequest, search: SearchOptions, ready: Prepared) -
 def _mixed_refit(request: FitRequest, search: SearchOptions, ready: Prepared, fit: Fit) -> Refit:
     """The function that fits samples of the levels of the column within which random effects vary, from the
     estimates."""
-    from gradcli.models.fitting.mixed_problems import sampled_column, sampled_data
+    from gradcli.models.fitting.effects.mixed_problems import sampled_column, sampled_data
 
     problem, reading, texts = ready.fitting.question.problem, _read(request), ready.fitting.question.names
     random = reading.texts.random
@@ -442,7 +449,7 @@ def _mixed_refit(request: FitRequest, search: SearchOptions, ready: Prepared, fi
 
 def _compared(request: FitRequest, search: SearchOptions, ready: Prepared, outcome: FitOutcome) -> Fit:
     """The fit with the comparison with the other model, fitted to the same rows."""
-    from gradcli.models.fitting.comparisons import comparison_of
+    from gradcli.models.fitting.model_comparisons import comparison_of
 
     _, other = _parted_settings(request)
     prepared = _of_rows(other, search, _read(other), ready.everything)
@@ -459,7 +466,7 @@ def _compared(request: FitRequest, search: SearchOptions, ready: Prepared, outco
 
 def _resampled(asked: Resampling, fitting: FitJob, fit: Fit, refit: Refit | None) -> Fit:
     """The fit with what fits of other rows say."""
-    from gradcli.models.fitting.resampling import bootstrapped, cross_validated, jackknifed
+    from gradcli.models.fitting.resampled_fits import bootstrapped, cross_validated, jackknifed
 
     if fitting.question.units is not None:
         raise UsageError("numbers as large or small as these are not resampled", hint="give the data in other units")

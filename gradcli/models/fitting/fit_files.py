@@ -11,12 +11,12 @@ from gradcli.errors import UsageError
 from gradcli.io import system
 from gradcli.io.output import Save, place_of, write_atomically
 from gradcli.models.data import Data
-from gradcli.models.fitting.fit_problems import PosedFit
 from gradcli.models.fitting.fit_requests import FitOutcome, FitRequest, Solution
 from gradcli.models.fitting.fit_runs import FitJob
-from gradcli.models.fitting.inference import Rows, Statistics
-from gradcli.models.fitting.likelihoods import Assumptions
-from gradcli.models.fitting.problems import Problem
+from gradcli.models.fitting.problem.fit_problems import PosedFit
+from gradcli.models.fitting.problem.likelihoods import Assumptions
+from gradcli.models.fitting.problem.problems import Problem
+from gradcli.models.fitting.statistics.inference import Rows, Statistics
 from gradcli.models.plotting.charts import Band, Chart, Layer, Points, Polyline, Presentation
 from gradcli.named_tuples import NamedTuple
 from gradcli.rows import new_tables, outputs

@@ -10,12 +10,12 @@ from gradcli.errors import BindingError, UsageError, did_you_mean, expect, expec
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models import checked_arguments
 from gradcli.models.data import DataTable
-from gradcli.models.fitting.estimation import SearchEnd, SearchEnds, SearchOptions
-from gradcli.models.fitting.fit_problems import Parameters
-from gradcli.models.fitting.fit_results import Fit
-from gradcli.models.fitting.inference import Rows, Statistics
-from gradcli.models.fitting.likelihoods import FAMILIES, LOG_DENSITY, LOSSES, MEANS, Assumptions, likelihood
-from gradcli.models.fitting.robust_errors import CLUSTER, ERRORS, INFORMATION, cluster_column
+from gradcli.models.fitting.problem.fit_problems import Parameters
+from gradcli.models.fitting.problem.likelihoods import FAMILIES, LOG_DENSITY, LOSSES, MEANS, Assumptions, likelihood
+from gradcli.models.fitting.results.fit_results import Fit
+from gradcli.models.fitting.search.estimation import SearchEnd, SearchEnds, SearchOptions
+from gradcli.models.fitting.statistics.inference import Rows, Statistics
+from gradcli.models.fitting.statistics.robust_errors import CLUSTER, ERRORS, INFORMATION, cluster_column
 from gradcli.models.uncertainty.uncertain_values import Uncertain
 from gradcli.named_tuples import NamedTuple
 

@@ -9,30 +9,30 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradcli.errors import EvaluationError, GradcliError
-from gradcli.models.fitting.convergence import message_of
-from gradcli.models.fitting.density_problems import DensityProblem
 from gradcli.models.fitting.derived_quantities import DerivedQuantity, derived_of, profiled_ends
-from gradcli.models.fitting.estimation import SearchEnd, SearchEnds, SearchOptions, Starts, estimate
-from gradcli.models.fitting.factor_problems import FactorProblem
-from gradcli.models.fitting.fit_problems import PosedFit
+from gradcli.models.fitting.effects.factor_problems import FactorProblem
 from gradcli.models.fitting.fit_requests import FitOutcome, Solution, Solutions
-from gradcli.models.fitting.fit_results import Fit, failed, fitted
-from gradcli.models.fitting.group_fits import GroupSearch, fit_stacked, plan_groups
-from gradcli.models.fitting.inference import Rows, statistics
-from gradcli.models.fitting.linearisations import linearised
-from gradcli.models.fitting.orthogonal_distance import DistanceFit, distance_fit
-from gradcli.models.fitting.packed_hessians import pairs
-from gradcli.models.fitting.problems import Problem
+from gradcli.models.fitting.problem.fit_problems import PosedFit
+from gradcli.models.fitting.problem.linearisations import linearised
+from gradcli.models.fitting.problem.packed_hessians import pairs
+from gradcli.models.fitting.problem.problems import Problem
+from gradcli.models.fitting.problem.stacked_problems import Stacked, by_size, portions
 from gradcli.models.fitting.profile_points import profile_points
-from gradcli.models.fitting.robust_errors import INFORMATION, cluster_warnings, with_robust_errors
-from gradcli.models.fitting.robust_fits import robust_fit
-from gradcli.models.fitting.stacked_problems import Stacked, by_size, portions
+from gradcli.models.fitting.responses.density_problems import DensityProblem
+from gradcli.models.fitting.results.fit_results import Fit, failed, fitted
+from gradcli.models.fitting.search.convergence import message_of
+from gradcli.models.fitting.search.estimation import SearchEnd, SearchEnds, SearchOptions, Starts, estimate
+from gradcli.models.fitting.search.group_fits import GroupSearch, fit_stacked, plan_groups
+from gradcli.models.fitting.search.orthogonal_distance import DistanceFit, distance_fit
+from gradcli.models.fitting.search.robust_fits import robust_fit
+from gradcli.models.fitting.statistics.inference import Rows, statistics
+from gradcli.models.fitting.statistics.robust_errors import INFORMATION, cluster_warnings, with_robust_errors
 from gradcli.models.results import ProgressCallback
 from gradcli.named_tuples import NamedTuple
 from gradcli.proofs import digits
 
 if TYPE_CHECKING:
-    from gradcli.models.fitting.proved_residuals import ProvedResiduals
+    from gradcli.models.fitting.problem.proved_residuals import ProvedResiduals
 
 # Largest number of refits with priors rescaled by the estimated standard deviation of the rows, and the relative change
 # of that standard deviation at which they stop.
@@ -276,7 +276,7 @@ def _proved(problem: Problem, ending: SearchEnd, value: Any, first: Any) -> Prov
         return None
     try:
         with digits.computing():
-            from gradcli.models.fitting.proved_residuals import proved_residuals
+            from gradcli.models.fitting.problem.proved_residuals import proved_residuals
 
             return proved_residuals(problem, ending.point, ending.free, first)
     except GradcliError:

@@ -11,14 +11,14 @@ from gradcli.errors import BindingError, UsageError, as_bool, expect
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models import checked_arguments
 from gradcli.models.data import table_of
-from gradcli.models.fitting.complex_parameters import in_parts
-from gradcli.models.fitting.estimation import SearchOptions
 from gradcli.models.fitting.fit_execution import execute
 from gradcli.models.fitting.fit_files import FitFiles
-from gradcli.models.fitting.fit_problems import Parameters
 from gradcli.models.fitting.fit_requests import FitRequest, Resampling, errors_of, pair_of, prior_of
-from gradcli.models.fitting.likelihoods import FAMILIES, LOG_DENSITY, MEDIAN, Assumptions
-from gradcli.models.fitting.robust_errors import INFORMATION
+from gradcli.models.fitting.problem.fit_problems import Parameters
+from gradcli.models.fitting.problem.likelihoods import FAMILIES, LOG_DENSITY, MEDIAN, Assumptions
+from gradcli.models.fitting.responses.complex_parameters import in_parts
+from gradcli.models.fitting.search.estimation import SearchOptions
+from gradcli.models.fitting.statistics.robust_errors import INFORMATION
 from gradcli.models.optima.bounds import bounds_of
 from gradcli.models.packing import Bounds
 from gradcli.models.results import ProgressCallback

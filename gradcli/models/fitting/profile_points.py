@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.models.fitting.levenberg_marquardt import levenberg_marquardt
-from gradcli.models.fitting.linearisations import Linearised, linearised
-from gradcli.models.fitting.problems import Problem
+from gradcli.models.fitting.problem.linearisations import Linearised, linearised
+from gradcli.models.fitting.problem.problems import Problem
+from gradcli.models.fitting.search.levenberg_marquardt import levenberg_marquardt
 from gradcli.models.results import ProgressCallback
 from gradcli.named_tuples import NamedTuple
 

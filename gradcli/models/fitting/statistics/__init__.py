@@ -1,0 +1,4 @@
+"""How accurate are the estimates at a minimum? Covariances, standard errors, and goodness of fit.
+
+Begin with `inference`.
+"""
