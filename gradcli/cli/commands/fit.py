@@ -22,12 +22,11 @@ from gradcli.models.data import DataTable, table_of
 from gradcli.models.fitting.fit_execution import execute
 from gradcli.models.fitting.fit_files import FitFiles
 from gradcli.models.fitting.fit_requests import FitRequest, Resampling, errors_of, pair_of, prior_of
-from gradcli.models.fitting.groups.fit_summaries import summary_of
+from gradcli.models.fitting.groups.group_reports import summary_of
 from gradcli.models.fitting.notation.model_texts import has_several_responses
 from gradcli.models.fitting.problem.fit_problems import Parameters
 from gradcli.models.fitting.problem.likelihoods import CATEGORICAL, FAMILIES, LOG_DENSITY, LOSSES, MEDIAN, Assumptions
-from gradcli.models.fitting.responses.complex_parameters import in_parts
-from gradcli.models.fitting.responses.complex_responses import MODULUS
+from gradcli.models.fitting.responses.complex_fits import MODULUS, in_parts
 from gradcli.models.fitting.results import fit_tables
 from gradcli.models.fitting.search.estimation import SearchOptions
 from gradcli.models.fitting.statistics.robust_errors import INFORMATION

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from gradcli.cli.process.environment import Environment
 from gradcli.cli.rendering.render import show
 from gradcli.io.text_tables import Table, number_text
-from gradcli.models.fitting.groups import group_tables
-from gradcli.models.fitting.groups.fit_summaries import FitSummary
+from gradcli.models.fitting.groups import group_reports
+from gradcli.models.fitting.groups.group_reports import FitSummary
 from gradcli.models.fitting.results.fit_results import Fit
 from gradcli.rows import new_tables
 
 
 def tell_groups(fits: Sequence[Fit], by: str, environment: Environment) -> None:
     """Write a table with a row for each group: formatted on a terminal, as CSV elsewhere."""
-    columns = group_tables.columns_of(fits, by)
+    columns = group_reports.columns_of(fits, by)
     if environment.for_terminal:
         show([Table(tuple(columns), [tuple(map(number_text, row)) for row in zip(*columns.values())])], environment)
         return

@@ -18,8 +18,8 @@ from gradcli.language.names import scope
 from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
+from gradcli.models.fitting.problem.batched_matrices import unpacked
 from gradcli.models.fitting.problem.linearisations import linearised
-from gradcli.models.fitting.problem.packed_hessians import unpacked
 from gradcli.models.fitting.problem.problems import Problem
 from gradcli.models.fitting.results.fit_results import DerivedEstimate, Fit
 from gradcli.named_tuples import NamedTuple

@@ -40,7 +40,7 @@ from gradcli.models.fitting.problem.fit_problems import (
 )
 from gradcli.models.fitting.problem.fit_texts import FitTexts, as_typed, texts_of
 from gradcli.models.fitting.problem.likelihoods import CATEGORICAL, FAMILIES, LOG_DENSITY, Assumptions
-from gradcli.models.fitting.responses.complex_responses import (
+from gradcli.models.fitting.responses.complex_fits import (
     MODULUS,
     Rewriting,
     as_written,
@@ -57,7 +57,7 @@ from gradcli.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from gradcli.models.fitting.effects.mixed_problems import MixedFit
-    from gradcli.models.fitting.notation.composed_programs import Relocation
+    from gradcli.models.fitting.notation.model_texts import Relocation
     from gradcli.models.fitting.resampled_fits import Refit
 
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradcli.errors import EvaluationError, GradcliError
+from gradcli.models.fitting.confidence_regions import contour_of, profile_points, radius_of
 from gradcli.models.fitting.derived_quantities import DerivedQuantity, derived_of, profiled_ends
 from gradcli.models.fitting.effects.factor_problems import FactorProblem
 from gradcli.models.fitting.fit_requests import FitOutcome, Solution, Solutions
+from gradcli.models.fitting.problem.batched_matrices import pairs
 from gradcli.models.fitting.problem.fit_problems import PosedFit
 from gradcli.models.fitting.problem.linearisations import linearised
-from gradcli.models.fitting.problem.packed_hessians import pairs
 from gradcli.models.fitting.problem.problems import Problem
 from gradcli.models.fitting.problem.stacked_problems import Stacked, by_size, portions
-from gradcli.models.fitting.profile_points import profile_points
 from gradcli.models.fitting.responses.density_problems import DensityProblem
 from gradcli.models.fitting.results.fit_results import Fit, failed, fitted
 from gradcli.models.fitting.search.convergence import message_of
@@ -163,9 +163,6 @@ def _r2_of_parts(part: Any, solved: Solution) -> float:
 
 def _with_contours(fitting: FitJob, problem: Problem, solved: Solution, fit: Fit) -> Fit:
     """The fit with the contours of the confidence regions of pairs of parameters."""
-    # Imported here because few fits have contours.
-    from gradcli.models.fitting.confidence_regions import contour_of, radius_of
-
     names, units = problem.parameters, fitting.question.units
     scales = np.ones(len(names)) if units is None else units.parameters
     radius = radius_of(problem.known, float(solved.statistics.dof[solved.place]))

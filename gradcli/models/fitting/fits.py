@@ -16,7 +16,7 @@ from gradcli.models.fitting.fit_files import FitFiles
 from gradcli.models.fitting.fit_requests import FitRequest, Resampling, errors_of, pair_of, prior_of
 from gradcli.models.fitting.problem.fit_problems import Parameters
 from gradcli.models.fitting.problem.likelihoods import FAMILIES, LOG_DENSITY, MEDIAN, Assumptions
-from gradcli.models.fitting.responses.complex_parameters import in_parts
+from gradcli.models.fitting.responses.complex_fits import in_parts
 from gradcli.models.fitting.search.estimation import SearchOptions
 from gradcli.models.fitting.statistics.robust_errors import INFORMATION
 from gradcli.models.optima.bounds import bounds_of

@@ -12,7 +12,7 @@ from gradcli.errors import BindingError, UsageError
 from gradcli.language.names import scope
 from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree
-from gradcli.models.fitting.notation.composed_programs import ComposedProgram, Relocation
+from gradcli.models.fitting.notation.model_texts import ComposedProgram, Relocation
 from gradcli.named_tuples import NamedTuple
 from gradcli.rows.new_tables import unused_name
 

@@ -10,9 +10,9 @@ import numpy as np
 from gradcli.errors import BindingError, GradcliError, NotRecordableError, UsageError
 from gradcli.evaluation.derivative_traces import Trace
 from gradcli.models.data import Data
+from gradcli.models.fitting.problem.batched_matrices import pairs
 from gradcli.models.fitting.problem.factors import Factor, base_of, by_level, labels_of
 from gradcli.models.fitting.problem.fit_problems import Parameters, PosedFit, check_count, point_of
-from gradcli.models.fitting.problem.packed_hessians import pairs
 from gradcli.models.fitting.problem.problems import Problem, row_program
 from gradcli.models.fitting.responses.density_problems import DensityProblem
 from gradcli.models.fitting.search.estimation import SearchOptions, estimate

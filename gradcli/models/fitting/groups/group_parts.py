@@ -13,8 +13,8 @@ from gradcli.io import json_text
 from gradcli.models.fitting.fit_execution import Prepared
 from gradcli.models.fitting.fit_requests import FitRequest
 from gradcli.models.fitting.fit_runs import plan_of
-from gradcli.models.fitting.groups.fit_serialisation import serialised_fit, serialised_rows
-from gradcli.models.fitting.groups.fit_summaries import FitSummary
+from gradcli.models.fitting.groups.group_reports import FitSummary
+from gradcli.models.fitting.groups.group_tasks import serialised_fit, serialised_rows
 from gradcli.models.fitting.problem.stacked_problems import portions
 from gradcli.rows import workers
 from gradcli.rows.cluster import Tell

@@ -1,5 +1,7 @@
-"""Linear algebra of many small matrices at once. The axis of the matrices is the last one, so that each operation runs
-over all of them, contiguous in memory."""
+"""Linear algebra of many small matrices at once, and symmetric ones packed to their elements on and above the diagonal.
+
+Linear algebra has the axis of the matrices last, so that each operation runs over all of them, contiguous in memory.
+"""
 
 from __future__ import annotations
 
@@ -50,3 +52,18 @@ def norms(vectors: Any) -> Any:
 def squared_norms(vectors: Any) -> Any:
     """The squared lengths of vectors `[n, g]`, or of the columns of matrices `[n, m, g]`."""
     return np.einsum("n...,n...->...", vectors, vectors)
+
+
+def pairs(p: int) -> tuple[Any, Any]:
+    """The indices of the elements on and above the diagonal of a matrix of p rows, in the order of
+    `numpy.triu_indices`."""
+    return np.triu_indices(p)
+
+
+def unpacked(packed: Any, p: int) -> Any:
+    """The symmetric matrices `[…, p, p]` with the elements `packed` `[…, k]` on and above the diagonal."""
+    i, j = pairs(p)
+    matrix = np.empty((*packed.shape[:-1], p, p))
+    matrix[..., i, j] = packed
+    matrix[..., j, i] = packed
+    return matrix

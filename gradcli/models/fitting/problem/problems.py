@@ -14,8 +14,8 @@ from gradcli.evaluation.derivative_traces import Trace, row_derivatives
 from gradcli.evaluation.row_evaluation import evaluated
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
+from gradcli.models.fitting.problem.batched_matrices import unpacked
 from gradcli.models.fitting.problem.likelihoods import Assumptions, Cost
-from gradcli.models.fitting.problem.packed_hessians import unpacked
 from gradcli.models.value_checks import nonfinite_error
 from gradcli.named_tuples import NamedTuple
 from gradcli.rows.row_programs import RowProgram

@@ -14,8 +14,7 @@ from gradcli.evaluation.derivative_traces import Trace
 from gradcli.language.names import scope
 from gradcli.models.data import Categories, Data
 from gradcli.models.fitting.fit_requests import FitRequest, check_used, refuse
-from gradcli.models.fitting.notation.composed_programs import ComposedProgram, Relocation
-from gradcli.models.fitting.notation.model_texts import ModelText, read_model, rewritten
+from gradcli.models.fitting.notation.model_texts import ComposedProgram, ModelText, Relocation, read_model, rewritten
 from gradcli.models.fitting.problem.factors import (
     Factor,
     base_of,

@@ -24,9 +24,8 @@ from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree
 from gradcli.models.data import Data, DataTable
 from gradcli.models.fitting.fit_requests import FitRequest, check_used, refuse
-from gradcli.models.fitting.notation.composed_programs import ComposedProgram, Relocation
 from gradcli.models.fitting.notation.log_densities import HALF_LOG_TWO_PI
-from gradcli.models.fitting.notation.model_texts import TILDE, ModelText, statement_start
+from gradcli.models.fitting.notation.model_texts import TILDE, ComposedProgram, ModelText, Relocation, statement_start
 from gradcli.models.fitting.problem.factors import indexed_parameters
 from gradcli.models.fitting.problem.fit_problems import (
     ModelNames,

@@ -33,6 +33,7 @@ from gradcli.models.data import Data, DataTable
 from gradcli.models.fitting.fit_requests import FitRequest, refuse
 from gradcli.models.fitting.notation.log_densities import HALF_LOG_TWO_PI
 from gradcli.models.fitting.notation.model_texts import TILDE
+from gradcli.models.fitting.problem.batched_matrices import pairs
 from gradcli.models.fitting.problem.fit_problems import (
     PosedFit,
     check_count,
@@ -43,7 +44,6 @@ from gradcli.models.fitting.problem.fit_problems import (
     sigmas_of,
 )
 from gradcli.models.fitting.problem.likelihoods import LOG_DENSITY, Assumptions
-from gradcli.models.fitting.problem.packed_hessians import pairs
 from gradcli.models.fitting.problem.problems import Problem, in_row
 from gradcli.models.ode.row_functions import Expansion, RowFunctions, constants, joined
 from gradcli.models.ode.trajectories import Dose, Trajectories

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.models.fitting.problem import batched_matrices
+from gradcli.models.fitting.problem.batched_matrices import pairs
 from gradcli.models.fitting.problem.linear_parameters import linear_parameters, projected_parameters
-from gradcli.models.fitting.problem.packed_hessians import pairs
 from gradcli.models.fitting.problem.problems import Problem
 from gradcli.models.fitting.problem.stacked_problems import Stacked
 from gradcli.models.fitting.search.convergence import (

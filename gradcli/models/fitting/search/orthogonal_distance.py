@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.errors import BackendError, BindingError, did_you_mean
 from gradcli.install_command import install_command
-from gradcli.models.fitting.problem.packed_hessians import unpacked
+from gradcli.models.fitting.problem.batched_matrices import unpacked
 from gradcli.models.fitting.problem.problems import Problem
 from gradcli.models.fitting.search.convergence import largest_offset, relative_offset, root_mean_squares, terms
 from gradcli.named_tuples import NamedTuple

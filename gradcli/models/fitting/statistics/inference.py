@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.models.fitting.problem.batched_matrices import pairs, unpacked
 from gradcli.models.fitting.problem.likelihoods import Assumptions, by_dof, median_deviation
-from gradcli.models.fitting.problem.packed_hessians import pairs, unpacked
 from gradcli.models.fitting.statistics.information import Information, factor_of_matrix, factor_of_rows, information
 from gradcli.named_tuples import NamedTuple
 
