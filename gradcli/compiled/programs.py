@@ -48,9 +48,9 @@ class CompiledProgram(Compiled):
 
     def _repr_latex_(self) -> str | None:
         """The program as a formula for notebooks; None where it has none, or where simplifying takes too many steps."""
-        from gradcli.formulas.documents import with_squares
-        from gradcli.formulas.latex import latex
+        from gradcli.formulas.languages.latex import latex
         from gradcli.formulas.symbolic import derivatives_as_formulas
+        from gradcli.formulas.writing.documents import with_squares
 
         if not self.inputs:
             return None

@@ -128,7 +128,7 @@ def _satisfies_cauchy_riemann(
 
 def _by_conjugates(program: Module, bindings: Mapping[str, Any], names: Sequence[str]) -> bool:
     # Loaded on demand: few programs have conjugates.
-    from gradcli.formulas.holomorphic_programs import is_holomorphic, is_regular
+    from gradcli.formulas.complex_variables.holomorphic_programs import is_holomorphic, is_regular
 
     def value(**recorded: Any) -> list[Any]:
         return [evaluate(program, {**bindings, **recorded}, rewrite=False, rolling="never").value]

@@ -22,7 +22,7 @@ from gradcli.formulas.rule_equations import (
     no_formula,
 )
 from gradcli.formulas.symbolic import derivatives_as_formulas
-from gradcli.formulas.text_writer import write
+from gradcli.formulas.writing.text_writer import write
 from gradcli.language.names import scope
 from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree

@@ -8,10 +8,21 @@ from typing import Any
 from gradcli.errors import DifferentiationError, Span
 from gradcli.formulas import languages
 from gradcli.formulas.derivation import derivation
-from gradcli.formulas.documents import with_squares
-from gradcli.formulas.naming import Names
 from gradcli.formulas.symbolic import derivatives_as_formulas
-from gradcli.formulas.text_writer import ATOM, COMPARE, CONDITIONAL, POWER, PRODUCT, SUM, TIMES, UNARY, Fragment, write
+from gradcli.formulas.writing.documents import with_squares
+from gradcli.formulas.writing.naming import Names
+from gradcli.formulas.writing.text_writer import (
+    ATOM,
+    COMPARE,
+    CONDITIONAL,
+    POWER,
+    PRODUCT,
+    SUM,
+    TIMES,
+    UNARY,
+    Fragment,
+    write,
+)
 from gradcli.language.names import scope
 from gradcli.language.syntax import parse, tree
 from gradcli.named_tuples import NamedTuple

@@ -12,10 +12,10 @@ from gradcli import arrays, limits
 from gradcli.arrays.index_keys import has_arrays
 from gradcli.errors import DifferentiationError, LimitError, UsageError, locating
 from gradcli.formulas.derivation import By, derivation, example, value_of
-from gradcli.formulas.documents import Formulas
-from gradcli.formulas.formula import formula
-from gradcli.formulas.root_sum_squares import has_squares
-from gradcli.formulas.text_writer import Language
+from gradcli.formulas.simplification.formula import formula
+from gradcli.formulas.writing.documents import Formulas
+from gradcli.formulas.writing.root_sum_squares import has_squares
+from gradcli.formulas.writing.text_writer import Language
 from gradcli.kinds.jets import check_order
 from gradcli.language.interpreter.mutable_references import ElementwiseInput
 from gradcli.language.names import scope
@@ -75,7 +75,7 @@ def derivatives_as_formulas(
         )
         if wirtinger or (conjugates and _has_complex_numbers(program, bindings)):
             # Loaded on demand: few formulas have complex numbers.
-            from gradcli.formulas.complex_formulas import formulas_with_conjugates
+            from gradcli.formulas.complex_variables.complex_formulas import formulas_with_conjugates
 
             found = formulas_with_conjugates(
                 program, bindings, wrt, order, shorten, language=language, wirtinger=wirtinger
@@ -111,7 +111,7 @@ def _in_complex(
 ) -> Formulas:
     """Formulas with the number 1j in place of the input that stands for it, after they are compared with the program."""
     # Loaded on demand: few formulas have complex numbers.
-    from gradcli.formulas import imaginary_unit
+    from gradcli.formulas.complex_variables import imaginary_unit
 
     complex_names = frozenset(name for name, v in bindings.items() if arrays.is_complex(v))
     imaginary_unit.check_analytic(value, complex_names)

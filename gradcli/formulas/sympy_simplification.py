@@ -10,10 +10,10 @@ from typing import Any
 
 from gradcli import arrays, install_command, subprocess_calls
 from gradcli.errors import DifferentiationError, LimitError, ProgramSyntaxError, UsageError
-from gradcli.formulas.documents import Formulas
-from gradcli.formulas.numbers import closed_form
+from gradcli.formulas.simplification.numbers import closed_form
 from gradcli.formulas.symbolic import parsed_formula
-from gradcli.formulas.text_writer import UnsupportedPrimitiveError, operands_of
+from gradcli.formulas.writing.documents import Formulas
+from gradcli.formulas.writing.text_writer import UnsupportedPrimitiveError, operands_of
 from gradcli.primitives import table
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Program, Variable

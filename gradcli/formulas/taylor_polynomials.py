@@ -7,10 +7,10 @@ from fractions import Fraction
 from importlib import import_module
 from typing import Any
 
-from gradcli.formulas.documents import SHORT, Code, one_line
 from gradcli.formulas.languages import find
-from gradcli.formulas.naming import names_of
-from gradcli.formulas.text_writer import write
+from gradcli.formulas.writing.documents import SHORT, Code, one_line
+from gradcli.formulas.writing.naming import names_of
+from gradcli.formulas.writing.text_writer import write
 from gradcli.named_tuples import NamedTuple
 from gradcli.program.ir import Program
 
@@ -97,7 +97,7 @@ def formula(
     if language not in FUNCTIONS:
         return write(program, spoken).result
     # Each language with functions has a module whose function of the same name writes them.
-    module = import_module(f"gradcli.formulas.{language}")
+    module = import_module(f"gradcli.formulas.languages.{language}")
     function = getattr(module, language)
     if complex_names is not None:
         function = module.of_complex(complex_names)

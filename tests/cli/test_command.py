@@ -14,7 +14,7 @@ from gradcli.cli import options as opt
 from gradcli.cli.command import Command
 from gradcli.cli.commands import diff, graph
 from gradcli.errors import ExitStatus
-from gradcli.formulas.documents import separate_formulas
+from gradcli.formulas.writing.documents import separate_formulas
 
 
 class ShoutOptions(opt.Options):
@@ -138,7 +138,7 @@ def test_a_command_without_limits_loads_nothing_for_them():
 
 
 def test_another_language(run, monkeypatch):
-    module = ModuleType("gradcli.formulas.loud")
+    module = ModuleType("gradcli.formulas.languages.loud")
     text = diff.languages.find("text")
     module.LANGUAGE = text._replace(name="loud", document=lambda formulas: separate_formulas(formulas, lambda _: "X!"))
     monkeypatch.setitem(sys.modules, module.__name__, module)

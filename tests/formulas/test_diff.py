@@ -23,7 +23,7 @@ import gradcli
 from gradcli import install_command
 from gradcli.executors import stepwise
 from gradcli.formulas import languages
-from gradcli.formulas import text as as_text
+from gradcli.formulas.languages import text as as_text
 from gradcli.formulas.symbolic import derivatives_as_formulas
 from gradcli.language.names import scope
 from gradcli.language.syntax import MAX_LENGTH, parse
@@ -961,8 +961,8 @@ def test_the_derivative_of_zeta_is_a_formula(run, x):
 @pytest.mark.slow
 def test_sympy_knows_most_of_the_formulas(run):
     from gradcli.formulas import sympy_simplification
+    from gradcli.formulas.languages.text import text
     from gradcli.formulas.symbolic import parsed_formula
-    from gradcli.formulas.text import text
 
     written = 0
     for program, wrt, order, _ in GOLDEN[::4]:

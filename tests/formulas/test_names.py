@@ -16,8 +16,8 @@ import pytest
 
 import gradcli
 from gradcli.formulas import languages
-from gradcli.formulas.naming import Names, names_of
 from gradcli.formulas.symbolic import derivatives_as_formulas
+from gradcli.formulas.writing.naming import Names, names_of
 from gradcli.language.names import scope
 from gradcli.language.syntax import parse
 from gradcli.program.ir import Variable

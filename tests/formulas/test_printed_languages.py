@@ -13,9 +13,9 @@ import pytest
 
 import gradcli
 from gradcli.formulas import languages
-from gradcli.formulas.documents import Formulas
 from gradcli.formulas.symbolic import derivatives_as_formulas
-from gradcli.formulas.text_writer import UnsupportedPrimitiveError
+from gradcli.formulas.writing.documents import Formulas
+from gradcli.formulas.writing.text_writer import UnsupportedPrimitiveError
 from gradcli.language.syntax import parse
 from tests.formulas import test_diff_by_element, test_printed_code
 from tests.formulas import test_names as test_names_of

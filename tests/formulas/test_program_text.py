@@ -13,7 +13,7 @@ import gradcli
 from gradcli import arrays
 from gradcli.errors import DifferentiationError, GradcliError
 from gradcli.evaluation.derivative_traces import value_and_gradients
-from gradcli.formulas.text import LANGUAGE, text
+from gradcli.formulas.languages.text import LANGUAGE, text
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.syntax import parse
 from gradcli.primitives import table

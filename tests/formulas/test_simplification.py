@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.formulas import quotients
+from gradcli.formulas.simplification import quotients
 from tests.formulas.test_diff import diff, words_of
 
 LIST = Path(__file__).parents[2] / "benchmarks" / "derivatives.jsonl"

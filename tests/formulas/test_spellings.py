@@ -17,9 +17,9 @@ from scipy import special
 import gradcli
 from gradcli import arrays
 from gradcli.formulas import languages
-from gradcli.formulas.formula import formula
-from gradcli.formulas.text import text
-from gradcli.formulas.text_writer import write
+from gradcli.formulas.languages.text import text
+from gradcli.formulas.simplification.formula import formula
+from gradcli.formulas.writing.text_writer import write
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.syntax import parse
 from gradcli.primitives.bind import bind

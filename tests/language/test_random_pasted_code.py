@@ -10,7 +10,7 @@ from pasted import programs
 from gradcli import arrays, limits
 from gradcli.errors import GradcliError
 from gradcli.evaluation import session
-from gradcli.formulas.text import text
+from gradcli.formulas.languages.text import text
 from gradcli.language.syntax import parse, parse_expression, tree
 from tests.evaluation.test_random_programs import check
 from tests.formulas.test_program_text import outputs_of, read_again

@@ -16,8 +16,8 @@ from gradcli.cli.rendering.render import show_json, warning_json, warning_text
 from gradcli.errors import ExitStatus, NonHolomorphicError, Span, UnknownNameError, UsageError, did_you_mean
 from gradcli.evaluation.diagnose import Warning, unused_parts
 from gradcli.formulas import languages
-from gradcli.formulas.documents import Document, Formulas, one_line
 from gradcli.formulas.symbolic import compared_for_equality, derivatives_as_formulas, tests_equality
+from gradcli.formulas.writing.documents import Document, Formulas, one_line
 from gradcli.io.text_tables import number_text
 from gradcli.language.formula_lists import LabelledFormula, formulas_of
 from gradcli.language.names import scope
@@ -243,7 +243,7 @@ def _values(
     from gradcli.evaluation import session
 
     if options.wirtinger and options.order > 1:
-        from gradcli.formulas.wirtinger import numbers_at
+        from gradcli.formulas.complex_variables.wirtinger import numbers_at
 
         if options.digits is not None:
             raise UsageError("--digits is for Wirtinger's derivatives of order 1", hint="leave out one of them")

@@ -317,7 +317,7 @@ class _Latex(_Text):
         )
 
     def name(self, name: str) -> str:
-        from gradcli.formulas.latex import LANGUAGE
+        from gradcli.formulas.languages.latex import LANGUAGE
 
         return next(iter(LANGUAGE.naming.spellings(name)))
 

@@ -11,12 +11,12 @@ from gradcli.errors import DifferentiationError, GradcliError, Span
 from gradcli.evaluation.explanation.labels import Labels, tracked_source
 from gradcli.evaluation.explanation.units import Unit
 from gradcli.formulas import languages
+from gradcli.formulas.complex_variables.imaginary_unit import with_unit
 from gradcli.formulas.derivation import derivation
-from gradcli.formulas.documents import with_squares
-from gradcli.formulas.imaginary_unit import with_unit
-from gradcli.formulas.naming import Names
 from gradcli.formulas.rule_equations import rebuilt, without_brackets
-from gradcli.formulas.text_writer import write
+from gradcli.formulas.writing.documents import with_squares
+from gradcli.formulas.writing.naming import Names
+from gradcli.formulas.writing.text_writer import write
 from gradcli.language.interpreter.expression_trace import Event
 from gradcli.language.interpreter.values import as_numpy
 from gradcli.language.names import scope

@@ -95,7 +95,7 @@ class PowerSeries:
         if not any(isinstance(n, complex) for n in (*self.center.values(), *(c.value for c in self.coefficients))):
             return formula(recorded_formula(self.text, points), language, name=name, doc=doc)
         # Loaded on demand: few series have complex numbers.
-        from gradcli.formulas.imaginary_unit import with_unit
+        from gradcli.formulas.complex_variables.imaginary_unit import with_unit
 
         program = with_unit(recorded_formula(self.text, {scope.IMAGINARY_UNIT: example((), 1), **points}))
         complex_names = frozenset(name for name, value in self.center.items() if isinstance(value, complex))

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gradcli import arrays, limits
-from gradcli.formulas.documents import Document, Formulas, separate_formulas
-from gradcli.formulas.naming import Naming, names_of
-from gradcli.formulas.numbers import written_fraction
-from gradcli.formulas.text import OUTER, key_text, sizes
-from gradcli.formulas.text_writer import (
+from gradcli.formulas.languages.text import OUTER, key_text, sizes
+from gradcli.formulas.simplification.numbers import written_fraction
+from gradcli.formulas.writing.documents import Document, Formulas, separate_formulas
+from gradcli.formulas.writing.naming import Naming, names_of
+from gradcli.formulas.writing.text_writer import (
     ATOM,
     COMPARE,
     CONDITIONAL,

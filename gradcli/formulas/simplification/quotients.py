@@ -10,9 +10,9 @@ from itertools import combinations
 from itertools import product as pairs
 from typing import Any
 
-from gradcli.formulas.algebra import Algebra, Formula, Product, Sum, Unit, is_constant, topological_order
-from gradcli.formulas.numbers import TypedDecimal, content
-from gradcli.formulas.trigonometric_identities import with_pythagorean_identities
+from gradcli.formulas.simplification.algebra import Algebra, Formula, Product, Sum, Unit, is_constant, topological_order
+from gradcli.formulas.simplification.numbers import TypedDecimal, content
+from gradcli.formulas.simplification.trigonometric_identities import with_pythagorean_identities
 from gradcli.named_tuples import NamedTuple
 
 # Sums with more variables, larger exponents or larger coefficients are not read as polynomials.

@@ -9,10 +9,10 @@ from fractions import Fraction
 from functools import reduce
 
 from gradcli import arrays, limits
-from gradcli.formulas.documents import Formulas
-from gradcli.formulas.rewriting import Rewriter, finite_number
-from gradcli.formulas.root_sum_squares import without_squares
-from gradcli.formulas.text_writer import Language
+from gradcli.formulas.writing.documents import Formulas
+from gradcli.formulas.writing.rewriting import Rewriter, finite_number
+from gradcli.formulas.writing.root_sum_squares import without_squares
+from gradcli.formulas.writing.text_writer import Language
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.entries.arithmetic import add, divide, multiply, negative, subtract
 from gradcli.primitives.entries.exponential import exp, log, logaddexp, softplus

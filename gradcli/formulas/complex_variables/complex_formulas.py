@@ -9,12 +9,18 @@ from typing import Any
 from gradcli import arrays
 from gradcli.calculus.complex_derivatives import check_real_leaves
 from gradcli.errors import DifferentiationError, NonHolomorphicError, NotRecordableError, ShapeError
+from gradcli.formulas.complex_variables.holomorphic_programs import is_holomorphic
+from gradcli.formulas.complex_variables.imaginary_unit import check_code
+from gradcli.formulas.complex_variables.wirtinger import (
+    Request,
+    gradient_formulas,
+    holomorphic_formulas,
+    wirtinger_formulas,
+    writable,
+)
 from gradcli.formulas.derivation import example
-from gradcli.formulas.documents import Formulas
-from gradcli.formulas.holomorphic_programs import is_holomorphic
-from gradcli.formulas.imaginary_unit import check_code
-from gradcli.formulas.text_writer import Language
-from gradcli.formulas.wirtinger import Request, gradient_formulas, holomorphic_formulas, wirtinger_formulas, writable
+from gradcli.formulas.writing.documents import Formulas
+from gradcli.formulas.writing.text_writer import Language
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.names import scope
 from gradcli.language.syntax import tree

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from gradcli.formulas.documents import Document, Formulas
-from gradcli.formulas.text_writer import Language, UnsupportedPrimitiveError
+from gradcli.formulas.writing.documents import Document, Formulas
+from gradcli.formulas.writing.text_writer import Language, UnsupportedPrimitiveError
 
 NAMES = ("text", "latex", "python", "c", "julia", "javascript", "rust", "matlab", "excel", "sql", "polars")
 
@@ -16,7 +16,7 @@ DIALECTS = ("duckdb", "postgres", "sqlite", "bigquery", "spark")
 
 def find(name: str, dialect: str | None = None) -> Language:
     """The language with this name, imported on demand; `dialect` is one of DIALECTS for SQL."""
-    module = import_module(f"gradcli.formulas.{name}")
+    module = import_module(f"gradcli.formulas.languages.{name}")
     language: Language = module.LANGUAGE if dialect is None else module.of_dialect(dialect)
     return language
 

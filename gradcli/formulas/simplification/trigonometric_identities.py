@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
-from gradcli.formulas.algebra import Algebra, Call, Formula, Product, Sum, is_call, topological_order
+from gradcli.formulas.simplification.algebra import Algebra, Call, Formula, Product, Sum, is_call, topological_order
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.entries.trigonometric import cos, cosh, sin, sinh, tan, tanh
 from gradcli.primitives.primitive import Primitive

@@ -25,7 +25,7 @@ from gradcli.primitives.bind import bind, concrete
 from gradcli.program.ir import Element, Program, Variable
 
 if TYPE_CHECKING:
-    from gradcli.formulas.text_writer import Language
+    from gradcli.formulas.writing.text_writer import Language
     from gradcli.primitives.primitive import Primitive
 
 # Scales of the points at which formulas are compared with the program, irregular and of both signs; and the factor of

@@ -14,7 +14,7 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.errors import DifferentiationError
-from gradcli.formulas.numbers import TypedDecimal, common_factor, square_part
+from gradcli.formulas.simplification.numbers import TypedDecimal, common_factor, square_part
 from gradcli.language.names.scope import IMAGINARY_UNIT
 from gradcli.primitives.entries.arithmetic import absolute
 from gradcli.primitives.primitive import Primitive
@@ -102,7 +102,7 @@ class Algebra:
         self._results: dict[Hashable, tuple[Any, int]] = {}
         # Sums whose coefficients have no common factor, in the sign in which they were met first.
         self._primitive: set[Formula] = set()
-        # The values of formulas at the sample points of `gradcli.formulas.identities`, by sample.
+        # The values of formulas at the sample points of `gradcli.formulas.simplification.identities`, by sample.
         self.probed: dict[int, dict[Formula, Any]] = {}
         self.one = self._product({})
         self.zero = self.sum({})

@@ -10,11 +10,11 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import DifferentiationError
-from gradcli.formulas.documents import SHORT, Document, Formulas, identifier, merge_programs, one_line
-from gradcli.formulas.naming import Names, Naming, inputs_read_by, names_of, with_underscores
-from gradcli.formulas.stability import stable
-from gradcli.formulas.text import negated
-from gradcli.formulas.text_writer import (
+from gradcli.formulas.languages.text import negated
+from gradcli.formulas.writing.documents import SHORT, Document, Formulas, identifier, merge_programs, one_line
+from gradcli.formulas.writing.naming import Names, Naming, inputs_read_by, names_of, with_underscores
+from gradcli.formulas.writing.stability import stable
+from gradcli.formulas.writing.text_writer import (
     ATOM,
     COMPARE,
     POWER,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Protocol
 
 from gradcli import limits
-from gradcli.formulas.naming import Names, Naming, names_of
+from gradcli.formulas.writing.naming import Names, Naming, names_of
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.entries.arithmetic import multiply
 from gradcli.primitives.entries.powers import whole_power

@@ -14,8 +14,17 @@ from typing import Any
 from gradcli import arrays
 from gradcli.arrays.shapes import broadcast
 from gradcli.errors import EvaluationError, ShapeError
-from gradcli.formulas.algebra import Algebra, Call, Formula, Product, Sum, Symbol, is_call, topological_order
-from gradcli.formulas.numbers import closed_form
+from gradcli.formulas.simplification.algebra import (
+    Algebra,
+    Call,
+    Formula,
+    Product,
+    Sum,
+    Symbol,
+    is_call,
+    topological_order,
+)
+from gradcli.formulas.simplification.numbers import closed_form
 from gradcli.primitives import table
 from gradcli.primitives.bind import bind
 from gradcli.primitives.conversions import reshape

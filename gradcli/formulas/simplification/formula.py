@@ -14,11 +14,20 @@ from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape, broadcast
-from gradcli.formulas.algebra import Algebra, Call, Formula, Product, Sum, TooLongError, is_call, topological_order
-from gradcli.formulas.forms import Forms, outer_product, reshaped, simplified_product
-from gradcli.formulas.identities import IDENTITIES, is_linear, number
-from gradcli.formulas.numbers import typed_decimal
-from gradcli.formulas.printed_equations import EquationWriter, NoFloatError
+from gradcli.formulas.simplification.algebra import (
+    Algebra,
+    Call,
+    Formula,
+    Product,
+    Sum,
+    TooLongError,
+    is_call,
+    topological_order,
+)
+from gradcli.formulas.simplification.forms import Forms, outer_product, reshaped, simplified_product
+from gradcli.formulas.simplification.identities import IDENTITIES, is_linear, number
+from gradcli.formulas.simplification.numbers import typed_decimal
+from gradcli.formulas.simplification.printed_equations import EquationWriter, NoFloatError
 from gradcli.primitives.conversions import broadcast_to, reshape
 from gradcli.primitives.entries.comparisons import equal, greater, greater_equal, less, less_equal, where
 from gradcli.primitives.entries.exponential import log

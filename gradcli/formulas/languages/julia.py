@@ -6,9 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from gradcli.formulas.documents import Code, Document, Formulas, functions
-from gradcli.formulas.naming import Names, Naming, in_ascii, with_underscores
-from gradcli.formulas.scalar_spellings import (
+from gradcli.formulas.languages.scalar_spellings import (
     ScalarSyntax,
     definitions_called,
     float_number,
@@ -19,8 +17,10 @@ from gradcli.formulas.scalar_spellings import (
     with_functions,
     write_numbers,
 )
-from gradcli.formulas.stability import stable
-from gradcli.formulas.text_writer import (
+from gradcli.formulas.writing.documents import Code, Document, Formulas, functions
+from gradcli.formulas.writing.naming import Names, Naming, in_ascii, with_underscores
+from gradcli.formulas.writing.stability import stable
+from gradcli.formulas.writing.text_writer import (
     ATOM,
     COMPARE,
     CONDITIONAL,

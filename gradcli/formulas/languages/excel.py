@@ -8,9 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gradcli.errors import DifferentiationError, LimitError
-from gradcli.formulas.documents import Document, Formulas, identifier
-from gradcli.formulas.naming import Names, Naming, names_of, with_underscores
-from gradcli.formulas.scalar_spellings import (
+from gradcli.formulas.languages.scalar_spellings import (
     ScalarSyntax,
     no_array,
     plain_number,
@@ -18,8 +16,10 @@ from gradcli.formulas.scalar_spellings import (
     with_functions,
     write_numbers,
 )
-from gradcli.formulas.stability import stable
-from gradcli.formulas.text_writer import (
+from gradcli.formulas.writing.documents import Document, Formulas, identifier
+from gradcli.formulas.writing.naming import Names, Naming, names_of, with_underscores
+from gradcli.formulas.writing.stability import stable
+from gradcli.formulas.writing.text_writer import (
     ATOM,
     COMPARE,
     CONDITIONAL,

@@ -9,8 +9,8 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape, broadcast
-from gradcli.formulas.algebra import Algebra, Call, Formula, Sum, Symbol, topological_order
-from gradcli.formulas.numbers import numerator_and_denominator
+from gradcli.formulas.simplification.algebra import Algebra, Call, Formula, Sum, Symbol, topological_order
+from gradcli.formulas.simplification.numbers import numerator_and_denominator
 from gradcli.primitives.entries.arithmetic import add, divide, multiply, negative, subtract
 from gradcli.primitives.entries.exponential import exp
 from gradcli.primitives.entries.powers import general_power, sqrt, whole_power

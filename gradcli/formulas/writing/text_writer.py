@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 from gradcli import arrays, limits
 from gradcli.errors import DifferentiationError, LimitError
-from gradcli.formulas.documents import Document, Formulas
-from gradcli.formulas.naming import Names, Naming, names_of
+from gradcli.formulas.writing.documents import Document, Formulas
+from gradcli.formulas.writing.naming import Names, Naming, names_of
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives import table
 from gradcli.primitives.primitive import Primitive

@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from functools import partial
 
-from gradcli.formulas.documents import Code, Document, Formulas, functions
-from gradcli.formulas.naming import Names, Naming, elements_of_rows, with_underscores
-from gradcli.formulas.scalar_spellings import (
+from gradcli.formulas.languages.scalar_spellings import (
     ScalarSyntax,
     called_in_c,
     definitions_called,
@@ -19,8 +17,10 @@ from gradcli.formulas.scalar_spellings import (
     with_functions,
     write_numbers,
 )
-from gradcli.formulas.stability import stable
-from gradcli.formulas.text_writer import (
+from gradcli.formulas.writing.documents import Code, Document, Formulas, functions
+from gradcli.formulas.writing.naming import Names, Naming, elements_of_rows, with_underscores
+from gradcli.formulas.writing.stability import stable
+from gradcli.formulas.writing.text_writer import (
     COMPARE,
     CONDITIONAL,
     SUM,

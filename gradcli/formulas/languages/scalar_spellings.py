@@ -10,9 +10,9 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import DifferentiationError
-from gradcli.formulas.naming import Names
-from gradcli.formulas.text import negated, number, sinc
-from gradcli.formulas.text_writer import (
+from gradcli.formulas.languages.text import negated, number, sinc
+from gradcli.formulas.writing.naming import Names
+from gradcli.formulas.writing.text_writer import (
     ATOM,
     COMPARE,
     CONDITIONAL,

@@ -19,7 +19,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.complex_derivatives import complex_derivatives, wirtinger_derivatives
 from gradcli.calculus.derivatives import gradients
 from gradcli.errors import DifferentiationError, GradcliError, LimitError
-from gradcli.formulas.conjugate_variables import (
+from gradcli.formulas.complex_variables.conjugate_variables import (
     PARTS,
     Derivatives,
     Kept,
@@ -27,8 +27,8 @@ from gradcli.formulas.conjugate_variables import (
     conjugate_name,
     with_moduli_of_factors,
 )
-from gradcli.formulas.documents import SHORT, merge_programs
-from gradcli.formulas.text import text
+from gradcli.formulas.languages.text import text
+from gradcli.formulas.writing.documents import SHORT, merge_programs
 from gradcli.language.names.scope import IMAGINARY_UNIT
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import bind, concrete

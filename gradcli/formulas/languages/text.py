@@ -9,11 +9,11 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import DifferentiationError, LimitError
-from gradcli.formulas.documents import SHORT, Document, Formulas, separate_formulas
-from gradcli.formulas.naming import Names, names_of
-from gradcli.formulas.numbers import written_fraction
-from gradcli.formulas.root_sum_squares import without_squares
-from gradcli.formulas.text_writer import (
+from gradcli.formulas.simplification.numbers import written_fraction
+from gradcli.formulas.writing.documents import SHORT, Document, Formulas, separate_formulas
+from gradcli.formulas.writing.naming import Names, names_of
+from gradcli.formulas.writing.root_sum_squares import without_squares
+from gradcli.formulas.writing.text_writer import (
     ATOM,
     COMPARE,
     POWER,
@@ -275,7 +275,7 @@ def digamma_rise(digamma: str, operands: Sequence[Fragment]) -> Fragment:
 
 
 def sinc(calls: Callable[[str, str], str], number: Callable[[float], Fragment]) -> SpellingWithPart:
-    """sinc and its derivatives by the recurrence of `gradcli.formulas.identities`; `calls` writes a call of sinc, sin
+    """sinc and its derivatives by the recurrence of `gradcli.formulas.simplification.identities`; `calls` writes a call of sinc, sin
     or cos."""
 
     def spelling(equation: Equation, operands: Sequence[Fragment], part: Callable[[str], str]) -> Fragment:

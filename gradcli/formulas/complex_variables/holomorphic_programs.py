@@ -7,8 +7,8 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import DifferentiationError
-from gradcli.formulas.conjugate_variables import by_conjugates, conjugate_name
-from gradcli.formulas.exact_identities import is_zero
+from gradcli.formulas.complex_variables.conjugate_variables import by_conjugates, conjugate_name
+from gradcli.formulas.complex_variables.exact_identities import is_zero
 from gradcli.primitives.bind import bind
 from gradcli.primitives.conversions import cast
 from gradcli.primitives.entries.arithmetic import absolute

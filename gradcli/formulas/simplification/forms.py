@@ -9,8 +9,8 @@ from fractions import Fraction
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
-from gradcli.formulas import trigonometric_identities
-from gradcli.formulas.algebra import (
+from gradcli.formulas.simplification import trigonometric_identities
+from gradcli.formulas.simplification.algebra import (
     Algebra,
     Call,
     Formula,
@@ -22,11 +22,11 @@ from gradcli.formulas.algebra import (
     is_constant,
     topological_order,
 )
-from gradcli.formulas.identities import IDENTITIES, make_where, opposite
-from gradcli.formulas.numbers import TypedDecimal, numerator_and_denominator
-from gradcli.formulas.printed_equations import negated_sums
-from gradcli.formulas.quotients import MOST_TERMS, Quotients, expanded
-from gradcli.formulas.text_writer import ATOM, POWER, PRODUCT, SUM, UNARY
+from gradcli.formulas.simplification.identities import IDENTITIES, make_where, opposite
+from gradcli.formulas.simplification.numbers import TypedDecimal, numerator_and_denominator
+from gradcli.formulas.simplification.printed_equations import negated_sums
+from gradcli.formulas.simplification.quotients import MOST_TERMS, Quotients, expanded
+from gradcli.formulas.writing.text_writer import ATOM, POWER, PRODUCT, SUM, UNARY
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives import table
 from gradcli.primitives.conversions import broadcast_to, permute, reshape

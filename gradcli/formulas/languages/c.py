@@ -8,9 +8,7 @@ from functools import partial
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
-from gradcli.formulas.documents import Code, Document, Formulas, functions
-from gradcli.formulas.naming import Names, Naming, elements_of_rows, in_ascii, with_underscores
-from gradcli.formulas.scalar_spellings import (
+from gradcli.formulas.languages.scalar_spellings import (
     ScalarSyntax,
     float_number,
     no_array,
@@ -18,8 +16,10 @@ from gradcli.formulas.scalar_spellings import (
     scalar_parts,
     square_or_call,
 )
-from gradcli.formulas.stability import stable
-from gradcli.formulas.text_writer import (
+from gradcli.formulas.writing.documents import Code, Document, Formulas, functions
+from gradcli.formulas.writing.naming import Names, Naming, elements_of_rows, in_ascii, with_underscores
+from gradcli.formulas.writing.stability import stable
+from gradcli.formulas.writing.text_writer import (
     COMPARE,
     CONDITIONAL,
     SUM,

@@ -10,10 +10,7 @@ from functools import partial
 from typing import Any
 
 from gradcli import arrays
-from gradcli.formulas.documents import Code, Document, Formulas, functions
-from gradcli.formulas.naming import Names, Naming, with_underscores
-from gradcli.formulas.stability import stable
-from gradcli.formulas.text import (
+from gradcli.formulas.languages.text import (
     axis_text,
     contraction,
     digamma_rise,
@@ -33,8 +30,11 @@ from gradcli.formulas.text import (
     whole_power,
     with_keywords,
 )
-from gradcli.formulas.text import number as plain_number
-from gradcli.formulas.text_writer import (
+from gradcli.formulas.languages.text import number as plain_number
+from gradcli.formulas.writing.documents import Code, Document, Formulas, functions
+from gradcli.formulas.writing.naming import Names, Naming, with_underscores
+from gradcli.formulas.writing.stability import stable
+from gradcli.formulas.writing.text_writer import (
     ATOM,
     COMPARE,
     CONDITIONAL,

@@ -8,8 +8,8 @@ from functools import reduce
 from typing import Any
 
 from gradcli import arrays, limits
-from gradcli.formulas.rewriting import Rewriter, finite_number
-from gradcli.formulas.text_writer import Language
+from gradcli.formulas.writing.rewriting import Rewriter, finite_number
+from gradcli.formulas.writing.text_writer import Language
 from gradcli.primitives.entries.arithmetic import absolute, add, divide, multiply
 from gradcli.primitives.entries.comparisons import equal, where
 from gradcli.primitives.entries.powers import general_power, rsqrt, sqrt, whole_power
