@@ -57,7 +57,7 @@ class _BallFourierTransforms:
     """The discrete Fourier transforms, by their names in the Python array API."""
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(import_module("gradcli.arrays.flint.flint_fourier"), name)
+        return getattr(import_module("gradcli.arrays.flint.complex_numbers.flint_fourier"), name)
 
 
 class _FunctionInfo:
@@ -288,7 +288,7 @@ class FlintArrays(_FunctionInfo):
 @cache
 def _complex_arrays() -> Any:
     # Imported here, because only programs with complex numbers need it.
-    return import_module("gradcli.arrays.flint.flint_complex_arrays")
+    return import_module("gradcli.arrays.flint.complex_numbers.flint_complex_arrays")
 
 
 def _has_complex(array: Any) -> bool:

@@ -12,9 +12,9 @@ from flint import arb, fmpq
 from gradcli import limits
 from gradcli.arrays.flint.balls import Balls, precision
 from gradcli.arrays.flint.complex_balls import Complex, ComplexBalls, as_complex, finished
-from gradcli.arrays.flint.flint_complex_arrays import objects
-from gradcli.arrays.flint.flint_complex_functions import multiply
-from gradcli.arrays.flint.flint_complex_matrices import matmul
+from gradcli.arrays.flint.complex_numbers.flint_complex_arrays import objects
+from gradcli.arrays.flint.complex_numbers.flint_complex_functions import multiply
+from gradcli.arrays.flint.complex_numbers.flint_complex_matrices import matmul
 from gradcli.arrays.flint.flint_elementary import cospi, sinpi
 
 Array = Any

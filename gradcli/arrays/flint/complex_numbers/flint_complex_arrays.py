@@ -21,8 +21,16 @@ from gradcli.arrays.flint.flint_names import MISSING_FUNCTIONS
 
 Array = Any
 
-_HOMES = ("flint_complex_functions", "flint_complex_special")
-_OF_ARRAYS = ("flint_complex_matrices", "flint_eigenvalues", "flint_complex_reductions", "flint_shapes")
+_HOMES = (
+    "gradcli.arrays.flint.complex_numbers.flint_complex_functions",
+    "gradcli.arrays.flint.complex_numbers.flint_complex_special",
+)
+_OF_ARRAYS = (
+    "gradcli.arrays.flint.complex_numbers.flint_complex_matrices",
+    "gradcli.arrays.flint.complex_numbers.flint_eigenvalues",
+    "gradcli.arrays.flint.complex_numbers.flint_complex_reductions",
+    "gradcli.arrays.flint.flint_shapes",
+)
 # The functions of complex numbers whose results are real, or truth values.
 _REAL_RESULTS = frozenset(["abs", "phase", "angle", "real", "real_part", "imag", "imaginary_part"])
 _TRUTHS = frozenset(
@@ -78,8 +86,8 @@ def _has_complex(operand: Any) -> bool:
 def _of_numbers(name: str) -> Callable[..., Any] | None:
     """The function of complex numbers with this name, None if there is none."""
     for home in _HOMES:
-        found = getattr(import_module(f"gradcli.arrays.flint.{home}"), name, None)
-        if found is not None and getattr(found, "__module__", "").startswith("gradcli.arrays.flint.flint_complex_"):
+        found = getattr(import_module(home), name, None)
+        if found is not None and getattr(found, "__module__", "").startswith("gradcli.arrays.flint.complex_numbers."):
             return found  # type: ignore[no-any-return]
     return None
 
@@ -91,7 +99,7 @@ def function(name: str) -> Callable[..., Any]:
     if found is not None:
         return _mapped(found, name)
     for home in _OF_ARRAYS:
-        found = getattr(import_module(f"gradcli.arrays.flint.{home}"), name, None)
+        found = getattr(import_module(home), name, None)
         if callable(found):
             return _of_arrays(found)
     raise MissingDigitsError(name, MISSING_FUNCTIONS.get(name))

@@ -18,9 +18,9 @@ from gradcli import limits
 from gradcli.arrays.flint import flint_matrices
 from gradcli.arrays.flint.balls import Balls
 from gradcli.arrays.flint.complex_balls import NOWHERE, Complex, as_complex, finished, of_ball
-from gradcli.arrays.flint.flint_complex_arrays import objects
-from gradcli.arrays.flint.flint_complex_functions import abs as modulus
-from gradcli.arrays.flint.flint_complex_functions import divide, multiply, ones_like, subtract
+from gradcli.arrays.flint.complex_numbers.flint_complex_arrays import objects
+from gradcli.arrays.flint.complex_numbers.flint_complex_functions import abs as modulus
+from gradcli.arrays.flint.complex_numbers.flint_complex_functions import divide, multiply, ones_like, subtract
 from gradcli.arrays.flint.flint_elementary import log
 from gradcli.arrays.flint.flint_numbers import ZERO
 from gradcli.arrays.flint.flint_reductions import binary_ufunc

@@ -14,7 +14,7 @@ from flint import acb_mat, acb_poly, arb, fmpq, fmpq_mat
 from gradcli import limits
 from gradcli.arrays.flint.balls import UndecidedError, precision
 from gradcli.arrays.flint.complex_balls import Complex, as_complex, finished, of_ball
-from gradcli.arrays.flint.flint_complex_arrays import objects
+from gradcli.arrays.flint.complex_numbers.flint_complex_arrays import objects
 
 Array = Any
 # At this precision in bits, each of the cube of the number of rows is charged a further eighth of a step.

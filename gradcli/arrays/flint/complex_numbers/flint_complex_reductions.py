@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.flint import flint_complex_functions
 from gradcli.arrays.flint.complex_balls import finished
-from gradcli.arrays.flint.flint_complex_arrays import objects
+from gradcli.arrays.flint.complex_numbers import flint_complex_functions
+from gradcli.arrays.flint.complex_numbers.flint_complex_arrays import objects
 from gradcli.arrays.flint.flint_numbers import ONE, ZERO
 
 Array = Any

@@ -14,7 +14,7 @@ from gradcli import limits
 from gradcli.arrays.flint import flint_analytic, flint_bessel, flint_elementary, flint_special
 from gradcli.arrays.flint.balls import Number
 from gradcli.arrays.flint.complex_balls import NOWHERE, Complex, as_complex, of_ball
-from gradcli.arrays.flint.flint_complex_functions import Cut, above, below, on_axis, side_of_cut
+from gradcli.arrays.flint.complex_numbers.flint_complex_functions import Cut, above, below, on_axis, side_of_cut
 from gradcli.arrays.flint.flint_numbers import ZERO, is_finite, known_integer, series_length
 from gradcli.errors import EvaluationError
 
