@@ -1,6 +1,6 @@
-"""Operations on functions, whose values are found by iteration and whose derivatives are exact: integrals, sums, limits,
-roots, minima and differential equations.
+"""What are functionals, the operations on functions? Integrals, sums, limits, roots, minima and the solutions of
+differential equations: their values are found by iteration, and their derivatives are exact.
 
-`body` has the function as a program, `tracing` records it, and each functional is a primitive in a file of its own;
-`functional_calls` applies them. `quadrature` and its neighbours compute the numbers; `ode` solves differential equations.
+Begin with `body`, the function as a program, which `tracing` records, and `functional_calls`, which apply the primitives.
+These are in `integrals`, `sums`, `roots` and `ode`, with the methods that compute the numbers.
 """

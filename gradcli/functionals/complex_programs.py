@@ -9,7 +9,7 @@ from flint import acb, arb
 
 from gradcli import limits
 from gradcli.errors import BackendError
-from gradcli.functionals.ball_integrals import RULES, complex_ball
+from gradcli.functionals.integrals.ball_integrals import RULES, complex_ball
 from gradcli.program.ir import Program, Variable
 
 # The cost of an operation, in eighths of a step.

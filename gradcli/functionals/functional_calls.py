@@ -15,10 +15,10 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import EvaluationError
 from gradcli.functionals import shortfalls
 from gradcli.functionals.body import Body
-from gradcli.functionals.integral import integral, integral_error
-from gradcli.functionals.searches import Search
-from gradcli.functionals.series_sum import series_sum
-from gradcli.functionals.solution import number_solution, solution
+from gradcli.functionals.integrals.integral import integral, integral_error
+from gradcli.functionals.roots.root_primitives import number_solution, solution
+from gradcli.functionals.roots.searches import Search
+from gradcli.functionals.sums.series_sum import series_sum
 from gradcli.functionals.switches import number_of, pieces
 from gradcli.functionals.tracing import TracedFunction, traced
 from gradcli.loops.body_tracing import Traced
@@ -248,7 +248,7 @@ def trajectory(
     to the last time.
     """
     # Integrals and the like need none of it.
-    from gradcli.functionals.ode.system import initial_value_problem
+    from gradcli.functionals.ode.ode_system import initial_value_problem
     from gradcli.functionals.ode.trajectory import trajectory as primitive
 
     if not (0 < rtol <= _LOOSEST and atol >= 0):

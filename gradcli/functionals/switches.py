@@ -14,8 +14,8 @@ from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.autograd.tensor import Tensor
 from gradcli.executors import stepwise
 from gradcli.functionals.body import Body
-from gradcli.functionals.ranges import Range, UnboundedError, ranges
-from gradcli.functionals.solution import implicit_derivative
+from gradcli.functionals.interval_bounds import Range, UnboundedError, ranges
+from gradcli.functionals.roots.root_primitives import implicit_derivative
 from gradcli.kinds.jets import Jet
 from gradcli.loops.rolled_loop import BodyPath
 from gradcli.named_tuples import NamedTuple

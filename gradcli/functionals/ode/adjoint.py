@@ -22,12 +22,12 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.executors import stepwise
 from gradcli.functionals.body import Body
 from gradcli.functionals.ode import taylor
-from gradcli.functionals.ode.progress import NoStepError, Problem, Progress
+from gradcli.functionals.ode.ode_system import System
 from gradcli.functionals.ode.recurrences import NoRecurrenceError
 from gradcli.functionals.ode.right_sides import function
 from gradcli.functionals.ode.smooth_pieces import switching
 from gradcli.functionals.ode.solution import check_steps, followed
-from gradcli.functionals.ode.system import System
+from gradcli.functionals.ode.solver_progress import NoStepError, Problem, Progress
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import constant
 from gradcli.program.ir import Program

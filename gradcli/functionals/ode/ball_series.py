@@ -12,9 +12,9 @@ from gradcli.arrays.flint.balls import Balls, exact
 from gradcli.executors import stepwise
 from gradcli.functionals.body import Body
 from gradcli.functionals.complex_programs import ComplexProgram
-from gradcli.functionals.ode.python_code import SeriesWriter
+from gradcli.functionals.ode.ode_system import System
 from gradcli.functionals.ode.recurrences import Recurrences, recurrences
-from gradcli.functionals.ode.system import System
+from gradcli.functionals.ode.taylor_python_code import SeriesWriter
 from gradcli.kinds.jets import Jet
 from gradcli.primitives.bind import constant
 from gradcli.program.ir import Atom, Program, Variable

@@ -7,12 +7,12 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from gradcli import arrays, limits
-from gradcli.functionals.ode import python_code
+from gradcli.functionals.ode import taylor_python_code
 from gradcli.functionals.ode.hidden_peaks import become_active, has_peaks, hides_each
-from gradcli.functionals.ode.progress import LEAST_SIZE
+from gradcli.functionals.ode.ode_system import System
 from gradcli.functionals.ode.recurrences import NoRecurrenceError, order_for, recurrences
 from gradcli.functionals.ode.smooth_pieces import switching
-from gradcli.functionals.ode.system import System
+from gradcli.functionals.ode.solver_progress import LEAST_SIZE
 from gradcli.functionals.ode.taylor import LONGEST, MOST_DEFECT, shrinkage, tolerance_of
 
 # From this number of problems on, arrays take less time than one problem after the other.
@@ -20,7 +20,7 @@ FEWEST = 16
 # What takes more steps is left to those that test for stiffness.
 _MOST_STEPS = 60
 
-_codes: WeakKeyDictionary[System, python_code.Coefficients | None] = WeakKeyDictionary()
+_codes: WeakKeyDictionary[System, taylor_python_code.Coefficients | None] = WeakKeyDictionary()
 
 
 def solve(system: System, given: Any, times: Any, found: Any, rtol: float, atol: float) -> Any:
@@ -39,12 +39,12 @@ def solve(system: System, given: Any, times: Any, found: Any, rtol: float, atol:
     return solved
 
 
-def _code(system: System) -> python_code.Coefficients | None:
+def _code(system: System) -> taylor_python_code.Coefficients | None:
     if system not in _codes:
         _codes[system] = None
         if not switching(system.body.program, 1 + system.states):
             with suppress(NoRecurrenceError):
-                _codes[system] = python_code.array_coefficients(recurrences(system.body.program, system.states))
+                _codes[system] = taylor_python_code.array_coefficients(recurrences(system.body.program, system.states))
     return _codes[system]
 
 
@@ -54,7 +54,7 @@ class _Batch:
     def __init__(
         self,
         system: System,
-        code: python_code.Coefficients,
+        code: taylor_python_code.Coefficients,
         given: Any,
         times: Any,
         found: Any,

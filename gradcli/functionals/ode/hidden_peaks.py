@@ -9,11 +9,11 @@ from weakref import WeakKeyDictionary
 from gradcli import arrays
 from gradcli.executors import stepwise
 from gradcli.functionals.body import Body
-from gradcli.functionals.ode.progress import Problem
-from gradcli.functionals.ode.system import System
-from gradcli.functionals.quadrature import nodes_between, sampled
-from gradcli.functionals.ranges import Range, UnboundedError, has_ranges, ranges
-from gradcli.functionals.resolution import resolving_panels
+from gradcli.functionals.integrals.quadrature import nodes_between, sampled
+from gradcli.functionals.integrals.resolution import resolving_panels
+from gradcli.functionals.interval_bounds import Range, UnboundedError, has_ranges, ranges
+from gradcli.functionals.ode.ode_system import System
+from gradcli.functionals.ode.solver_progress import Problem
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.entries import arithmetic, powers
 from gradcli.program.ir import Atom, Equation, Program, Variable

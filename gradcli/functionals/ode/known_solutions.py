@@ -10,8 +10,8 @@ from typing import Any
 from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact, working_precision
 from gradcli.arrays.shapes import broadcast
+from gradcli.functionals.ode.ode_system import System
 from gradcli.functionals.ode.solution import solve
-from gradcli.functionals.ode.system import System
 
 # Each row of a Jacobian asks for the same solution.
 _solved: dict[Hashable, Any] = {}

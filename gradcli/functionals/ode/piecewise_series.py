@@ -6,12 +6,12 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from gradcli.functionals.ode import machine_code, python_code
+from gradcli.functionals.ode import taylor_machine_code, taylor_python_code
 from gradcli.functionals.ode.first_roots import first_root
-from gradcli.functionals.ode.progress import NoStepError, Problem
+from gradcli.functionals.ode.ode_system import System
 from gradcli.functionals.ode.recurrences import Recurrences, recurrences
 from gradcli.functionals.ode.smooth_pieces import Decisions, Margin, decisions_at, piece, switching
-from gradcli.functionals.ode.system import System
+from gradcli.functionals.ode.solver_progress import NoStepError, Problem
 from gradcli.named_tuples import NamedTuple
 
 Series = Sequence[Sequence[float]]
@@ -42,13 +42,13 @@ class _Code:
     def __init__(self, system: Recurrences, margins: Sequence[Margin], groups: Sequence[Sequence[int]]) -> None:
         self.margins = margins
         # The code of whole steps, where no piece ends.
-        self.steps: machine_code.Machine | None = None
+        self.steps: taylor_machine_code.Machine | None = None
         self._groups = groups
         self._system = system
-        self._python = python_code.coefficients(system)
-        self._machine: machine_code.Coefficients | None = None
+        self._python = taylor_python_code.coefficients(system)
+        self._machine: taylor_machine_code.Coefficients | None = None
         # Where there is no machine code, the function for the order of most calls.
-        self._unrolled: python_code.Coefficients | None = None
+        self._unrolled: taylor_python_code.Coefficients | None = None
         self._order = 0
         self._calls = 0
         self._worth = min(_MOST_INTERPRETED, _COMPILING + _LOADING // max(1, len(system.recurrences)))
@@ -58,11 +58,11 @@ class _Code:
         self._calls += 1
         if self._calls == self._worth:
             if self.margins:
-                self._machine = machine_code.coefficients(self._system)
+                self._machine = taylor_machine_code.coefficients(self._system)
             else:
-                self.steps = machine_code.machine(self._system, self._groups)
+                self.steps = taylor_machine_code.machine(self._system, self._groups)
             if self._machine is None and self.steps is None:
-                self._order, self._unrolled = order, python_code.unrolled(self._system, order)
+                self._order, self._unrolled = order, taylor_python_code.unrolled(self._system, order)
         machine = self._machine if self.steps is None else self.steps.series
         if machine is not None:
             try:
@@ -110,7 +110,7 @@ class PiecewiseSeries:
         self._code = self._pieces.code(self._decisions)
 
     @property
-    def steps(self) -> machine_code.Machine | None:
+    def steps(self) -> taylor_machine_code.Machine | None:
         """The machine code of steps, if it is made."""
         return self._code.steps
 

@@ -9,10 +9,10 @@ from weakref import WeakKeyDictionary
 from gradcli import arrays
 from gradcli.errors import EvaluationError
 from gradcli.functionals.body import Body
-from gradcli.functionals.ode.progress import Problem
+from gradcli.functionals.ode.ode_system import System
 from gradcli.functionals.ode.right_sides import Bodies, RightSides, bodies, function
 from gradcli.functionals.ode.smooth_pieces import Decisions, Margin, decisions_at, piece, switching
-from gradcli.functionals.ode.system import System
+from gradcli.functionals.ode.solver_progress import Problem
 from gradcli.functionals.ode.transitions import switches_between, through
 from gradcli.loops.rolled_loop import BodyPath
 from gradcli.named_tuples import NamedTuple

@@ -21,9 +21,9 @@ from flint import acb, arb, arb_mat, fmpq
 from gradcli.arrays.flint.balls import Balls, UndecidedError, exact, is_nan, precision
 from gradcli.errors import BackendError, EvaluationError, LimitError
 from gradcli.functionals.ode.ball_series import BallSeries, ComplexField, with_jacobian
+from gradcli.functionals.ode.ode_system import System
 from gradcli.functionals.ode.recurrences import NoRecurrenceError
 from gradcli.functionals.ode.solution_discs import Disc, discs
-from gradcli.functionals.ode.system import System
 from gradcli.named_tuples import NamedTuple
 
 # The order of a step, for each bit of the working precision.

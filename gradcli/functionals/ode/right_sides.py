@@ -9,8 +9,8 @@ from weakref import WeakKeyDictionary
 from gradcli import arrays
 from gradcli.executors.scalars import ScalarWriter
 from gradcli.functionals.body import Body
-from gradcli.functionals.ode.progress import NoStepError
-from gradcli.functionals.ode.system import System
+from gradcli.functionals.ode.ode_system import System
+from gradcli.functionals.ode.solver_progress import NoStepError
 from gradcli.named_tuples import NamedTuple
 
 Function = Callable[..., list[float]]

@@ -11,10 +11,10 @@ from gradcli import arrays, limits
 from gradcli.errors import EvaluationError
 from gradcli.functionals.ode import batches, radau, taylor
 from gradcli.functionals.ode.hidden_peaks import peaks
-from gradcli.functionals.ode.progress import NoStepError, Problem, Progress
+from gradcli.functionals.ode.ode_system import System
 from gradcli.functionals.ode.recurrences import NoRecurrenceError
 from gradcli.functionals.ode.right_sides import RightSides, bodies
-from gradcli.functionals.ode.system import System
+from gradcli.functionals.ode.solver_progress import NoStepError, Problem, Progress
 
 # Bound on the number of steps.
 _MOST_STEPS = 100_000

@@ -19,11 +19,11 @@ from gradcli.functionals.ode.hidden_peaks import (
     hides,
     is_polynomial,
 )
-from gradcli.functionals.ode.machine_code import SHORTEST, Rooms, StepRules
 from gradcli.functionals.ode.piecewise_series import Crossing, Expansion, PiecewiseSeries, Series
-from gradcli.functionals.ode.progress import NoStepError, Problem, Progress
 from gradcli.functionals.ode.recurrences import order_for
 from gradcli.functionals.ode.smooth_pieces import Decisions
+from gradcli.functionals.ode.solver_progress import NoStepError, Problem, Progress
+from gradcli.functionals.ode.taylor_machine_code import SHORTEST, Rooms, StepRules
 from gradcli.functionals.ode.transitions import after_switch
 from gradcli.named_tuples import NamedTuple
 

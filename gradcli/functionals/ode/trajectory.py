@@ -19,8 +19,8 @@ from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.errors import EvaluationError
 from gradcli.functionals.ode.adjoint import cotangents, has_adjoint
 from gradcli.functionals.ode.known_solutions import solved
+from gradcli.functionals.ode.ode_system import System
 from gradcli.functionals.ode.state_at_time import state_at_time
-from gradcli.functionals.ode.system import System
 from gradcli.kinds.jets import Jet
 from gradcli.loops.loop_primitive import part
 from gradcli.primitives.bind import bind

@@ -22,11 +22,11 @@ from weakref import WeakKeyDictionary
 from gradcli.errors import DifferentiationError
 from gradcli.executors import stepwise
 from gradcli.functionals.body import Body
+from gradcli.functionals.ode.ode_system import System
 from gradcli.functionals.ode.piecewise_series import Series
-from gradcli.functionals.ode.progress import Problem
 from gradcli.functionals.ode.right_sides import function
 from gradcli.functionals.ode.smooth_pieces import Decisions, Margin, decisions_at, piece, switching
-from gradcli.functionals.ode.system import System
+from gradcli.functionals.ode.solver_progress import Problem
 from gradcli.kinds.jets import Jet
 from gradcli.loops.rolled_loop import BodyPath
 from gradcli.named_tuples import NamedTuple

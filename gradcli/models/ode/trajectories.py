@@ -15,7 +15,7 @@ from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.errors import BindingError, EvaluationError, UsageError
 from gradcli.functionals.body import Body
 from gradcli.functionals.functional_calls import ATOL, RTOL
-from gradcli.functionals.ode.system import System, initial_value_problem
+from gradcli.functionals.ode.ode_system import System, initial_value_problem
 from gradcli.functionals.ode.trajectory import trajectory
 from gradcli.functionals.tracing import traced
 from gradcli.language.differential_equations import DifferentialEquations, Jump

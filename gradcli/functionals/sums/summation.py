@@ -9,10 +9,10 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.errors import EvaluationError, LimitError
 from gradcli.functionals import shortfalls
-from gradcli.functionals.extrapolation import limit_of_sums
-from gradcli.functionals.integration import Integral, integrals
-from gradcli.functionals.quadrature import Tolerance
-from gradcli.functionals.resolution import Bounds
+from gradcli.functionals.integrals.extrapolation import limit_of_sums
+from gradcli.functionals.integrals.integration import Integral, integrals
+from gradcli.functionals.integrals.quadrature import Tolerance
+from gradcli.functionals.integrals.resolution import Bounds
 from gradcli.named_tuples import NamedTuple
 
 # Takes numbers of terms and the number of the series that each belongs to, two arrays [n]; returns the terms, [n].

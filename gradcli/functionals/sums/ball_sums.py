@@ -10,9 +10,9 @@ from flint import arb
 from gradcli import limits
 from gradcli.arrays.flint.balls import Balls, precision
 from gradcli.errors import BackendError
-from gradcli.functionals.ball_integrals import complex_ball
 from gradcli.functionals.body import Body
-from gradcli.functionals.growth import add, constant, distance, growth, negative
+from gradcli.functionals.integrals.ball_integrals import complex_ball
+from gradcli.functionals.integrals.growth import add, constant, distance, growth, negative
 
 # The first number of terms after which the rest is bounded, and the largest one.
 _FIRST, _MOST_TERMS = 16, 100_000

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli import arrays
-from gradcli.functionals.quadrature import Integrand, sampled
+from gradcli.functionals.integrals.quadrature import Integrand, sampled
 
 # Takes lower and upper ends of intervals and the numbers of integrals, arrays [n]; returns lower and upper bounds of
 # the integrands there, [n].

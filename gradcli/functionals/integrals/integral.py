@@ -13,11 +13,12 @@ from typing import Any
 from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.errors import BackendError, DifferentiationError
-from gradcli.functionals import integration, shortfalls
+from gradcli.functionals import shortfalls
 from gradcli.functionals.body import Body, coefficient_operands
-from gradcli.functionals.integration import Integral
-from gradcli.functionals.quadrature import Integrand, Tolerance
-from gradcli.functionals.ranges import Range, has_ranges, ranges
+from gradcli.functionals.integrals import integration
+from gradcli.functionals.integrals.integration import Integral
+from gradcli.functionals.integrals.quadrature import Integrand, Tolerance
+from gradcli.functionals.interval_bounds import Range, has_ranges, ranges
 from gradcli.functionals.row_results import of_each
 from gradcli.functionals.switches import moved_switches, places_of_rows
 from gradcli.kinds.jets import Jet
@@ -66,7 +67,7 @@ def _of_each_integral(
     """The `result` of each integral between broadcast limits."""
     if is_exact():
         # Imported here as few programs are computed in balls.
-        from gradcli.functionals import ball_integrals
+        from gradcli.functionals.integrals import ball_integrals
 
         low, high, *reads = operands
         return ball_integrals.integral(low, high, reads, body, points)

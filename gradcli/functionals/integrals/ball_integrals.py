@@ -94,7 +94,7 @@ def _to_infinity(program: Program, start: acb, sign: int, reads: Sequence[acb]) 
     """The integral by the distance d from `start` in a direction, which is exp(x) - 1, so that what decays as a power of d
     decays exponentially with x; what is left is bounded."""
     # Imported here as most integrals are between finite limits.
-    from gradcli.functionals.growth import add, constant, distance, growth, negative
+    from gradcli.functionals.integrals.growth import add, constant, distance, growth, negative
 
     numbers = [read.real for read in reads]
 
@@ -115,7 +115,7 @@ def _to_infinity(program: Program, start: acb, sign: int, reads: Sequence[acb]) 
 def _to_singularity(program: Program, start: acb, end: acb, reads: Sequence[acb]) -> acb:
     """The integral by the distance from `end`, which is abs(end - start)*exp(-x): what grows as a power of its reciprocal,
     above -1, decays exponentially with x; what is left is bounded."""
-    from gradcli.functionals.growth import growth_near
+    from gradcli.functionals.integrals.growth import growth_near
 
     width, numbers = end - start, [read.real for read in reads]
     sign = -1 if width.real > 0 else 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from gradcli.functionals.ode.system import System
+from gradcli.functionals.ode.ode_system import System
 from gradcli.named_tuples import NamedTuple
 
 # The least size of a state that is not 0: those below have few digits or none, as floats are not smaller than 1e-308.

@@ -7,8 +7,8 @@ import math
 from typing import Any
 
 from gradcli import arrays, limits
-from gradcli.functionals.quadrature import Integrand, Tolerance
-from gradcli.functionals.resolution import Bounds, hidden
+from gradcli.functionals.integrals.quadrature import Integrand, Tolerance
+from gradcli.functionals.integrals.resolution import Bounds, hidden
 from gradcli.named_tuples import NamedTuple
 
 # The distance of the first nodes in t, the largest t, at which x is 1e30, and the number of times the distance is halved.

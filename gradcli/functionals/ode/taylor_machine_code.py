@@ -9,8 +9,8 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.executors.llvm_ufuncs import compile_loop
-from gradcli.functionals.ode.progress import LEAST_SIZE
 from gradcli.functionals.ode.recurrences import Recurrence, Recurrences
+from gradcli.functionals.ode.solver_progress import LEAST_SIZE
 from gradcli.loops.machine_code import NumberCode
 from gradcli.named_tuples import NamedTuple
 from gradcli.program.ir import Atom, Variable

@@ -16,9 +16,9 @@ from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.errors import EvaluationError
 from gradcli.functionals import shortfalls
 from gradcli.functionals.body import Body, coefficient_operands
-from gradcli.functionals.ranges import Range, has_ranges, ranges
+from gradcli.functionals.interval_bounds import Range, has_ranges, ranges
 from gradcli.functionals.row_results import of_each
-from gradcli.functionals.summation import Series, Sum, check_limits, totals
+from gradcli.functionals.sums.summation import Series, Sum, check_limits, totals
 from gradcli.functionals.switches import is_smooth
 from gradcli.kinds.jets import Jet
 from gradcli.primitives.bind import bind
@@ -58,7 +58,7 @@ def _proved(operands: Sequence[Any], body: Body) -> Any:
 
 def _infinite(low: float, high: float, reads: Sequence[Any], body: Body) -> Any:
     # Imported here as few programs are computed in balls.
-    from gradcli.functionals.ball_sums import infinite_sum
+    from gradcli.functionals.sums.ball_sums import infinite_sum
 
     if low > high or low == math.inf:
         return arrays.default_namespace().asarray(0.0, "float64")

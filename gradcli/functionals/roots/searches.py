@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.functionals import newton
 from gradcli.functionals.body import Body
+from gradcli.functionals.roots import newton_searches
 from gradcli.named_tuples import NamedTuple
 
 
@@ -26,7 +26,7 @@ class Search(NamedTuple):
 def found_in_balls(given: Any, body: Body, search: Search) -> Any:
     """The solutions in balls, [..., unknowns], for `given` starts and reads [..., unknowns + reads]."""
     # Imported here as few programs are computed in balls.
-    from gradcli.functionals import ball_roots
+    from gradcli.functionals.roots import ball_roots
 
     np = arrays.numpy_namespace()
     objective = None if search.objective is None else ball_roots.in_floats(search.objective)
@@ -60,7 +60,7 @@ def _at_once(np: Any, rows: Any, body: Body) -> tuple[Any, Any]:
     def slope(y: Any) -> Any:
         return np.broadcast_to(body.partial(0)(y, *reads)[0], y.shape)
 
-    return newton.roots(values, slope, start)
+    return newton_searches.roots(values, slope, start)
 
 
 def _of_row(np: Any, row: Any, body: Body, search: Search) -> Any:
@@ -75,12 +75,14 @@ def _of_row(np: Any, row: Any, body: Body, search: Search) -> Any:
         return np.array([body.partial(i)(*y, *reads) for i in range(body.bound)], float).T
 
     if search.bracket is not None:
-        start = newton.bracketed(values, *search.bracket)
+        start = newton_searches.bracketed(values, *search.bracket)
     if search.objective is None:
-        return newton.root(values, jacobian, start)
+        return newton_searches.root(values, jacobian, start)
     objective = search.objective
 
     def height(y: Any) -> float:
         return search.sign * float(objective(*y, *reads)[0])
 
-    return newton.minimum(height, lambda y: search.sign * values(y), lambda y: search.sign * jacobian(y), start)
+    return newton_searches.minimum(
+        height, lambda y: search.sign * values(y), lambda y: search.sign * jacobian(y), start
+    )

@@ -12,10 +12,10 @@ from functools import cached_property
 from typing import Any
 
 from gradcli import arrays
-from gradcli.functionals.double_exponential import whole_lines
-from gradcli.functionals.extrapolation import limit_of_sums
-from gradcli.functionals.quadrature import FIRST_PANELS, Integrand, Panels, Tolerance, evaluated, refined
-from gradcli.functionals.resolution import Bounds, resolving_panels
+from gradcli.functionals.integrals.double_exponential import whole_lines
+from gradcli.functionals.integrals.extrapolation import limit_of_sums
+from gradcli.functionals.integrals.quadrature import FIRST_PANELS, Integrand, Panels, Tolerance, evaluated, refined
+from gradcli.functionals.integrals.resolution import Bounds, resolving_panels
 from gradcli.named_tuples import NamedTuple
 
 # A panel next to a singularity is this number of times smaller than its neighbour.
