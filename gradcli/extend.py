@@ -8,9 +8,9 @@ from itertools import count
 from typing import Any
 
 from gradcli.autograd.modes import grad_enabled, no_grad
-from gradcli.calculus.custom_rules import Rule, transpose_linear
-from gradcli.calculus.differential_operators import as_array
-from gradcli.calculus.pytrees import leaves, mapped, unflatten
+from gradcli.calculus.functions.custom_rules import Rule, transpose_linear
+from gradcli.calculus.functions.differential_operators import as_array
+from gradcli.calculus.functions.pytrees import leaves, mapped, unflatten
 from gradcli.errors import CallError, MissingRuleError, expect_function
 from gradcli.numpy.dispatch import has_tensors
 

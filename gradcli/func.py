@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gradcli.calculus.flattening import flatten
-from gradcli.calculus.func import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp
-from gradcli.calculus.mapping import vmap
+from gradcli.calculus.functions.composable_transforms import (
+    grad,
+    grad_and_value,
+    hessian,
+    jacfwd,
+    jacrev,
+    jvp,
+    linearize,
+    vjp,
+)
+from gradcli.calculus.functions.flattening import flatten
+from gradcli.calculus.functions.mapping import vmap
 
 if TYPE_CHECKING:
     from gradcli.nn.stateless_calls import functional_call, stack_module_state

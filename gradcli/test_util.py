@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli import numpy as np
-from gradcli.calculus.differential_operators import grad, make_jvp, make_vjp
-from gradcli.calculus.finite_differences import central_differences
+from gradcli.calculus.checks.finite_differences import central_differences
+from gradcli.calculus.functions.differential_operators import grad, make_jvp, make_vjp
 from gradcli.errors import ArgumentError, GradcheckError
 from gradcli.misc.flatten import flatten
 from gradcli.numpy import random

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from gradcli import arrays, limits
-from gradcli.calculus import gradcheck as calculus
-from gradcli.calculus.gradcheck import TOLERANCE, Report
+from gradcli.calculus.checks import gradcheck as calculus
+from gradcli.calculus.checks.gradcheck import TOLERANCE, Report
 from gradcli.compiled.compiling import compile
 from gradcli.compiled.confined_programs import ConfinedProgram
 from gradcli.compiled.programs import CompiledProgram

@@ -8,7 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays
-from gradcli.calculus.gradcheck import MISMATCH, NONFINITE, Check, Report, badness, directions, entries, gradients_along
+from gradcli.calculus.checks.gradcheck import (
+    MISMATCH,
+    NONFINITE,
+    Check,
+    Report,
+    badness,
+    directions,
+    entries,
+    gradients_along,
+)
 from gradcli.errors import DifferentiationError
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.syntax import tree

@@ -50,7 +50,7 @@ def ranges(program: Program, inputs: Sequence[Range]) -> list[Range]:
 
 
 def has_ranges(program: Program) -> bool:
-    """Whether `ranges` has bounds of a program."""
+    """Return whether `ranges` has bounds of a program."""
     return all(equation.primitive.name in _RULES for equation in program.equations)
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.calculus.mapping import as_tensor
-from gradcli.calculus.pytrees import mapped
+from gradcli.calculus.functions.mapping import as_tensor
+from gradcli.calculus.functions.pytrees import mapped
 
 
 def to_tensor(x: Any) -> Any:

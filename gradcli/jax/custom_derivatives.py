@@ -9,9 +9,9 @@ from typing import Any
 
 from gradcli.autograd.modes import grad_enabled
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus.custom_rules import Rule, transpose_linear
-from gradcli.calculus.mapping import as_tensor
-from gradcli.calculus.pytrees import leaves, mapped
+from gradcli.calculus.functions.custom_rules import Rule, transpose_linear
+from gradcli.calculus.functions.mapping import as_tensor
+from gradcli.calculus.functions.pytrees import leaves, mapped
 from gradcli.errors import CallError, MissingRuleError, expect_function
 from gradcli.jax.arrays import to_tensor
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.calculus.flattening import flatten
+from gradcli.calculus.functions.flattening import flatten
 from gradcli.jax.tree_util import tree_flatten
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus.mapping import as_tensor
+from gradcli.calculus.functions.mapping import as_tensor
 from gradcli.errors import ArgumentError, ShapeError
 from gradcli.jax.arrays import returning_tensors
 from gradcli.jax.tree_util import tree_leaves, tree_map

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus.mapping import as_tensor
+from gradcli.calculus.functions.mapping import as_tensor
 from gradcli.errors import ArgumentError
 from gradcli.numpy.dispatch import has_tensors
 

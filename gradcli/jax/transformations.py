@@ -10,9 +10,9 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from gradcli.calculus import func, mapping, unconjugated
-from gradcli.calculus.mapping import as_tensor
-from gradcli.calculus.pytrees import mapped
+from gradcli.calculus.functions import composable_transforms, mapping, unconjugated
+from gradcli.calculus.functions.mapping import as_tensor
+from gradcli.calculus.functions.pytrees import mapped
 from gradcli.errors import expect_function
 from gradcli.jax.arrays import to_tensor, with_tensors
 from gradcli.utils.checkpoint import checkpoint as _checkpoint
@@ -40,12 +40,12 @@ def value_and_grad(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -
 
 def jacrev(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
     """A function that returns the Jacobian of `fun`, by reverse mode."""
-    return with_tensors(func.jacrev(_of(fun), _places(argnums), has_aux=has_aux))
+    return with_tensors(composable_transforms.jacrev(_of(fun), _places(argnums), has_aux=has_aux))
 
 
 def jacfwd(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
     """A function that returns the Jacobian of `fun`, by forward mode."""
-    return with_tensors(func.jacfwd(_of(fun), _places(argnums), has_aux))
+    return with_tensors(composable_transforms.jacfwd(_of(fun), _places(argnums), has_aux))
 
 
 jacobian = jacrev
@@ -53,7 +53,7 @@ jacobian = jacrev
 
 def hessian(fun: Function, argnums: Argnums = 0) -> Function:
     """A function that returns the second derivatives of `fun`."""
-    return with_tensors(func.hessian(_of(fun), _places(argnums)))
+    return with_tensors(composable_transforms.hessian(_of(fun), _places(argnums)))
 
 
 def vjp(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
@@ -64,12 +64,14 @@ def vjp(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
 
 def jvp(fun: Function, primals: Any, tangents: Any, has_aux: bool = False) -> Any:
     """The value of `fun` at the tuple `primals`, and its tangent for the tuple `tangents`."""
-    return func.jvp(_of(fun), mapped(to_tensor, tuple(primals)), mapped(to_tensor, tuple(tangents)), has_aux=has_aux)
+    return composable_transforms.jvp(
+        _of(fun), mapped(to_tensor, tuple(primals)), mapped(to_tensor, tuple(tangents)), has_aux=has_aux
+    )
 
 
 def linearize(fun: Function, *primals: Any) -> Any:
     """The value of `fun`, and the linear function that maps tangents to the tangent of the value."""
-    return func.linearize(_of(fun), *mapped(to_tensor, primals))
+    return composable_transforms.linearize(_of(fun), *mapped(to_tensor, primals))
 
 
 def vmap(fun: Function, in_axes: Any = 0, out_axes: Any = 0) -> Function:

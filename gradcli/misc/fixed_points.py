@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli import numpy as np
-from gradcli.calculus.custom_rules import Rule
-from gradcli.calculus.differential_operators import as_array, make_vjp
-from gradcli.calculus.pytrees import mapped
+from gradcli.calculus.functions.custom_rules import Rule
+from gradcli.calculus.functions.differential_operators import as_array, make_vjp
+from gradcli.calculus.functions.pytrees import mapped
 from gradcli.numpy.dispatch import has_tensors
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.calculus import flattening, pytrees
-from gradcli.calculus.differential_operators import as_array
+from gradcli.calculus.functions import flattening, pytrees
+from gradcli.calculus.functions.differential_operators import as_array
 from gradcli.numpy.dispatch import has_tensors
 
 

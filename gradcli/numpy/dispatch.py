@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.autograd.numpy_protocols import call_function
-from gradcli.calculus.pytrees import leaves
+from gradcli.calculus.functions.pytrees import leaves
 from gradcli.errors import CallError
 from gradcli.primitives import table
 from gradcli.primitives.bind import Kind

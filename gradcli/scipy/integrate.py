@@ -9,9 +9,9 @@ from typing import Any
 from scipy import integrate as _integrate
 
 from gradcli import numpy as np
-from gradcli.calculus.custom_rules import Rule
-from gradcli.calculus.differential_operators import as_array, make_vjp
-from gradcli.calculus.pytrees import mapped
+from gradcli.calculus.functions.custom_rules import Rule
+from gradcli.calculus.functions.differential_operators import as_array, make_vjp
+from gradcli.calculus.functions.pytrees import mapped
 from gradcli.misc.flatten import flatten
 from gradcli.numpy.dispatch import has_tensors
 

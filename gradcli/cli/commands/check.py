@@ -6,7 +6,7 @@ import math
 from typing import Annotated, Any
 
 from gradcli import arrays
-from gradcli.calculus.gradcheck import KINK, MISMATCH, NONFINITE, UNRESOLVED, Check, Report
+from gradcli.calculus.checks.gradcheck import KINK, MISMATCH, NONFINITE, UNRESOLVED, Check, Report
 from gradcli.cli import options as opt
 from gradcli.cli.arguments import inputs
 from gradcli.cli.command import Command

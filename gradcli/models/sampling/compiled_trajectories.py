@@ -16,7 +16,7 @@ from gradcli import limits
 from gradcli.executors.llvm_ufuncs import compile_loop
 from gradcli.models.sampling.density_code import ProgramCode, UncompiledError
 from gradcli.models.sampling.no_u_turn import DIVERGED, NoUTurnSampler, PhasePoint, Transition
-from gradcli.models.sampling.transforms import BoundedTransform
+from gradcli.models.sampling.unconstrained_parameters import BoundedTransform
 from gradcli.program.ir import Atom, Program, Variable, elements
 
 # The function that is called where the recording does not hold: it reads a position and writes the gradient there.

@@ -17,7 +17,7 @@ from gradcli.evaluation.derivative_traces import value_and_gradients
 from gradcli.executors import cpu, llvm_ufuncs
 from gradcli.language.names import scope
 from gradcli.models.packing import Packing
-from gradcli.models.sampling.transforms import BoundedTransform
+from gradcli.models.sampling.unconstrained_parameters import BoundedTransform
 from gradcli.named_tuples import NamedTuple
 from gradcli.program.ir import Program
 from gradcli.program.passes import optimise

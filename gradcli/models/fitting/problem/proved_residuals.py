@@ -12,7 +12,7 @@ from flint import arb
 from gradcli import limits
 from gradcli.arrays.flint.balls import Balls, Number, exact, precise, shortest_decimal, to_float
 from gradcli.calculus.batches_and_series import batch_of, rows_of
-from gradcli.calculus.mapping import as_tensor
+from gradcli.calculus.functions.mapping import as_tensor
 from gradcli.errors import EvaluationError
 from gradcli.kinds import batch
 from gradcli.language.interpreter.run import evaluate

@@ -11,8 +11,8 @@ from gradcli.autograd.factory import tensor
 from gradcli.autograd.function import mapped_rows
 from gradcli.autograd.generators import RANDOMNESS, Batch, batches
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus import pytrees
 from gradcli.calculus.batches_and_series import batch_of, rows_of
+from gradcli.calculus.functions import pytrees
 from gradcli.errors import CallError, DifferentiationError, ShapeError, expect, expect_function
 from gradcli.kinds import batch
 from gradcli.named_tuples import NamedTuple

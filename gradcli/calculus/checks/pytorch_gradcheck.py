@@ -1,7 +1,7 @@
 """`gradcheck` and `gradgradcheck` with the arguments, criteria and messages of PyTorch.
 
 They use one step and one tolerance, given by the caller, and also check that a gradient is reproducible, 0 for a zero
-cotangent, and defined for undefined cotangents. `gradcli.calculus.gradcheck` chooses its steps itself.
+cotangent, and defined for undefined cotangents. `gradcli.calculus.checks.gradcheck` chooses its steps itself.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from gradcli.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from gradcli.autograd.graph import UndefinedGrad
 from gradcli.autograd.targets import as_tuple
 from gradcli.autograd.tensor import Tensor
+from gradcli.calculus.checks.finite_differences import central_differences
 from gradcli.calculus.derivatives import gradients, jacobians
-from gradcli.calculus.finite_differences import central_differences
-from gradcli.calculus.gradient import grad
-from gradcli.calculus.mapping import vmap
+from gradcli.calculus.functions.gradient import grad
+from gradcli.calculus.functions.mapping import vmap
 from gradcli.errors import (
     ArgumentError,
     DifferentiationError,

@@ -11,10 +11,10 @@ from gradcli.autograd.function import Function
 from gradcli.autograd.modes import enable_grad, grad_enabled, set_grad_enabled
 from gradcli.autograd.node import all_conjugated, conjugated
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus import pytrees
 from gradcli.calculus.derivatives import zeros
-from gradcli.calculus.function_calls import tensors_in
-from gradcli.calculus.mapping import as_tensor
+from gradcli.calculus.functions import pytrees
+from gradcli.calculus.functions.function_calls import tensors_in
+from gradcli.calculus.functions.mapping import as_tensor
 from gradcli.errors import DifferentiationError
 
 _FROM_OUTSIDE = "a function with a derivative of its own reads tensors from outside that require grad"

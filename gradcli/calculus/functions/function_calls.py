@@ -11,8 +11,8 @@ from gradcli.autograd.engine import grad as gradients_of
 from gradcli.autograd.modes import enable_grad, grad_enabled
 from gradcli.autograd.node import next_sequence
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus import pytrees
-from gradcli.calculus.mapping import as_tensor
+from gradcli.calculus.functions import pytrees
+from gradcli.calculus.functions.mapping import as_tensor
 from gradcli.errors import CallError, expect
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import primal_and_tangents

@@ -7,8 +7,8 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus import pytrees
-from gradcli.calculus.mapping import as_tensor
+from gradcli.calculus.functions import pytrees
+from gradcli.calculus.functions.mapping import as_tensor
 from gradcli.errors import ShapeError
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.shape import concat

@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from gradcli.calculus import differential_operators, functional, gradient
+from gradcli.calculus.functions import differential_operators, gradient, point_derivatives
 
 
 @functools.wraps(gradient.grad)
@@ -16,18 +16,18 @@ def grad(outputs: Any, *arguments: Any, **options: Any) -> Any:
     return gradient.grad(outputs, *arguments, **options)
 
 
-@functools.wraps(functional.jacobian)
+@functools.wraps(point_derivatives.jacobian)
 def jacobian(function: Any, *arguments: Any, **options: Any) -> Any:
     if _of_function_alone(arguments, options):
         return differential_operators.jacobian(function, *arguments, **options)
-    return functional.jacobian(function, *arguments, **options)
+    return point_derivatives.jacobian(function, *arguments, **options)
 
 
-@functools.wraps(functional.hessian)
+@functools.wraps(point_derivatives.hessian)
 def hessian(function: Any, *arguments: Any, **options: Any) -> Any:
     if _of_function_alone(arguments, options):
         return differential_operators.hessian(function, *arguments, **options)
-    return functional.hessian(function, *arguments, **options)
+    return point_derivatives.hessian(function, *arguments, **options)
 
 
 def _of_function_alone(arguments: tuple[Any, ...], options: dict[str, Any]) -> bool:
@@ -39,7 +39,7 @@ def _of_function_alone(arguments: tuple[Any, ...], options: dict[str, Any]) -> b
 
 
 for _form, _of_function in (
-    (grad, "grad(f) of a function f alone is that of `gradcli.calculus.differential_operators`."),
+    (grad, "grad(f) of a function f alone is that of `gradcli.calculus.functions.differential_operators`."),
     (jacobian, "Without `inputs` it is the function that gives the Jacobian by the argument `argnum`."),
     (hessian, "Without `inputs` it is the function that gives the second derivatives by the argument `argnum`."),
 ):

@@ -10,7 +10,7 @@ from gradcli import arrays
 from gradcli.autograd import engine
 from gradcli.autograd.targets import as_tuple
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus.mapping import vmap
+from gradcli.calculus.functions.mapping import vmap
 from gradcli.errors import ArgumentError, DifferentiationError
 from gradcli.primitives.operators import operand
 

@@ -15,10 +15,10 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus import func, pytrees, unconjugated
-from gradcli.calculus.function_calls import Callback
-from gradcli.calculus.mapping import as_tensor
-from gradcli.calculus.pytrees import mapped
+from gradcli.calculus.functions import composable_transforms, pytrees, unconjugated
+from gradcli.calculus.functions.function_calls import Callback
+from gradcli.calculus.functions.mapping import as_tensor
+from gradcli.calculus.functions.pytrees import mapped
 from gradcli.errors import CallError, DifferentiationError, NotRealError, expect, expect_function
 from gradcli.primitives.bind import primal_and_tangents
 from gradcli.primitives.conversions import reshape
@@ -111,7 +111,7 @@ def deriv(function: Callback, argnum: int = 0) -> Callback:
 def jacobian(function: Callback, argnum: Argnum = 0) -> Callback:
     """Return a function that computes the Jacobian of `function` by an argument, of shape value.shape +
     argument.shape."""
-    return _named("jacobian", function, _of(func.jacrev, _of_tensors(function), argnum))
+    return _named("jacobian", function, _of(composable_transforms.jacrev, _of_tensors(function), argnum))
 
 
 def hessian(function: Callback, argnum: int = 0) -> Callback:
@@ -121,7 +121,7 @@ def hessian(function: Callback, argnum: int = 0) -> Callback:
 
 def _hessian(function: Callback, argnum: Any) -> Callback:
     # Reverse over reverse: user-defined functions need only a vjp.
-    return func.jacrev(func.jacrev(function, argnum), argnum)
+    return composable_transforms.jacrev(composable_transforms.jacrev(function, argnum), argnum)
 
 
 def make_vjp(function: Callback, argnum: int = 0) -> Callback:
@@ -141,7 +141,7 @@ def make_jvp(function: Callback, argnum: int = 0) -> Callback:
 
     def made(*arguments: Any, **keywords: Any) -> Any:
         of_one, x = _by_one(function, argnum, arguments, keywords)
-        return lambda v: _like(arguments, func.jvp(of_one, (x,), (mapped(_floats, v),)))
+        return lambda v: _like(arguments, composable_transforms.jvp(of_one, (x,), (mapped(_floats, v),)))
 
     return _named("make_jvp", function, made)
 
@@ -162,11 +162,11 @@ def make_ggnvp(
 
     def made(*arguments: Any, **keywords: Any) -> Any:
         of_one, x = _by_one(function, f_argnum, arguments, keywords)
-        value, pull = func.vjp(of_one, x)
+        value, pull = composable_transforms.vjp(of_one, x)
 
         def product(v: Any) -> Any:
-            along = func.jvp(of_one, (x,), (mapped(_floats, v),))[1]
-            curved = func.jvp(func.grad(_scalar(loss)), (value,), (along,))[1]
+            along = composable_transforms.jvp(of_one, (x,), (mapped(_floats, v),))[1]
+            curved = composable_transforms.jvp(composable_transforms.grad(_scalar(loss)), (value,), (along,))[1]
             return _like(arguments, pull(curved)[0])
 
         return product

@@ -1,6 +1,6 @@
 """Gradients by complex arguments in the convention of JAX and HIPS autograd: dL/da - i*dL/db for z = a + i*b.
 
-Those of `gradcli.calculus.func` are PyTorch's, their conjugates. For real arguments both are the same.
+Those of `composable_transforms` are PyTorch's, their conjugates. For real arguments both are the same.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli.autograd.node import conjugated
-from gradcli.calculus import func
-from gradcli.calculus.pytrees import mapped
+from gradcli.calculus.functions import composable_transforms
+from gradcli.calculus.functions.pytrees import mapped
 from gradcli.primitives.operators import operand
 
 Function = Callable[..., Any]
 
 
 def grad(function: Function, argnums: Any = 0, has_aux: bool = False) -> Function:
-    """`func.grad` in this convention."""
-    found = func.grad(function, argnums, has_aux)
+    """`composable_transforms.grad` in this convention."""
+    found = composable_transforms.grad(function, argnums, has_aux)
 
     def gradient(*arguments: Any, **keywords: Any) -> Any:
         slopes = found(*arguments, **keywords)
@@ -28,8 +28,8 @@ def grad(function: Function, argnums: Any = 0, has_aux: bool = False) -> Functio
 
 
 def grad_and_value(function: Function, argnums: Any = 0, has_aux: bool = False) -> Function:
-    """`func.grad_and_value` in this convention."""
-    found = func.grad_and_value(function, argnums, has_aux)
+    """`composable_transforms.grad_and_value` in this convention."""
+    found = composable_transforms.grad_and_value(function, argnums, has_aux)
 
     def both(*arguments: Any, **keywords: Any) -> Any:
         gradient, value = found(*arguments, **keywords)
@@ -39,8 +39,8 @@ def grad_and_value(function: Function, argnums: Any = 0, has_aux: bool = False) 
 
 
 def vjp(function: Function, *primals: Any, has_aux: bool = False) -> Any:
-    """`func.vjp` in this convention, of the cotangents that are given and found."""
-    value, pull, *aux = func.vjp(function, *primals, has_aux=has_aux)
+    """`composable_transforms.vjp` in this convention, of the cotangents that are given and found."""
+    value, pull, *aux = composable_transforms.vjp(function, *primals, has_aux=has_aux)
     return value, lambda *cotangents: _all(pull(*_all(cotangents))), *aux
 
 

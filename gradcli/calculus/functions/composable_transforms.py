@@ -15,11 +15,11 @@ from typing import Any
 from gradcli import arrays
 from gradcli.autograd.modes import grad_enabled
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus import pytrees
 from gradcli.calculus.batches_and_series import coefficient_of, depends_only_on_series, series_of
 from gradcli.calculus.derivatives import jacobians, zeros
-from gradcli.calculus.function_calls import Callback, FunctionCall, called, pulled, tensors_in, with_aux
-from gradcli.calculus.mapping import as_tensor, vmap
+from gradcli.calculus.functions import pytrees
+from gradcli.calculus.functions.function_calls import Callback, FunctionCall, called, pulled, tensors_in, with_aux
+from gradcli.calculus.functions.mapping import as_tensor, vmap
 from gradcli.calculus.rows import unit_tensors
 from gradcli.errors import CallError, DifferentiationError, ShapeError, expect, expect_function
 from gradcli.primitives.bind import primal_and_tangents

@@ -1,7 +1,7 @@
 """Derivatives of Python functions at a point, with the names of `torch.autograd.functional`.
 
-Inputs and results are a tensor or a tuple of tensors. They are computed by the transforms of `gradcli.calculus.func`,
-and have a graph only with `create_graph`.
+Inputs and results are a tensor or a tuple of tensors. They are computed by `composable_transforms`, and have
+a graph only with `create_graph`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any, NoReturn
 
 from gradcli.autograd.modes import enable_grad, no_grad
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus import func, pytrees
-from gradcli.calculus.function_calls import Callback, called, gradients, tensors_in
-from gradcli.calculus.mapping import as_tensor
+from gradcli.calculus.functions import composable_transforms, pytrees
+from gradcli.calculus.functions.function_calls import Callback, called, gradients, tensors_in
+from gradcli.calculus.functions.mapping import as_tensor
 from gradcli.errors import CallError, DifferentiationError, as_bool, expect_function
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.arithmetic import ones_like
@@ -38,7 +38,7 @@ def vjp(
     if as_bool(strict, "strict"):
         check_dependence(function, points, create_graph)
     with _graph(create_graph):
-        value, pull = func.vjp(function, *points)
+        value, pull = composable_transforms.vjp(function, *points)
         along = _along(v, value, "the user-provided function returns")
         found = pull(along if isinstance(value, (tuple, list)) else along[0])
     return value, found[0] if single else found
@@ -55,7 +55,7 @@ def jvp(
     if as_bool(strict, "strict"):
         check_dependence(function, points, create_graph)
     with _graph(create_graph):
-        value, along = func.jvp(function, points, _along(v, inputs, _OF_INPUTS))
+        value, along = composable_transforms.jvp(function, points, _along(v, inputs, _OF_INPUTS))
     return value, along
 
 
@@ -72,7 +72,9 @@ def vhp(
     if as_bool(strict, "strict"):
         check_dependence(scalar, points, create_graph, second=True)
     with _graph(create_graph):
-        _, pull, value = func.vjp(func.grad_and_value(scalar, _argnums(points, single)), *points, has_aux=True)
+        _, pull, value = composable_transforms.vjp(
+            composable_transforms.grad_and_value(scalar, _argnums(points, single)), *points, has_aux=True
+        )
         along = _along(v, inputs, _OF_INPUTS)
         found = pull(along[0] if single else along)
     return value, found[0] if single else found
@@ -89,7 +91,9 @@ def hvp(
         check_dependence(scalar, points, create_graph, second=True)
     with _graph(create_graph):
         along = _along(v, inputs, _OF_INPUTS)
-        _, found, value = func.jvp(func.grad_and_value(scalar, _argnums(points, single)), points, along, has_aux=True)
+        _, found, value = composable_transforms.jvp(
+            composable_transforms.grad_and_value(scalar, _argnums(points, single)), points, along, has_aux=True
+        )
     return value, found
 
 
@@ -138,7 +142,7 @@ def hessian(
         check_dependence(scalar, points, create_graph, second=True)
     argnums = _argnums(points, single)
     with _graph(create_graph):
-        return outer(func.jacrev(scalar, argnums), argnums)(*points)
+        return outer(composable_transforms.jacrev(scalar, argnums), argnums)(*points)
 
 
 def _points(function: Callback, inputs: Any) -> tuple[tuple[Tensor, ...], bool]:
@@ -162,7 +166,7 @@ def _graph(create_graph: bool) -> Any:
 def _mode(strategy: str, name: str) -> Any:
     if strategy not in _STRATEGIES:
         raise CallError(_STRATEGY.format(name))
-    return func.jacfwd if strategy == "forward-mode" else func.jacrev
+    return composable_transforms.jacfwd if strategy == "forward-mode" else composable_transforms.jacrev
 
 
 def _along(v: Any, like: Any, what: str) -> tuple[Any, ...]:

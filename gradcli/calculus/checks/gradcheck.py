@@ -11,8 +11,8 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
+from gradcli.calculus.checks.finite_differences import EPSILON, Difference, ridders_derivative
 from gradcli.calculus.derivatives import gradients
-from gradcli.calculus.finite_differences import EPSILON, Difference, ridders_derivative
 from gradcli.errors import DifferentiationError, EvaluationError, LimitError, expect
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.axes import integer, one_number
