@@ -277,10 +277,15 @@ def _lead(a: Asymptotic) -> AsymptoticTerm:
     return a.terms[0]
 
 
+def _first_exponent(a: Asymptotic) -> float:
+    """The exponent of the leading term, or that from which on terms are unknown."""
+    return a.terms[0].exponent if a.terms else a.end
+
+
 def _multiply(a: Asymptotic, b: Asymptotic) -> Asymptotic:
+    end = min(_first_exponent(a) + b.end, _first_exponent(b) + a.end)
     if not a.terms or not b.terms:
-        return Asymptotic([], a.end + b.end, a.count)
-    end = min(_lead(a).exponent + b.end, _lead(b).exponent + a.end)
+        return Asymptotic([], end, a.count)
     reach = min(end, _lead(a).exponent + _lead(b).exponent + a.count)
     terms = [
         AsymptoticTerm(_plus(s.power, t.power), s.exponent + t.exponent, s.logs + t.logs, _product(s.c, t.c))
@@ -288,7 +293,7 @@ def _multiply(a: Asymptotic, b: Asymptotic) -> Asymptotic:
         for t in b.terms
         if s.exponent + t.exponent < reach
     ]
-    whole = reach == end and all(s.exponent + t.exponent < reach for s in a.terms[-1:] for t in b.terms[-1:])
+    whole = a.terms[-1].exponent + b.terms[-1].exponent < reach
     return Asymptotic(terms, end if whole else reach, a.count)
 
 

@@ -43,6 +43,8 @@ CLOSED: dict[str, tuple[Callable[[Any], Any], float]] = {
     "limit((h**3-x**3)/(h-x), h, x)": (lambda x: 3 * x**2, 2.0),
     "limit((exp(x*h)-1-x*h)/h**2, h, 0)": (lambda x: x**2 / 2, 2.0),
     "limit((erf(x+h)-erf(x))/h, h, 0)": (lambda x: 2 * mpmath.exp(-(x**2)) / mpmath.sqrt(mpmath.pi), 1.2),
+    # The series of both terms agree up to the first order that is left.
+    "limit((cos(x*h)-exp(-x**2*h**2/2))/h**4, h, 0)": (lambda x: -(x**4) / 12, 1.5),
     "root(lambda y: y*exp(y) - x, 1)": (mpmath.lambertw, 2.0),
     "newton(lambda y: y**3 - x, 1)": (mpmath.cbrt, 2.0),
     "brentq(lambda y: exp(y) - x, 0, 2)": (mpmath.log, 2.0),
