@@ -14,7 +14,7 @@ from gradcli.errors import EvaluationError
 from gradcli.functionals.body import Body
 from gradcli.functionals.functional_calls import joined_parts, noted, traced_in_parts
 from gradcli.functionals.real_parts import in_real_parts
-from gradcli.functionals.switches import between, number_of
+from gradcli.functionals.switches import between, number_of, switches
 from gradcli.functionals.tracing import TracedFunction
 from gradcli.kinds.asymptotic import Asymptotic, AsymptoticTerm, NoLimitError, samples
 from gradcli.primitives.bind import Kind, constant
@@ -29,6 +29,9 @@ _TOLERANCE = 1e-5
 # Samples differ from the actual numbers by up to this, absolute and relative, in shares that are multiples of the golden
 # ratio modulo 1, which are far from each other.
 _PERTURBATION, _GOLDEN = 0.25, 0.5 * (5.0**0.5 - 1.0)
+# The distances between which a function is taken without its switches, and the number of places at which it is examined
+# for those; closer, rounding errors switch.
+_NEAR, _EXAMINED = (2.0**-8, 2.0**-12), 997
 # Limits from both sides that differ by no more than this, relative to their sizes, are one.
 _SAME = 1e-9
 
@@ -135,7 +138,8 @@ def _at(body: Body, point: Any, side: float, reads: Sequence[Any], numbers: Sequ
     """The limit from one side: the right one (1) or the left one (-1), or at inf or -inf."""
     place = number_of(point)
     assert place is not None
-    smooth = between(body, _moved(place, side, _DISTANCES[0]), _moved(place, side, _DISTANCES[-1]), numbers)
+    smooth = between(body, *(_moved(place, side, distance) for distance in _NEAR), numbers)
+    _require_equality(body, smooth, place, side, numbers)
     drawn = _drawn([point, *reads], [place, *numbers])
     if drawn == [place, *numbers]:
         return _by_series(smooth, point, side, reads, place, drawn, independent=False)
@@ -165,6 +169,18 @@ def _by_series(
     """The limit by series whose samples are taken for the numbers `drawn` for the point and the reads."""
     at, *others = drawn
     with samples(independent=independent):
+def _require_equality(body: Body, smooth: Body, place: float, side: float, numbers: Sequence[float]) -> None:
+    """Raise EvaluationError where a function switches near a place, other than the one without its switches."""
+    if not switches(body):
+        return
+    np = arrays.numpy_namespace()
+    places = _moved(place, side, np.geomspace(*_NEAR, _EXAMINED))
+    with arrays.using_namespace(None), arrays.quiet():
+        (a,), (b,) = (f(places, *numbers) for f in (body, smooth))
+    if not np.array_equal(*np.broadcast_arrays(a, b), equal_nan=True):
+        raise EvaluationError(f"no limit was found at {place:.6g}, near which the function switches again and again")
+
+
         for count in _LENGTHS:
             try:
                 series = _series(body, point, at, side, count, reads, others)
@@ -187,8 +203,8 @@ def _drawn(values: Sequence[Any], numbers: Sequence[float]) -> list[float]:
     return found
 
 
-def _moved(place: float, side: float, distance: float) -> float:
-    """The place that belongs to the value `distance` of the variable of the series."""
+def _moved(place: float, side: float, distance: Any) -> Any:
+    """The place that belongs to the value `distance` of the variable of the series, a number or an array."""
     step = side * distance**2
     return 1.0 / step if math.isinf(place) else place + step
 

@@ -143,6 +143,11 @@ def _switches(program: Program) -> list[_Switch]:
     return [_Switch(c, e.primitive in _STEPS) for e, c in _crossings(program) if e.primitive in _FOUND]
 
 
+def switches(body: Body) -> bool:
+    """Whether a body switches anywhere along its bound variable."""
+    return any(True for _ in _crossings(body.program))
+
+
 def is_smooth(body: Body, low: float, high: float, reads: Sequence[float]) -> bool:
     """Whether bounds exclude that a body switches where its bound variable is between two numbers."""
     inputs = [Range(low, high), *(Range(r, r) for r in reads)]
@@ -177,13 +182,13 @@ def places_of_rows(body: Body, low: Any, high: Any, reads: Sequence[Any]) -> tup
     places."""
     np = arrays.numpy_namespace()
     rows, places = [np.zeros(0, int)], [np.zeros(0)]
-    switches = _switches(body.program)
-    for start in range(0, len(low) if switches else 0, _ROWS_AT_ONCE):
+    found = _switches(body.program)
+    for start in range(0, len(low) if found else 0, _ROWS_AT_ONCE):
         numbers = np.arange(start, min(start + _ROWS_AT_ONCE, len(low)))
         lines = [_line(np, low[n], high[n]) for n in numbers]
         # Lines with an infinite end are shorter.
         line = np.array([np.pad(t, (0, _EXAMINED - len(t)), mode="edge") for t in lines])
-        for crossing, step in switches:
+        for crossing, step in found:
             row, place = _changes(np, crossing, step, line, [r[numbers] for r in reads])
             rows.append(numbers[row])
             places.append(place)

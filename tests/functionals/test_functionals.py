@@ -49,6 +49,7 @@ CLOSED: dict[str, tuple[Callable[[Any], Any], float]] = {
     "newton(lambda y: y**3 - x, 1)": (mpmath.cbrt, 2.0),
     "brentq(lambda y: exp(y) - x, 0, 2)": (mpmath.log, 2.0),
     "fsolve(lambda v: [v[0] + v[1] - 3, v[0]*v[1] - x], [0.5, 3])[0]": (
+    "limit(x*maximum(h, 100)/h, h, inf)": (lambda x: x, 2.0),
         lambda x: (3 - mpmath.sqrt(9 - 4 * x)) / 2,
         2.0,
     ),
@@ -100,6 +101,9 @@ def test_errors(program: str, message: str) -> None:
         evaluated(program, **({"x": 1.0} if program.startswith("integrate") else {}))
 
 
+        ("limit(floor(x)/x, x, inf)", "no limit was found at inf, near which the function switches again and again"),
+        ("limit(x*floor(1/x), x, 0)", "no limit was found at 0, near which the function switches again and again"),
+        ("limit(where(sin(x) > 0, 1, 2), x, inf)", "switches again and again"),
 def test_a_function_with_limits_and_points_binds_no_variable() -> None:
     assert float(evaluated("integrate(lambda t: t*a, a, b, [0.5])", a=1.0, b=2.0).value) == pytest.approx(1.5)
 
