@@ -36,18 +36,28 @@ _NEAR, _EXAMINED = (2.0**-8, 2.0**-12), 997
 _SAME = 1e-9
 
 
-def limit(function: Callable[..., Any], point: Any, side: str | None = None) -> Any:
+def limit(
+    function: Callable[..., Any],
+    point: Any,
+    side: str | None = None,
+    *,
+    computed_point: Callable[[Any], Any] | None = None,
+) -> Any:
     """The limit of a function of a number, from the right if `side` is "+", from the left if it is "-", else from both.
 
     The variable is real, unless the point is complex, which is approached from all sides; the value may be complex. The
     limit has derivatives by what the function reads, and is inf or -inf at a pole. Raises EvaluationError where there is
     no limit, where the limits from different sides differ, and for functions whose value is no number.
+    `computed_point` computes the point in the trace of its argument, so that the function is known for what the point is
+    computed from: as a function of x and a alone, (x**2 - 4*a**2)/(x - 2*a) has a pole at x = 2*a + h.
     """
     if arrays.is_complex(point):
         return _at_complex_point(function, point, side)
     _, found = traced_in_parts(function, computes_all=True)
     if math.isinf(_number(point)):
         return _of_parts(found, point, 1.0 if _number(point) > 0 else -1.0)
+    if computed_point is not None and isinstance(point, Kind) and math.isfinite(_number(point)):
+        return limit(lambda h: function(computed_point(h) + h), 0.0, side)
     if side is not None:
         return _of_parts(found, point, {"+": 1.0, "-": -1.0}[side])
     right, left = (_of_parts(found, point, s) for s in (1.0, -1.0))

@@ -197,7 +197,9 @@ def _nsum(node: tree.Call, f: Function, first: Any, last: Any = None, **toleranc
 def _limit(_node: tree.Call, f: Function, x: Any, side: Any = None) -> Value:
     if side not in (None, "+", "-", "+-"):
         raise CallError("the side of a limit is '+' or '-'")
-    return limit(f, x, None if side == "+-" else side)
+    side = None if side == "+-" else side
+    # A point that is an expression is a function, of which `with_function` says more.
+    return limit(f, x(0.0), side, computed_point=x) if callable(x) else limit(f, x, side)
 
 
 class SolvedProblem(NamedTuple):

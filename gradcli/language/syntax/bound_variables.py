@@ -15,7 +15,8 @@ def with_function(call: tree.Call) -> tree.Call:
 
     The variable is the first argument after the expression that is a name which the expression reads, or the last one:
     `integrate(expr, t, a, b)` and `integrate(expr, a, b, t)`. A tuple `(t, a, b)` binds t as well; of several, the
-    first is the innermost.
+    first is the innermost. A point of a limit that is computed is a function of the variable, too, which it does not
+    read: a limit computes it together with the expression.
     """
     if call.name not in BINDING or call.receiver is not None or len(call.arguments) < 2:
         return call
@@ -28,16 +29,23 @@ def with_function(call: tree.Call) -> tree.Call:
     place = _place_of_variable(expression, rest, BINDING[call.name])
     if place is None:
         return call
-    return _bound(call, expression, rest[place], (*rest[:place], *rest[place + 1 :]))
+    variable, limits = rest[place], (*rest[:place], *rest[place + 1 :])
+    if call.name == "limit" and not isinstance(limits[0], (tree.Name, tree.Number)) and not _reads(limits[0], variable):
+        limits = (_function_of(variable, limits[0]), *limits[1:])
+    return _bound(call, expression, variable, limits)
 
 
 def _bound(
     call: tree.Call, expression: tree.Expression, variable: tree.SyntaxNode, limits: tuple[tree.Expression, ...]
 ) -> tree.Call:
+    function = _function_of(variable, expression)
+    return tree.Call(call.span, call.name, call.name_span, None, (function, *limits), call.keywords, call.module)
+
+
+def _function_of(variable: tree.SyntaxNode, expression: tree.Expression) -> tree.Lambda:
     assert isinstance(variable, tree.Name)
     parameter = tree.Parameter(variable.span, variable.id, None, False)
-    function = tree.Lambda(Span(expression.span.start, expression.span.end), (parameter,), expression)
-    return tree.Call(call.span, call.name, call.name_span, None, (function, *limits), call.keywords, call.module)
+    return tree.Lambda(Span(expression.span.start, expression.span.end), (parameter,), expression)
 
 
 def _place_of_variable(expression: tree.Expression, rest: list[tree.Expression], count: int) -> int | None:
