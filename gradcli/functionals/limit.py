@@ -17,6 +17,7 @@ from gradcli.functionals.real_parts import in_real_parts
 from gradcli.functionals.switches import between, number_of, switches
 from gradcli.functionals.tracing import TracedFunction
 from gradcli.kinds.asymptotic import Asymptotic, AsymptoticTerm, NoLimitError, samples
+from gradcli.kinds.exponential_scales import ExponentialScales, sign_of_growth
 from gradcli.primitives.bind import Kind, constant
 from gradcli.primitives.entries.complex_numbers import imag, real
 from gradcli.primitives.entries.complex_parts import check_real
@@ -25,13 +26,15 @@ from gradcli.primitives.entries.complex_parts import check_real
 _LENGTHS = (8, 20, 48)
 # The distances at which a series is compared with the function, and the relative tolerance.
 _DISTANCES = (2.0**-3, 2.0**-5, 2.0**-7)
+# Those for functions with exponentials, which soon overflow.
+_DISTANCES_OF_EXPONENTIALS = tuple(2.0 ** (-0.5 * k) for k in range(15))
 _TOLERANCE = 1e-5
-# Samples differ from the actual numbers by up to this, absolute and relative, in shares that are multiples of the golden
-# ratio modulo 1, which are far from each other.
-_PERTURBATION, _GOLDEN = 0.25, 0.5 * (5.0**0.5 - 1.0)
 # The distances between which a function is taken without its switches, and the number of places at which it is examined
 # for those; closer, rounding errors switch.
 _NEAR, _EXAMINED = (2.0**-8, 2.0**-12), 997
+# Samples differ from the actual numbers by up to this, absolute and relative, in shares that are multiples of the golden
+# ratio modulo 1, which are far from each other.
+_PERTURBATION, _GOLDEN = 0.25, 0.5 * (5.0**0.5 - 1.0)
 # Limits from both sides that differ by no more than this, relative to their sizes, are one.
 _SAME = 1e-9
 
@@ -45,19 +48,19 @@ def limit(
 ) -> Any:
     """The limit of a function of a number, from the right if `side` is "+", from the left if it is "-", else from both.
 
+    `computed_point` computes the point in the trace of its argument, so that the function is known for what the point is
+    computed from: as a function of x and a alone, (x**2 - 4*a**2)/(x - 2*a) has a pole at x = 2*a + h.
     The variable is real, unless the point is complex, which is approached from all sides; the value may be complex. The
     limit has derivatives by what the function reads, and is inf or -inf at a pole. Raises EvaluationError where there is
     no limit, where the limits from different sides differ, and for functions whose value is no number.
-    `computed_point` computes the point in the trace of its argument, so that the function is known for what the point is
-    computed from: as a function of x and a alone, (x**2 - 4*a**2)/(x - 2*a) has a pole at x = 2*a + h.
     """
     if arrays.is_complex(point):
         return _at_complex_point(function, point, side)
+    if computed_point is not None and isinstance(point, Kind) and math.isfinite(_number(point)):
+        return limit(lambda h: function(computed_point(h) + h), 0.0, side)
     _, found = traced_in_parts(function, computes_all=True)
     if math.isinf(_number(point)):
         return _of_parts(found, point, 1.0 if _number(point) > 0 else -1.0)
-    if computed_point is not None and isinstance(point, Kind) and math.isfinite(_number(point)):
-        return limit(lambda h: function(computed_point(h) + h), 0.0, side)
     if side is not None:
         return _of_parts(found, point, {"+": 1.0, "-": -1.0}[side])
     right, left = (_of_parts(found, point, s) for s in (1.0, -1.0))
@@ -166,6 +169,18 @@ def _at(body: Body, point: Any, side: float, reads: Sequence[Any], numbers: Sequ
     raise EvaluationError("no derivative of the limit was found", hint="--no-grad has its value")
 
 
+def _require_equality(body: Body, smooth: Body, place: float, side: float, numbers: Sequence[float]) -> None:
+    """Raise EvaluationError where a function switches near a place, other than the one without its switches."""
+    if not switches(body):
+        return
+    np = arrays.numpy_namespace()
+    places = _moved(place, side, np.geomspace(*_NEAR, _EXAMINED))
+    with arrays.using_namespace(None), arrays.quiet():
+        (a,), (b,) = (f(places, *numbers) for f in (body, smooth))
+    if not np.array_equal(*np.broadcast_arrays(a, b), equal_nan=True):
+        raise EvaluationError(f"no limit was found at {place:.6g}, near which the function switches again and again")
+
+
 def _by_series(
     body: Body,
     point: Any,
@@ -179,23 +194,18 @@ def _by_series(
     """The limit by series whose samples are taken for the numbers `drawn` for the point and the reads."""
     at, *others = drawn
     with samples(independent=independent):
-def _require_equality(body: Body, smooth: Body, place: float, side: float, numbers: Sequence[float]) -> None:
-    """Raise EvaluationError where a function switches near a place, other than the one without its switches."""
-    if not switches(body):
-        return
-    np = arrays.numpy_namespace()
-    places = _moved(place, side, np.geomspace(*_NEAR, _EXAMINED))
-    with arrays.using_namespace(None), arrays.quiet():
-        (a,), (b,) = (f(places, *numbers) for f in (body, smooth))
-    if not np.array_equal(*np.broadcast_arrays(a, b), equal_nan=True):
-        raise EvaluationError(f"no limit was found at {place:.6g}, near which the function switches again and again")
-
-
         for count in _LENGTHS:
             try:
                 series = _series(body, point, at, side, count, reads, others)
-                _require_agreement(body, series, at, side, others)
+                _require_agreement(body, series, _DISTANCES, at, side, others)
                 return _leading(series)
+            except (NoLimitError, ArithmeticError, ValueError):
+                continue
+        for count in _LENGTHS:
+            try:
+                scales = _scales(body, point, at, side, count, reads, others)
+                _require_agreement(body, scales, _DISTANCES_OF_EXPONENTIALS, at, side, others)
+                return _leading_of_scales(scales)
             except (NoLimitError, ArithmeticError, ValueError):
                 continue
     raise NoLimitError(f"no limit was found at {place:.6g}")
@@ -226,22 +236,59 @@ def _series(
 
     All exponents are even, so that what holds for one sign of t holds for both.
     """
-    step = side * Asymptotic.variable(0.0, 0.0, count) ** 2
-    variable = 1.0 / step if math.isinf(place) else Asymptotic.constant(point, place, count) + step
-    given = [Asymptotic.constant(value, sample, count) for value, sample in zip(reads, numbers)]
+    variable, *given = _inputs(point, place, side, count, reads, numbers)
     (found,) = body(variable, *given)
     return found if isinstance(found, Asymptotic) else Asymptotic.constant(found, float(constant(found)), count)
 
 
-def _require_agreement(body: Body, series: Asymptotic, place: float, side: float, numbers: Sequence[float]) -> None:
+def _scales(
+    body: Body, point: Any, place: float, side: float, count: int, reads: Sequence[Any], numbers: Sequence[float]
+) -> ExponentialScales:
+    """The function as a sum of exponentials times such series."""
+    given = _inputs(point, place, side, count, reads, numbers)
+    (found,) = body(*(ExponentialScales.of(series, count) for series in given))
+    return ExponentialScales.of(found, count)
+
+
+def _inputs(
+    point: Any, place: float, side: float, count: int, reads: Sequence[Any], numbers: Sequence[float]
+) -> list[Asymptotic]:
+    """The series of the bound variable and of the reads."""
+    step = side * Asymptotic.variable(0.0, 0.0, count) ** 2
+    variable = 1.0 / step if math.isinf(place) else Asymptotic.constant(point, place, count) + step
+    return [variable, *(Asymptotic.constant(value, sample, count) for value, sample in zip(reads, numbers))]
+
+
+def _require_agreement(
+    body: Body,
+    series: Asymptotic | ExponentialScales,
+    distances: Sequence[float],
+    place: float,
+    side: float,
+    numbers: Sequence[float],
+) -> None:
     """Raise NoLimitError where a series is not that of the function."""
     with arrays.using_namespace(None), arrays.quiet():
-        for distance in _DISTANCES:
+        for distance in distances:
             (direct,) = body(_moved(place, side, distance), *numbers)
             sample = series.sample_at(distance)
             if direct == sample or abs(float(direct) - sample) <= _TOLERANCE * (abs(sample) + 1e-300):
                 return
     raise NoLimitError("the series is not that of the function")
+
+
+def _leading_of_scales(scales: ExponentialScales) -> Any:
+    """The limit of a sum of exponentials times series."""
+    if not scales.scales:
+        return 0.0
+    growth, series = scales.leading
+    sign = sign_of_growth(growth)
+    if sign > 0:
+        if not series.terms:
+            raise NoLimitError("too few terms are known")
+        first = series.terms[0]
+        return math.copysign(math.inf, float(constant(first.c.value))) * (-1.0) ** first.logs
+    return 0.0 if sign < 0 else _leading(series)
 
 
 def _leading(series: Asymptotic) -> Any:

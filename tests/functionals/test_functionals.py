@@ -49,11 +49,24 @@ CLOSED: dict[str, tuple[Callable[[Any], Any], float]] = {
     "limit((h-x-1)/abs(h-x-1)*x**2, h, x+1, '-')": (lambda x: -(x**2), 1.5),
     # The series of both terms agree up to the first order that is left.
     "limit((cos(x*h)-exp(-x**2*h**2/2))/h**4, h, 0)": (lambda x: -(x**4) / 12, 1.5),
+    # Exponentials that grow or vanish beside each other.
+    "x*limit((x**n+3**n)**(1/n), n, inf)": (lambda x: 3 * x, 2.0),
+    "limit((2**n+x**n)**(1/n), n, inf)": (lambda x: x, 3.0),
+    "x*limit((2**n+x**n)**(1/n), n, -inf)": (lambda x: 2 * x, 3.0),
+    "limit(log(1+exp(k*x))/k, k, inf)": (lambda x: x, 2.0),
+    "limit(softplus(x*k)/k, k, inf)": (lambda x: x, 2.0),
+    "x*limit((exp(x*k)+k**2)/(2*exp(x*k)+k), k, inf)": (lambda x: x / 2, 2.0),
+    "limit((2**n+x*3**n)/(3**n-n**2), n, inf)": (lambda x: x, 2.0),
+    "limit(x/(1+exp(1/h)), h, 0, '-')": (lambda x: x, 2.0),
+    "limit(log(cosh(x*k)) - x*k + x**2, k, inf)": (lambda x: x**2 - mpmath.log(2), 2.0),
+    "limit(exp(k+x*exp(-k))-exp(k), k, inf)": (lambda x: x, 2.0),
+    "limit(log1p(exp(-x*k))*exp(x*k)*x, k, inf)": (lambda x: x, 2.0),
+    "limit(exp(k-k**2)/exp(k-k**2+x), k, inf)": (lambda x: mpmath.exp(-x), 2.0),
+    "limit(x*maximum(h, 100)/h, h, inf)": (lambda x: x, 2.0),
     "root(lambda y: y*exp(y) - x, 1)": (mpmath.lambertw, 2.0),
     "newton(lambda y: y**3 - x, 1)": (mpmath.cbrt, 2.0),
     "brentq(lambda y: exp(y) - x, 0, 2)": (mpmath.log, 2.0),
     "fsolve(lambda v: [v[0] + v[1] - 3, v[0]*v[1] - x], [0.5, 3])[0]": (
-    "limit(x*maximum(h, 100)/h, h, inf)": (lambda x: x, 2.0),
         lambda x: (3 - mpmath.sqrt(9 - 4 * x)) / 2,
         2.0,
     ),
@@ -88,6 +101,11 @@ def test_values_and_derivatives(program: str) -> None:
         ("limit(1/x, x, 0)", "-inf from the left, inf from the right"),
         ("limit(floor(x), x, 2)", "1 from the left, 2 from the right"),
         ("limit(sin(1/x), x, 0)", "no limit was found at 0"),
+        ("limit(floor(x)/x, x, inf)", "no limit was found at inf, near which the function switches again and again"),
+        ("limit(x*floor(1/x), x, 0)", "no limit was found at 0, near which the function switches again and again"),
+        ("limit(where(sin(x) > 0, 1, 2), x, inf)", "switches again and again"),
+        ("limit(1/(1+exp(1/x)), x, 0)", "1 from the left, 0 from the right"),
+        ("limit(exp(exp(x))/exp(x), x, inf)", "no limit was found at inf"),
         ("root(lambda x: x**2 + 1, 1)", "no root was found: at .* the residual is 1"),
         ("root(lambda x: x**2, 1)", "the Jacobian is singular"),
         ("root(lambda x: 1/x, 1)", "at a pole"),
@@ -105,15 +123,25 @@ def test_errors(program: str, message: str) -> None:
         evaluated(program, **({"x": 1.0} if program.startswith("integrate") else {}))
 
 
-        ("limit(floor(x)/x, x, inf)", "no limit was found at inf, near which the function switches again and again"),
-        ("limit(x*floor(1/x), x, 0)", "no limit was found at 0, near which the function switches again and again"),
-        ("limit(where(sin(x) > 0, 1, 2), x, inf)", "switches again and again"),
 def test_a_function_with_limits_and_points_binds_no_variable() -> None:
     assert float(evaluated("integrate(lambda t: t*a, a, b, [0.5])", a=1.0, b=2.0).value) == pytest.approx(1.5)
 
 
 def test_a_limit_at_a_pole_is_infinite() -> None:
     assert math.isinf(float(evaluated("limit(1/x**2, x, 0)").value))
+
+
+@pytest.mark.parametrize(
+    ("program", "value"), [("limit(exp(x)/x**10, x, inf)", math.inf), ("limit(x-exp(x), x, inf)", -math.inf)]
+)
+def test_a_limit_at_which_an_exponential_grows_is_infinite(program: str, value: float) -> None:
+    assert float(evaluated(program).value) == value
+
+
+def test_exponentials_that_grow_alike_have_no_derivative() -> None:
+    """The larger one leads, and which one that is changes there."""
+    with pytest.raises(EvaluationError, match="no derivative of the limit was found"):
+        evaluated("limit((a**n+b**n)**(1/n), n, inf)", a=2.0, b=2.0)
 
 
 def test_a_slow_series_is_a_warning() -> None:
