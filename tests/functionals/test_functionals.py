@@ -25,6 +25,11 @@ CLOSED: dict[str, tuple[Callable[[Any], Any], float]] = {
     "nsum(x**k/factorial(k), k, 0, inf)": (mpmath.exp, 2.0),
     "nsum((-1)**k*x**(2*k+1)/(2*k+1), k, 0, inf)": (mpmath.atan, 0.8),
     "summation(1/(k**2+x**2), (k, -inf, inf))": (lambda x: mpmath.pi / (x * mpmath.tanh(mpmath.pi * x)), 1.2),
+    "nsum((-1)**k/k**x, k, 1, inf)": (lambda x: -mpmath.altzeta(x), 0.5),
+    "nsum(where(k > 20, (-x)**k, 0)/k, k, 1, inf)": (
+        lambda x: -mpmath.log(1 + x) - sum((-x) ** k / k for k in range(1, 21)),
+        0.97,
+    ),
     "nsum(k*x**2, k, 1, 100)": (lambda x: 5050 * x**2, 2.0),
     "nsum(lambda k: x**k, [0, inf])": (lambda x: 1 / (1 - x), 0.9),
     "limit(sin(x*h)/h, h, 0)": (lambda x: x, 2.0),
@@ -97,6 +102,8 @@ def test_values_and_derivatives(program: str) -> None:
     [
         ("nsum(1/k, k, 1, inf)", "the sum diverges"),
         ("nsum((-1)**k, k, 0, inf)", "the sum diverges"),
+        ("nsum((-1)**k*(1 + 1/k**2), k, 1, inf)", "the sum diverges"),
+        ("nsum((-1)**k*(k - 1)/k, k, 1, inf)", "the sum diverges"),
         ("nsum(k, k, 0.5, 3)", "0.5 is none"),
         ("limit(1/x, x, 0)", "-inf from the left, inf from the right"),
         ("limit(floor(x), x, 2)", "1 from the left, 2 from the right"),

@@ -37,6 +37,8 @@ _EARLY, _EXACT = _COUNTS[1], 1e-13
 # The number of terms between those that are summed and the last of these counts that are examined where no bounds are
 # known.
 _SPARSE = 64
+# Numbers of terms between which they shrink to this part and less where they vanish, as even k**-0.0002 does.
+_FAR_APART, _VANISHING = (2.0**20, 2.0**28), 0.999
 # A series whose later terms have no numbers is extrapolated if the estimated error is at most this part of the sum.
 _ACCURATE = 1e-9
 # The formula of Euler and Maclaurin begins after as many terms times a power of 2, up to this number of powers, and after
@@ -52,6 +54,7 @@ _BLOCKS = 16
 # 2j - 1 divided by (2j - 1)!.
 _BERNOULLI = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
 
+_DIVERGES = "the sum diverges"
 _SWITCHES = "no sum was found: the terms switch"
 _IRREGULAR = "no sum was found: the terms do not shrink regularly"
 
@@ -182,11 +185,11 @@ def _infinite(series: Series, rows: Any, first: float) -> list[Sum]:
                 left, terms = left[~np.array(accurate, bool)], terms[~np.array(accurate, bool)]
             if not len(left):
                 return [found[row] for row in rows.tolist()]
-    last = terms[:, _FIRST - _LAST : _FIRST]
-    ratios = last[:, 1:] / last[:, :-1]
-    alternates = (ratios < 0).all(axis=1) & (terms[:, 1:] * terms[:, :-1] < 0).all(axis=1)
-    pairs = zip(left[alternates].tolist(), terms[alternates, :_FIRST], ratios[alternates])
-    found.update((row, _alternating(t, r)) for row, t, r in pairs)
+        lasting = _lasting(series, left, first)
+    found.update((row, Sum(math.nan, math.inf, _DIVERGES)) for row in left[lasting].tolist())
+    left, terms = left[~lasting], terms[~lasting]
+    alternates = (terms[:, -2 * _FIRST :] * terms[:, -2 * _FIRST - 1 : -1] < 0).all(axis=1)
+    found.update(zip(left[alternates].tolist(), map(_alternating, terms[alternates])))
     found.update(zip(left[~alternates].tolist(), _slow(series, left[~alternates], first, terms[~alternates])))
     return [found[row] for row in rows.tolist()]
 
@@ -213,6 +216,15 @@ def _ended(series: Series, rows: Any, first: float, terms: Any) -> Any:
         bounds = _largest(series.bounds, rows[ended], _places(first, count))
         ended[ended] = (bounds <= least[ended, None]).all(axis=1)
     return ended
+
+
+def _lasting(series: Series, rows: Any, first: float) -> Any:
+    """Of which series the terms do not vanish, which diverge, even if extrapolation gives them a sum, as it does to those
+    that alternate between two numbers."""
+    np = arrays.numpy_namespace()
+    with shortfalls.collecting():
+        near, far = (np.abs(series.rows(rows, first + place + np.arange(_LAST))).max(axis=1) for place in _FAR_APART)
+    return np.isfinite(far) & (far > 0) & (far >= _VANISHING * near)
 
 
 def _broken_off(terms: Any, first: float, reasons: Sequence[str]) -> Sum:
@@ -255,11 +267,14 @@ def _largest(bounds: Bounds, rows: Any, places: Any) -> Any:
     return np.maximum(np.abs(least), np.abs(most)).reshape(len(rows), len(places))
 
 
-def _alternating(found: Any, ratios: Any) -> Sum:
-    if (ratios <= -1.0).all():
-        return Sum(math.nan, math.inf, "the sum diverges")
-    value, error = limit_of_sums(found.tolist())
-    return Sum(value, error)
+def _alternating(terms: Any) -> Sum:
+    """The sum of a series of which the last known terms alternate: those are extrapolated, as far on they change slowly."""
+    np = arrays.numpy_namespace()
+    last = np.abs(terms[-_LAST:])
+    if (last[1:] >= last[:-1]).all():
+        return Sum(math.nan, math.inf, _DIVERGES)
+    value, error = limit_of_sums([math.fsum(terms[:-_FIRST]), *terms[-_FIRST:].tolist()])
+    return Sum(value, error + 2.0**-53 * float(np.sqrt(np.sum(terms**2))))
 
 
 def _slow(series: Series, rows: Any, first: float, found: Any) -> list[Sum]:
@@ -330,7 +345,7 @@ def _tails(series: Series, rows: Any, places: Any, sizes: Any) -> list[Sum | Non
         for i, found in zip(peaks, _integrals(series, rows[peaks], begin, math.inf, series.bounds, scale)):
             rest[i] = found
     results: list[Sum | None] = [
-        Sum(math.nan, math.inf, "the sum diverges" if "diverges" in (r.fault or "") else _IRREGULAR) for r in rest
+        Sum(math.nan, math.inf, _DIVERGES if "diverges" in (r.fault or "") else _IRREGULAR) for r in rest
     ]
     known = [i for i, r in enumerate(rest) if r.fault is None]
     if not known:
