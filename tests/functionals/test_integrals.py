@@ -301,6 +301,22 @@ def test_digits_up_to_infinity_need_a_known_decay(integral: str, run: Run) -> No
 
 
 @pytest.mark.parametrize(
+    "integral",
+    ["1/sqrt(t), t, -2, -1", "t**0.5, t, -2, -1", "sqrt(t), t, -1, 1", "asin(t), t, 0, 2", "log(t), t, -inf, -1"],
+)
+def test_digits_need_an_integrand_of_real_numbers(integral: str, run: Run) -> None:
+    """Complex values, whose real parts have integrals, are none."""
+    done = run("eval", f"integrate({integral})", "--digits", "20")
+    assert done.status == 1
+    assert "the integrand is no number at " in done.err
+
+
+def test_a_value_that_is_not_selected_may_be_no_number(run: Run) -> None:
+    done = run("eval", "integrate(where(t > 0, sqrt(t), t), t, -1, 1)", "--digits", "20")
+    assert done.out == "value  0.16666666666666666667\n"
+
+
+@pytest.mark.parametrize(
     ("integral", "digits"),
     [
         ("sin(t+exp(t)), t, 0, 8", "0.3474001726572478078795121591198931246574562549"),

@@ -11,8 +11,8 @@ from weakref import WeakKeyDictionary
 from flint import acb, arb
 
 from gradcli import limits
-from gradcli.arrays.flint.balls import UNDEFINED, Balls, UndecidedError, exact, precise, precision
-from gradcli.errors import BackendError, GradcliError
+from gradcli.arrays.flint.balls import UNDEFINED, Balls, UndecidedError, exact, is_nan, precise, precision
+from gradcli.errors import BackendError, EvaluationError
 from gradcli.functionals.body import Body
 from gradcli.functionals.real_parts import in_real_parts
 from gradcli.program.ir import Program, Variable
@@ -24,6 +24,8 @@ _OPERATION, _CHEAP_BITS = 8, 128
 # The cost of the nodes of the rules of quadrature, which rises with the cube of the precision: the bits at which it is an
 # eighth of a step. At 16,000 bits it takes 10 s.
 _BITS_OF_NODES = 50
+# Shares of the way between the limits at which an integrand must have a value: no simple fractions, where it may be 0/0.
+_SHARES = (0.13711, 0.48731, 0.86309)
 # How far integrals over exponentials go, in units of the precision in bits, and by which factor farther at a time.
 _FARTHEST, _FARTHER = 40, arb(5) / 4
 
@@ -40,8 +42,9 @@ def integral(low: Any, high: Any, reads: Sequence[Any], body: Body, points: Sequ
     first, last, *given = map(complex_ball, (low, high, *reads))
     if any(x.real.is_nan() for x in (first, last, *given)):
         return Balls(UNDEFINED)
-    if not first.is_finite() and first == last:
+    if first == last:
         return Balls(exact(0.0))
+    _require_values(body, first.real.mid(), last.real.mid(), reads)
     edges = [first, *(acb(exact(p)) for p in points), last]
     if len(edges) == 2 and not (first.is_finite() or last.is_finite()):
         edges.insert(1, acb(0))
@@ -49,6 +52,23 @@ def integral(low: Any, high: Any, reads: Sequence[Any], body: Body, points: Sequ
     if not found.is_finite():
         raise UndecidedError("the integral cannot be enclosed: its integrand is unbounded, or not piecewise analytic")
     return Balls(found.real)
+
+
+def _require_values(body: Body, first: arb, last: arb, reads: Sequence[Any]) -> None:
+    """Raise EvaluationError where the integrand has no value at one of a few places between the limits, as the square root
+    below 0: bounds would be looked for in vain."""
+    start, width = first, last - first
+    if not width.is_finite():
+        start, infinite = (first, last) if first.is_finite() else (last, first)
+        start, width = start if start.is_finite() else arb(0), arb(1 if infinite > 0 else -1)
+    for share in _SHARES:
+        place = (start + share * width).mid()
+        try:
+            (value,) = body(Balls(place), *reads)
+        except UndecidedError:
+            continue
+        if type(value) is Balls and is_nan(value.numbers):
+            raise EvaluationError(f"the integrand is no number at {float(place):.6g}")
 
 
 _real_programs: WeakKeyDictionary[Body, Program] = WeakKeyDictionary()
@@ -159,16 +179,16 @@ def _between(
     analytic: bool = False,
 ) -> acb:
     """The integral of a program, or of a function of the same inputs that is told whether it must be analytic."""
-    raised: list[GradcliError] = []
+    raised: list[BaseException] = []
 
     def value(t: acb, of_panel: bool) -> acb:
-        # FLINT does not pass on what is raised here.
+        # FLINT does not pass on what is raised here, an interrupt included.
         try:
             if raised:
                 return _UNDEFINED
             inputs, strict = [t, *reads], of_panel or analytic
             return function(inputs, strict) if callable(function) else _value(function, inputs, strict)
-        except GradcliError as error:
+        except BaseException as error:
             raised.append(error)
             return _UNDEFINED
 
@@ -196,8 +216,17 @@ def _value(program: Program, inputs: Sequence[acb], analytic: bool) -> acb:
         rule = RULES.get(primitive.name)
         if rule is None:
             raise BackendError(f"'{primitive.called}' has no proved digits inside an integral")
-        known[output] = rule(analytic, *map(value, operands), **params)
+        given = [*map(value, operands)]
+        found = rule(analytic, *given, **params)
+        known[output] = found if analytic or not _leaves_reals(given, found) else _UNDEFINED
     return value(program.outputs[0])
+
+
+def _leaves_reals(operands: Sequence[Any], result: Any) -> bool:
+    """Whether a function of real numbers has no real value for any of them, as the square root below 0."""
+    if type(result) is not acb or result.imag.contains(0):
+        return False
+    return all(type(x) is not acb or x.imag.is_zero() for x in operands)
 
 
 Rule = Callable[..., Any]
@@ -372,6 +401,7 @@ RULES: dict[str, Rule] = {
     "logical_and": _both,
     "logical_or": _either,
     "logical_not": lambda _, a: None if a is None else not a,
+    "may_differ_from_zero": lambda _, x: not x.is_zero(),
     "where": _where,
     "integral": lambda analytic, low, high, *reads, body, **_: _inner(body.program, low, high, reads, analytic),
 }  # fmt: skip
