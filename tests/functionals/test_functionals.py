@@ -321,3 +321,37 @@ def test_a_limit_whose_derivatives_are_not_found(run: Callable[..., Any]) -> Non
     words = ("p = 2*x; limit((h**2-4*x**2)/(h-2*x), h, p)", "x=2")
     assert run("eval", *words, "--no-grad", "--json").json["value"] == 8.0
     assert "no derivative of the limit was found" in run("eval", *words).err
+
+
+def test_digits_of_a_sum_need_limits_that_are_whole_numbers(run):
+    done = run("eval", "nsum(2.0**-k, k, exp(1e-25), inf)", "--digits", "20")
+    assert done.status == 1
+    assert "which its limits are not known to be" in done.err
+
+
+def test_digits_of_a_root_are_of_one_between_the_places(run):
+    """In floats, the first place is a root."""
+    done = run("eval", "brentq(lambda x: (1e16 + x - 0.6) - 1e16, 0, 0.5)", "--digits", "20")
+    assert done.status == 1
+    assert "no root is proved between 0 and 0.5" in done.err
+    assert run("eval", "brentq(lambda x: x - 0.3, 0, 0.3)", "--digits", "20").out == "value  0.3\n"
+
+
+@pytest.mark.parametrize(("name", "sign"), [("argmin", ""), ("argmax", "-")])
+def test_digits_of_an_extreme_need_a_definite_hessian(name, sign, run):
+    """Floats lose the 3 in the angle, and find a minimum where a maximum is near."""
+    done = run(
+        "eval", f"{name}(lambda x: {sign}(x**2/2 + 2e-30*cos(1e15*x + (x + 16384 + 1e20) + 3)), 0.1)", "--digits", "20"
+    )
+    assert done.status == 1
+    assert "the Hessian is not definite there" in done.err
+
+
+def test_digits_of_an_extreme_of_several_unknowns(run):
+    done = run("eval", "argmin(lambda v: v[0]**2 + v[0]*v[1] + v[1]**2 - 3*v[0], [1, 1])", "--digits", "20")
+    assert done.out == "value  [2, -1]\n"
+
+
+def test_digits_of_a_minimum_of_a_choice(run):
+    done = run("eval", "argmin(lambda x: max(x**2, 0.5) + (x - a)**2, 3)", "a=3", "--digits", "20", "--json").json
+    assert (done["value"], done["grad"]["a"]) == ("1.5", "0.5")

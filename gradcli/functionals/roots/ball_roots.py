@@ -16,9 +16,12 @@ from flint import arb, arb_mat, fmpq
 
 from gradcli import arrays, limits
 from gradcli.arrays.flint.balls import Balls, Undecided, UndecidedError, exact, interval_evaluation, is_nan, precision
+from gradcli.autograd.untaken_masks import may_differ_from_zero
+from gradcli.errors import EvaluationError
 from gradcli.functionals.body import Body
 from gradcli.loops.rolled_loop import BodyPath
-from gradcli.program.ir import Program
+from gradcli.primitives.entries.comparisons import not_equal
+from gradcli.program.ir import Equation, Program
 
 # Bounds on the number of Newton steps, and of boxes that are tried.
 _MOST_STEPS, _MOST_BOXES = 60, 8
@@ -31,10 +34,19 @@ _LARGEST_DENOMINATOR = 1_000
 FloatSearch = Callable[[Sequence[float], Body], Sequence[float]]
 
 
-def roots(given: Any, body: Body, search: FloatSearch) -> Balls:
+def roots(
+    given: Any,
+    body: Body,
+    search: FloatSearch,
+    *,
+    bracket: tuple[float, float] | None = None,
+    curvature: float = 0.0,
+) -> Balls:
     """The roots of a body, of shape [..., unknowns], for `given` starts and reads [..., unknowns + reads].
 
-    Raises EvaluationError where `search` finds none, and UndecidedError where the precision does not suffice.
+    With a `bracket`, a root is between its ends, and with a `curvature` of 1 or -1, the Jacobian times it is positive
+    definite there, as at a minimum or maximum. Raises EvaluationError where `search` finds none, or none that is proved
+    to be such, and UndecidedError where the precision does not suffice.
     """
     rows = np.asarray(given.numbers if type(given) is Balls else given, object)
     floats = in_floats(body)
@@ -42,18 +54,58 @@ def roots(given: Any, body: Body, search: FloatSearch) -> Balls:
     for place in np.ndindex(*rows.shape[:-1]):
         row = [exact(x) for x in rows[place]]
         found[place] = [arb("nan")] * body.bound if any(map(is_nan, row)) else _root(row, body, floats, search)
+        if bracket is not None:
+            _require_between(found[place][0], *bracket)
+        if curvature:
+            _require_definite(found[place], row[body.bound :], body, curvature)
     return Balls(found)
+
+
+def _require_between(root: Any, low: float, high: float) -> None:
+    """Raise EvaluationError for a root that is outside of a bracket, whose ends are rounded."""
+    first, last = math.nextafter(min(low, high), -math.inf), math.nextafter(max(low, high), math.inf)
+    if arb(root) < first or arb(root) > last:
+        raise EvaluationError(
+            f"no root is proved between {low:.6g} and {high:.6g}: there is one at {float(arb(root).mid()):.6g}"
+        )
+
+
+def _require_definite(root: Sequence[Any], reads: Sequence[Any], body: Body, sign: float) -> None:
+    """Raise EvaluationError where the Jacobian times a sign is not positive definite, and UndecidedError where that is
+    open."""
+    n = body.bound
+    columns = [body.partial(i)(*map(Balls, root), *map(Balls, reads)) for i in range(n)]
+    left = [[arb(_number(columns[j][i])) * sign for j in range(n)] for i in range(n)]
+    for k in range(n):
+        # The pivots of a symmetric matrix are positive if and only if it is positive definite.
+        pivot = left[k][k]
+        if pivot <= 0:
+            raise EvaluationError(
+                f"no {'minimum' if sign > 0 else 'maximum'} is proved: the Hessian is not definite there"
+            )
+        if not pivot > 0:
+            raise UndecidedError("it cannot be told whether a Hessian is definite")
+        for i in range(k + 1, n):
+            factor = left[i][k] / pivot
+            left[i] = [x - factor * y for x, y in zip(left[i], left[k])]
 
 
 def in_floats(body: Body) -> Body:
     """A body whose constants are floats."""
 
     def plain(program: Program) -> Program:
-        equations = tuple(e._replace(inputs=tuple(map(_float, e.inputs))) for e in program.equations)
+        equations = tuple(map(_float_equation, program.equations))
         return program._replace(equations=equations, outputs=tuple(map(_float, program.outputs)))
 
     paths = [BodyPath(plain(program), holds) for program, holds in body.paths]
     return Body(paths, plain(body.program), body.bound)
+
+
+def _float_equation(equation: Equation) -> Equation:
+    inputs = tuple(map(_float, equation.inputs))
+    if equation.primitive is may_differ_from_zero:
+        return equation._replace(primitive=not_equal, inputs=(*inputs, 0.0))
+    return equation._replace(inputs=inputs)
 
 
 def _float(atom: Any) -> Any:

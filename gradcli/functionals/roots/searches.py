@@ -35,7 +35,8 @@ def found_in_balls(given: Any, body: Body, search: Search) -> Any:
         with np.errstate(all="ignore"):
             return _of_row(np, np.array(row), floats, search._replace(objective=objective)).tolist()
 
-    return ball_roots.roots(given, body, found)
+    curvature = 0.0 if objective is None else search.sign
+    return ball_roots.roots(given, body, found, bracket=search.bracket, curvature=curvature)
 
 
 def found_for_rows(rows: Any, body: Body, search: Search) -> Any:

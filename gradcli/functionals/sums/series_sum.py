@@ -44,10 +44,10 @@ def _proved(operands: Sequence[Any], body: Body) -> Any:
     first, last, *reads = operands
     low, high = (float(limit) for limit in (first, last))
     check_limits(low, high)
-    if math.isinf(low) or math.isinf(high):
-        return _infinite(low, high, reads, body)
     if any(arrays.to_numpy(limit).dtype != "float64" for limit in (first, last)):
         raise EvaluationError("a sum goes from one whole number to another, which its limits are not known to be")
+    if math.isinf(low) or math.isinf(high):
+        return _infinite(low, high, reads, body)
     limits.require_steps(_TERM * (high - low))
     total: Any = arrays.default_namespace().asarray(0.0, "float64")
     for k in range(int(low), int(high) + 1):
