@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -13,7 +13,9 @@ from gradcli.functionals.integrals.quadrature import nodes_between, sampled
 from gradcli.functionals.integrals.resolution import resolving_panels
 from gradcli.functionals.interval_bounds import Range, UnboundedError, has_ranges, ranges
 from gradcli.functionals.ode.ode_system import System
+from gradcli.functionals.ode.right_sides import function
 from gradcli.functionals.ode.solver_progress import Problem
+from gradcli.loops.rolled_loop import BodyPath
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.entries import arithmetic, powers
 from gradcli.program.ir import Atom, Equation, Program, Variable
@@ -26,7 +28,7 @@ _LEAVING, _HIDDEN = 10.0, 1e-6
 PLACES = 9
 # A series does not show exponentials and the like whose exponents have a magnitude above this, and its length allows for
 # those with one below this: its terms have the size of the exponential, times powers of the slope of the exponent.
-_UNSEEN, _ACTIVE = 100.0, 50.0
+UNSEEN, _ACTIVE = 100.0, 50.0
 # Steps are made shorter to this part for peaks that they might step over.
 SHORTEST_PART = 2.0**-16
 # The number of parts of the time in which narrow peaks of functions of the time are looked for first; how far from a line
@@ -66,16 +68,16 @@ def hides_each(system: System, given: Any, times: Any, series: Any, lapses: Any)
     return found
 
 
-def has_unseen_exponentials(problem: Problem, time: float, states: Sequence[float]) -> bool:
+def has_unseen_exponentials(problem: Problem, time: float, states: Sequence[float], negligible: float = UNSEEN) -> bool:
     """Whether an exponential or the like of states is so small or large at a place that no series there shows it."""
-    program = _kind(problem.system).exponents
-    if program is None:
+    body = _kind(problem.system).exponents
+    if body is None:
         return False
-    with arrays.using_namespace(None):
-        found = stepwise.outputs(
-            program, [time, *states[: len(program.inputs) - 1 - len(problem.given)], *problem.given]
-        )
-    return any(abs(exponent) > _UNSEEN for exponent in found)
+    try:
+        found = function(body)(time, *states[: body.bound - 1], *problem.given[: body.reads])
+    except (ArithmeticError, ValueError):
+        return True
+    return any(abs(exponent) > negligible for exponent in found)
 
 
 def becomes_active(problem: Problem, time: float, series: Sequence[Sequence[float]], lapse: float) -> bool:
@@ -88,31 +90,42 @@ def becomes_active(problem: Problem, time: float, series: Sequence[Sequence[floa
 
 def become_active(system: System, given: Any, times: Any, series: Any, lapses: Any) -> Any:
     """The same for many problems, as `hides_each`."""
-    if _kind(system).exponents is None:
-        return arrays.numpy_namespace().zeros(len(times), bool)
-    states, _ = _states_and_slopes(series, lapses)
-    return active_within(system, given, times, states, lapses, _UNSEEN, _ACTIVE)
+    return active_within(
+        system, given, times, series[:, 0], lambda: _states_and_slopes(series, lapses)[0], lapses, UNSEEN, _ACTIVE
+    )
 
 
 def active_within(
-    system: System, given: Any, times: Any, states: Any, lapses: Any, negligible: float, active: float
+    system: System,
+    given: Any,
+    times: Any,
+    start: Any,
+    states_within: Callable[[], Any],
+    lapses: Any,
+    negligible: float,
+    active: float,
 ) -> Any:
-    """For which problems some exponent has a magnitude above `negligible` at the first of the states in a step, of shape
-    [states, places, problems], and may have one below `active` within the step."""
+    """For which problems some exponent has a magnitude above `negligible` at the `start` of a step, [states, problems],
+    and may have one below `active` within the step, where the states are `states_within`, [states, places, problems]."""
     np = arrays.numpy_namespace()
-    program = _kind(system).exponents
+    body = _kind(system).exponents
     found = np.zeros(len(times), bool)
-    if program is None:
+    if body is None:
         return found
-    states = states[: (system.base or system).states]
+    count = body.bound - 1
     with arrays.using_namespace(None), np.errstate(all="ignore"):
-        before = stepwise.outputs(program, [times, *states[:, 0], *given])
+        before = stepwise.outputs(body.program, [times, *start[:count], *given[: body.reads]])
         here = [np.abs(exponent) > negligible for exponent in before]
         if not any(map(np.any, here)):
             return found
+        states = states_within()[:count]
         ends = Range(np.minimum(times, times + lapses), np.maximum(times, times + lapses))
-        inputs = [ends, *map(Range, states.min(axis=1), states.max(axis=1)), *(Range(g, g) for g in given)]
-        for (least, most), was in zip(ranges(program, inputs), here):
+        inputs = [
+            ends,
+            *map(Range, states.min(axis=1), states.max(axis=1)),
+            *(Range(g, g) for g in given[: body.reads]),
+        ]
+        for (least, most), was in zip(ranges(body.program, inputs), here):
             found |= was & (least < active) & (most > -active)
     return found
 
@@ -141,11 +154,6 @@ def has_peaks(system: System) -> bool:
     return _kind(system).forcing is not None
 
 
-def has_exponentials(system: System) -> bool:
-    """Whether the right side has exponentials or the like of states."""
-    return _kind(system).exponents is not None
-
-
 def peaks(system: System, given: Sequence[float], end: float) -> list[float]:
     """Times from 0 to `end` at narrow peaks that the right side has as a function of the time alone.
 
@@ -157,7 +165,7 @@ def peaks(system: System, given: Sequence[float], end: float) -> list[float]:
     np = arrays.numpy_namespace()
     count = len(forcing.outputs)
 
-    def function(t: Any, row: Any) -> Any:
+    def values_at(t: Any, row: Any) -> Any:
         values = stepwise.outputs(forcing, [t, *given])
         return np.array([np.broadcast_to(v, t.shape) for v in values])[row, np.arange(len(t))]
 
@@ -169,8 +177,8 @@ def peaks(system: System, given: Sequence[float], end: float) -> list[float]:
     edges = np.linspace(min(end, 0.0), max(end, 0.0), _PARTS + 1)
     parts = np.repeat(np.arange(count), _PARTS), np.tile(edges[:-1], count), np.tile(edges[1:], count)
     with arrays.using_namespace(None), np.errstate(all="ignore"):
-        row, low, high = resolving_panels(function, bounds, *parts)
-        nodes, values = nodes_between(low, high), sampled(function, row, low, high)
+        row, low, high = resolving_panels(values_at, bounds, *parts)
+        nodes, values = nodes_between(low, high), sampled(values_at, row, low, high)
         most, least = np.full(count, -np.inf), np.full(count, np.inf)
         np.maximum.at(most, row, values.max(axis=1))
         np.minimum.at(least, row, values.min(axis=1))
@@ -183,11 +191,11 @@ def peaks(system: System, given: Sequence[float], end: float) -> list[float]:
 class _Kind(NamedTuple):
     """The functions in a right side: whether they are polynomials alone, which have no narrow peaks; those of the time
     alone that may vanish, as a program of the time and the given values; and the exponents of exponentials and the like
-    that depend on states, as a program of the time, the states and the given values."""
+    that depend on states, as a body of the time and the states."""
 
     polynomial: bool
     forcing: Program | None
-    exponents: Program | None
+    exponents: Body | None
 
 
 _kinds: WeakKeyDictionary[System, _Kind] = WeakKeyDictionary()
@@ -263,23 +271,30 @@ def _forcing(body: Body) -> Program | None:
     return found if has_ranges(found) else None
 
 
-def _exponents(body: Body) -> Program | None:
+def exponents_of_states(program: Program, states: int) -> list[tuple[Variable, bool]]:
+    """The exponents that depend on states of exponentials and the like, and whether an exponent is the square of it."""
+    moved = {*program.inputs[1 : 1 + states]}
+    found = []
+    for primitive, inputs, _, output in program.equations:
+        exponent = inputs[-1]
+        if primitive.name in _VANISHING and isinstance(exponent, Variable) and exponent in moved:
+            found.append((exponent, primitive.name in _OF_SQUARES))
+        if not moved.isdisjoint(a for a in inputs if isinstance(a, Variable)):
+            moved.add(output)
+    return list(dict.fromkeys(found))
+
+
+def _exponents(body: Body) -> Body | None:
     """The exponents that depend on states of a right side, if bounds of them are known."""
     program = body.program
-    states = {*program.inputs[1 : body.bound]}
-    squares, found = [], []
-    for primitive, inputs, _, _ in program.equations:
-        exponent = inputs[-1]
-        if primitive.name not in _VANISHING or states.isdisjoint(needed_variables(program.equations, [exponent])):
-            continue
-        if primitive.name in _OF_SQUARES:
+    squares: list[Equation] = []
+    found = []
+    for exponent, is_root in exponents_of_states(program, body.bound - 1):
+        if is_root:
             squares.append(Equation(arithmetic.multiply, (exponent, exponent), {}, Variable((), "float64")))
-            exponent = squares[-1].output
-        found.append(exponent)
-    if not found:
-        return None
-    exponents = optimise(Program(program.inputs, (*program.equations, *squares), tuple(dict.fromkeys(found))))
-    return exponents if has_ranges(exponents) else None
+        found.append(squares[-1].output if is_root else exponent)
+    exponents = optimise(Program(program.inputs, (*program.equations, *squares), tuple(found)))
+    return Body([BodyPath(exponents, ())], exponents, body.bound) if found and has_ranges(exponents) else None
 
 
 _POLYNOMIAL = frozenset({arithmetic.add, arithmetic.subtract, arithmetic.negative, arithmetic.multiply})

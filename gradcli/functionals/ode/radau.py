@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from gradcli import arrays, limits
-from gradcli.functionals.ode.hidden_peaks import PLACES, SHORTEST_PART, active_within, has_exponentials
+from gradcli.functionals.ode.hidden_peaks import PLACES, SHORTEST_PART, active_within, has_unseen_exponentials
 from gradcli.functionals.ode.piecewise_sides import PiecewiseSides
 from gradcli.functionals.ode.right_sides import RightSides
 from gradcli.functionals.ode.solver_progress import NoStepError, Problem, Progress
@@ -135,12 +135,15 @@ class Stepper:
         """Return whether an exponential, or the like, that is negligible at the start of a step may become significant
         within it."""
         progress, np = self._progress, arrays.numpy_namespace()
-        if not has_exponentials(self._problem.system) or abs(step.lapse) <= SHORTEST_PART * abs(progress.left):
+        is_blind = has_unseen_exponentials(self._problem, progress.time, progress.states, _EXPONENTS[0])
+        if not is_blind or abs(step.lapse) <= SHORTEST_PART * abs(progress.left):
             return False
-        lapses = step.lapse * np.linspace(0.0, 1.0, PLACES)
-        states = step.after(np.array(progress.states), lapses).T[:, :, None]
+        start, lapses = np.array(progress.states), step.lapse * np.linspace(0.0, 1.0, PLACES)
         given, times = np.array(self._problem.given)[:, None], np.array([progress.time])
-        found = active_within(self._problem.system, given, times, states, np.array([step.lapse]), *_EXPONENTS)
+        found = active_within(
+            self._problem.system, given, times, start[:, None], lambda: step.after(start, lapses).T[:, :, None],
+            np.array([step.lapse]), *_EXPONENTS,
+        )  # fmt: skip
         return bool(found[0])
 
     def _go(self, step: _Step) -> None:

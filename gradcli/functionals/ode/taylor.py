@@ -14,7 +14,6 @@ from gradcli.errors import EvaluationError
 from gradcli.functionals.ode.hidden_peaks import (
     SHORTEST_PART,
     becomes_active,
-    has_exponentials,
     has_unseen_exponentials,
     hides,
     is_polynomial,
@@ -134,7 +133,7 @@ class Stepper:
         progress = self._progress
         until = progress.reach(math.inf, (*self._problem.stops, progress.times[len(progress.found)]))
         may_hide = self._examined < _MOST_EXAMINED and not is_polynomial(self._problem.system)
-        examined = 0.0 if has_exponentials(self._problem.system) else self._longest if may_hide else math.inf
+        examined = self._longest if may_hide else math.inf
         made, time, length = rooms.free_steps(most, progress.time, self.step.length, until, self._longest, examined)
         if made:
             limits.charge_steps(made * len(progress.states) * self.order)
@@ -204,7 +203,11 @@ class Stepper:
         """The length of the step, shorter where it could step over a peak: series far from one know nothing of it."""
         length, problem, time = self.step.length, self._problem, self._progress.time
         is_long = length >= self._longest and self._examined < _MOST_EXAMINED
-        is_blind = has_unseen_exponentials(problem, time, self._progress.states)
+        is_blind = (
+            has_unseen_exponentials(problem, time, self._progress.states)
+            if self._rooms is None
+            else self._rooms.has_unseen_exponentials()
+        )
         if not is_long and not is_blind:
             return length
         series = self.step.expansion.states if self._rooms is None else self._rooms.series()

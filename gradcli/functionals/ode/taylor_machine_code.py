@@ -9,6 +9,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.executors.llvm_ufuncs import compile_loop
+from gradcli.functionals.ode.hidden_peaks import UNSEEN, exponents_of_states
 from gradcli.functionals.ode.recurrences import Recurrence, Recurrences
 from gradcli.functionals.ode.solver_progress import LEAST_SIZE
 from gradcli.loops.machine_code import NumberCode
@@ -222,8 +223,34 @@ entry:
 """
 
 
-# Steps that need nothing from the caller, at most `count`: they end before the time `until`, are consistent, and their
-# lengths are known and below `examined`. Returns their number; `reached` has the time and the length of the next step.
+# Whether some coefficients of order 0 have a magnitude above a bound of their own.
+_UNSEEN = """
+define i1 @unseen(ptr %room) {{
+entry:
+  br label %next
+next:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %next ]
+  %found = phi i1 [ false, %entry ], [ %found.next, %next ]
+  %place.at = getelementptr i64, ptr @exponents, i64 %i
+  %place = load i64, ptr %place.at
+  %at = getelementptr double, ptr %room, i64 %place
+  %exponent = load double, ptr %at
+  %size = call double @llvm.fabs.f64(double %exponent)
+  %bound.at = getelementptr double, ptr @bounds, i64 %i
+  %bound = load double, ptr %bound.at
+  %larger = fcmp ogt double %size, %bound
+  %found.next = or i1 %found, %larger
+  %i.next = add i64 %i, 1
+  %more = icmp slt i64 %i.next, {count}
+  br i1 %more, label %next, label %end
+end:
+  ret i1 %found.next
+}}
+"""
+
+
+# Steps that need nothing from the caller, at most `count`: they end before the time `until`, are consistent, begin with no
+# unseen exponential, and their lengths are known and below `examined`. Returns their number; `reached` has the time and the length of the next step.
 _STEPS = """
 define i64 @steps(i64 %order, i64 %count, double %until, double %sign, double %longest, double %examined, \
 double %share, double %most, double %shrink, ptr %reached, \
@@ -253,7 +280,10 @@ next:
   %long = fcmp ogt double %lapse.size, %least
   %one = and i1 %counted, %known
   %two = and i1 %ends.before, %long
-  %free = and i1 %one, %two
+  %both = and i1 %one, %two
+  %unseen = call i1 @unseen(ptr %here)
+  %seen = xor i1 %unseen, true
+  %free = and i1 %both, %seen
   br i1 %free, label %stepping, label %done
 stepping:
   call void @step(i64 %order, double %end, double %lapse, double %share, double %most, double %shrink, \
@@ -299,6 +329,7 @@ class Machine:
         self._steps = ctypes.CFUNCTYPE(ctypes.c_int64, *integers, *[ctypes.c_double] * 7, *[ctypes.c_void_p] * 7)(
             code.engine.get_function_address("steps")
         )
+        self._unseen = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p)(code.engine.get_function_address("unseen"))
         self._coefficients = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(code.address)
         self.places = [writer.places[s] for s in writer.states]
         self.shape = writer.rows, _ROOM
@@ -373,6 +404,10 @@ class Rooms:
         self._machine._examine(self.order, 0.0, *rules, inputs, here, *rest)
         _, length, unknown = self._out.tolist()
         return math.nan if unknown else length
+
+    def has_unseen_exponentials(self) -> bool:
+        """Whether an exponential or the like of states is so small or large at the begin that no series shows it."""
+        return bool(self._machine._unseen(self._pointers[0]))
 
     def states(self) -> Any:
         """The states at the end of the step."""
@@ -526,6 +561,12 @@ end:
             for i in group:
                 group_of[i] = number
         table = ", ".join(f"i64 {number}" for number in group_of)
+        exponents = exponents_of_states(self.system.program, len(self.states))
+        # A place with a bound that no number exceeds, where there are none.
+        bounds = [(self.places[x] * _ROOM, math.sqrt(UNSEEN) if is_root else UNSEEN) for x, is_root in exponents]
+        bounds = bounds or [(0, math.inf)]
+        places = ", ".join(f"i64 {place}" for place, _ in bounds)
+        largest = ", ".join(f"double {self.literal(bound)}" for _, bound in bounds)
         declared = "declare double @pow(double, double)" if "pow" not in self.called else ""
         fabs = "declare double @llvm.fabs.f64(double)"
         return (
@@ -542,6 +583,9 @@ end:
                 infinity=self.literal(math.inf),
                 least=self.literal(LEAST_SIZE),
             )
+            + f"@exponents = internal constant [{len(bounds)} x i64] [{places}]\n"
+            + f"@bounds = internal constant [{len(bounds)} x double] [{largest}]\n"
+            + _UNSEEN.format(count=len(bounds))
             + _STEPS.format(shortest=self.literal(SHORTEST), nan=self.literal(math.nan))
         )
 
