@@ -506,3 +506,41 @@ def test_sigmoids_by_taylors_method(run):
     found, expected = (run("eval", p, "k=300", "--order", "2", "--json").json for p in (program, closed))
     assert found["value"] == pytest.approx(expected["value"], rel=1e-12)
     assert found["grad"]["k"] == pytest.approx(expected["grad"]["k"], abs=1e-12)
+
+
+_HODGKIN_HUXLEY = """\
+rate(u) = u/(1 - exp(-u))
+f(t, s) = [
+    current - g*s[1]**3*s[2]*(s[0] - 50) - 36*s[3]**4*(s[0] + 77) - 0.3*(s[0] + 54.387),
+    rate((s[0] + 40)/10)*(1 - s[1]) - 4*exp(-(s[0] + 65)/18)*s[1],
+    0.07*exp(-(s[0] + 65)/20)*(1 - s[2]) - s[2]/(1 + exp(-(s[0] + 35)/10)),
+    0.1*rate((s[0] + 55)/10)*(1 - s[3]) - 0.125*exp(-(s[0] + 65)/80)*s[3]]
+solve_ivp(f, (0, 3), [-64.9, 0.053, 0.596, 0.318]).y[0, 1]"""
+
+
+def test_removable_singularities_are_passed(run):
+    """A step that began next to -40 or -55 mV, where a divisor is 0, had coefficients of rounding errors and could not leave
+    the place."""
+    done = run("eval", _HODGKIN_HUXLEY, "current=10.003", "g=120", "--json").json
+    # By SciPy's DOP853 with complex steps, and the series of u/(1 - exp(-u)) next to 0.
+    assert done["value"] == pytest.approx(3.04763208904, rel=1e-11)
+    assert done["grad"] == pytest.approx({"current": -5.56209457117, "g": -0.148346110716}, rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("slopes", "start", "expected"),
+    [
+        # Lane's and Emden's equation of index 1.
+        ("[y[1], -2/t*y[1] - y[0]]", [1.0, 0.0], [math.sin(3) / 3, math.cos(3) / 3 - math.sin(3) / 9]),
+        ("[1, y[0]/tanh(y[0])]", [0.0, 1.0], [3.0, 6.3137814003550657]),
+    ],
+)
+def test_a_solution_may_begin_at_a_removable_singularity(run, slopes, start, expected):
+    assert _states(run, start, slopes, 3.0) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("slope", ["1/t", "1/sqrt(t)", "y/t", "1/(y - 1)"])
+def test_a_solution_does_not_begin_at_an_infinite_slope(run, slope):
+    done = run("eval", f"odeint(lambda y, t: {slope}, x, [0, 3])[1]", "x=1", "--no-grad")
+    assert done.status
+    assert "the right side has no finite value at t = 0" in done.err

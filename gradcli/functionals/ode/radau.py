@@ -35,6 +35,8 @@ _GROWTH, _SHRINK = 8.0, 0.1
 _EXAMINED, _BISECTIONS, _NEAR, _MOST_LOCATED, _NEARBY, _ZERO = 33, 60, 1e-12, 12, 1e-3, 1e-10
 # The length of a step, relative to the time to go, that is too small, and a size that stands for 0.
 _SHORTEST, _SMALLEST = 1e-20, 1e-300
+# The last Legendre coefficient of bounded slopes, relative to the largest one.
+_DECREASED = 1e-6
 # The magnitudes of exponents above which an exponential is negligible, and below which it is seen at some stage of a step.
 _EXPONENTS = 15.0, 5.0
 
@@ -95,22 +97,35 @@ class Stepper:
         self._first = np.array(first[0])
         # The numbers of the states, [states, groups]: each group has the derivatives of the first states.
         self._further = [np.array(level).T for level in further]
-        self._length = self._first_length()
         # The Legendre coefficients of the slopes in the step before, and its length.
         self._before: tuple[Any, float] | None = None
         # How large the margins of conditions were.
         self._margin_sizes: dict[int, float] = {}
         # The matrix of the last step's equations.
         self._matrix: Any = None
+        # Whether the right side has no value at the begin, which may be a removable singularity.
+        self._begins_singular = False
+        # Whether the next step may be longer than the last one by as much as a step may be.
+        self.grows = True
+        self._length = self._first_length()
 
     @property
     def _sides(self) -> RightSides:
         return self._piecewise.sides
 
+    def _first_rates(self) -> Sequence[float]:
+        """The rates at the begin of a step, or beside it where they have no value: no stage is there."""
+        progress = self._progress
+        try:
+            return self._sides.rates(progress.time, progress.states)
+        except NoStepError:
+            self._begins_singular = True
+        beside = [s + _FIRST * (abs(s) or 1.0) for s in progress.states]
+        return self._sides.rates(progress.time + _FIRST * progress.left, beside)
+
     def _first_length(self, least: float = 0.0) -> float:
         progress = self._progress
-        sizes = self._problem.sizes(progress.states)
-        rates = self._sides.rates(progress.time, progress.states)
+        sizes, rates = self._problem.sizes(progress.states), self._first_rates()
         longest = min((size / abs(rate) for size, rate in zip(sizes, rates) if size and rate), default=0.0)
         left = abs(progress.left)
         return min(left, max(0.01 * longest, least) or _FIRST * left)
@@ -155,6 +170,7 @@ class Stepper:
             return found
 
         progress.advance(progress.time + step.lapse, after(step.lapse), after)
+        self._begins_singular = False
         self._before = step.coefficients, step.lapse
 
     def _step(self, end: float) -> _Step:
@@ -175,9 +191,12 @@ class Stepper:
                 if error > _NOTED and self._further:
                     error = self._error(coefficients, lapse, self._noise(slopes, lapse))
                 factor = (_SAFETY / error) ** (1 / _STAGES) if error else _GROWTH
+                self.grows = factor >= _GROWTH
                 self._length = abs(lapse) * min(_GROWTH, max(_SHRINK, factor))
                 if error <= 1:
-                    return _Step(lapse, coefficients)
+                    if not self._begins_singular or _are_bounded(coefficients):
+                        return _Step(lapse, coefficients)
+                    self._length = abs(lapse) / 4
             end = progress.reach(min(self._length, abs(lapse)), self._problem.stops)
 
     # --- ends of pieces
@@ -327,10 +346,17 @@ class Stepper:
         """The slopes at the stages by the polynomial of the step before."""
         np = arrays.numpy_namespace()
         if self._before is None:
-            return np.tile(self._sides.rates(self._progress.time, self._progress.states), (_STAGES, 1))
+            return np.tile(self._first_rates(), (_STAGES, 1))
         coefficients, length = self._before
         places = 1 + 2 * tableau().points * (lapse / length)
         return np.polynomial.legendre.legvander(places, _STAGES - 1) @ coefficients
+
+
+def _are_bounded(coefficients: Any) -> bool:
+    """Whether slopes with some Legendre coefficients, [coefficients, states], stay bounded at the ends of a step: near an
+    infinite value the coefficients hardly decrease."""
+    sizes = abs(coefficients)
+    return bool((sizes[-1] <= _DECREASED * sizes.max(axis=0)).all())
 
 
 def _solved(matrix: Any, right: Any) -> Any:

@@ -18,9 +18,9 @@ from gradcli.functionals.ode.solver_progress import NoStepError, Problem, Progre
 
 # Bound on the number of steps.
 _MOST_STEPS = 100_000
-# The number of steps between tests for stiffness, and the number of remaining steps, relative to those taken, from
-# which one is made.
-_TEST_STEPS, _WORTH_TESTING = 25, 4
+# The number of steps between tests for stiffness, and the number of remaining steps from which one is made, relative to
+# those taken, and at least: a step of an implicit method takes the time of some 50 others.
+_TEST_STEPS, _WORTH_TESTING, _FEWEST_LEFT = 25, 4, 1_000
 # A system is stiff if the fastest decay within a step is at least this.
 _STIFF = 2.0
 # A solution leaves to infinity where it grows by this part of its size in steps that shrink to nothing, or to this size.
@@ -67,16 +67,20 @@ def followed(problem: Problem, times: Sequence[float], method: str, *, keeps: bo
     if hidden:
         problem = problem._replace(breaks=sorted([*problem.breaks, *(problem.origin + t for t in hidden)]))
     sides = RightSides(bodies(problem.system), problem.given)
-    if method != "radau" and not progress.done:
-        _by_taylor(problem, progress, sides, stays=method == "taylor")
-    if not progress.done:
-        progress.passed = None
-        _by_radau(problem, progress, sides)
+    while not progress.done:
+        blocked = None if method == "radau" else _by_taylor(problem, progress, sides, stays=method == "taylor")
+        if not progress.done:
+            progress.passed = None
+            _by_radau(problem, progress, sides, blocked)
     return progress
 
 
-def _by_taylor(problem: Problem, progress: Progress, sides: RightSides, *, stays: bool) -> None:
-    """Go on by Taylor's method, to the end or, unless it `stays`, to where another method is better."""
+def _by_taylor(problem: Problem, progress: Progress, sides: RightSides, *, stays: bool) -> float | None:
+    """Go on by Taylor's method, to the end or, unless it `stays`, to where another method is better.
+
+    Returns the length of the step that is too small where that is one place alone, such as a removable singularity: near
+    the zero of a divisor the rounding of coefficients grows with their order.
+    """
     length = 0.0
     keeps_steps = progress.passed is not None
     try:
@@ -86,18 +90,19 @@ def _by_taylor(problem: Problem, progress: Progress, sides: RightSides, *, stays
             check_steps(problem, progress)
             length = stepper.step.length
             ahead = abs(progress.left) / length if length else 0.0
-            tests = not stays and progress.steps % _TEST_STEPS == 0 and ahead > _WORTH_TESTING * progress.steps
-            if tests and _is_stiff(sides, progress, length):
-                return
+            tests = ahead > max(_WORTH_TESTING * progress.steps, _FEWEST_LEFT)
+            if tests and not stays and progress.steps % _TEST_STEPS == 0 and _is_stiff(sides, progress, length):
+                return None
     except NoRecurrenceError as error:
         if stays:
             raise EvaluationError(
                 f"'{error}' has no recurrence of Taylor coefficients", hint="--method radau"
             ) from None
     except NoStepError:
-        # At the start the right side may have a value and no derivatives.
-        if stays or progress.steps:
+        if stays:
             _refuse(problem, progress, sides, length)
+        return length
+    return None
 
 
 def _is_stiff(sides: RightSides, progress: Progress, length: float) -> bool:
@@ -112,8 +117,10 @@ def _is_stiff(sides: RightSides, progress: Progress, length: float) -> bool:
     return bool(-fastest.real * length > _STIFF and -fastest.real > abs(fastest.imag))
 
 
-def _by_radau(problem: Problem, progress: Progress, sides: RightSides) -> None:
-    length = 0.0
+def _by_radau(problem: Problem, progress: Progress, sides: RightSides, blocked: float | None) -> None:
+    """Go on by Radau's points, to the end or, where a step of another method was `blocked`, until the error alone limits
+    the steps."""
+    length = blocked or 0.0
     try:
         stepper = radau.Stepper(problem, progress)
         while not progress.done:
@@ -121,6 +128,8 @@ def _by_radau(problem: Problem, progress: Progress, sides: RightSides) -> None:
             stepper.advance()
             length = abs(progress.time - before)
             check_steps(problem, progress)
+            if blocked is not None and not stepper.grows:
+                return
     except NoStepError:
         _refuse(problem, progress, sides, length)
 
