@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from gradcli import arrays, limits
-from gradcli.executors import joined_products, schedule, ufuncs
+from gradcli.executors import joined_operations, schedule, ufuncs
 from gradcli.executors.compile_policy import CompilePolicy
 from gradcli.executors.kernel import Kernel
 from gradcli.executors.loop_fusion import FusedLoop, Step, fused
@@ -34,7 +34,7 @@ class Blocks:
     """
 
     def __init__(self, program: Program, *, reproducible: bool = False) -> None:
-        self.program = program = program if reproducible else joined_products.joined(program)
+        self.program = program = program if reproducible else joined_operations.joined(program)
         self.reproducible = reproducible
         self.steps = schedule.schedule(program).steps
         self.demand = CompilePolicy([e for e in self.steps if isinstance(e, Equation)], reproducible=reproducible)

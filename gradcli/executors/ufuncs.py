@@ -21,6 +21,10 @@ Into = Callable[..., Any]
 _FLOATING = frozenset({"float64", "float32"})
 
 NOT_IN_PLACE = frozenset({comparisons.where})
+# Functions of one operand that are several calls of NumPy.
+OF_SEVERAL_CALLS = frozenset(
+    {powers.rsqrt, exponential.sigmoid, trigonometric.sech_square, trigonometric.over_one_plus_square}
+)
 
 # With fewer elements, a masked copy is as fast as selecting by bit operations.
 _FEW = 1024

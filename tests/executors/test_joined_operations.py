@@ -1,4 +1,4 @@
-"""Tests programs with many matrix products, which are joined when a compiled program is called again."""
+"""Tests programs with many products and vectors, which are joined when a compiled program is called again."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.executors import joined_products, stepwise
+from gradcli.executors import joined_operations, stepwise
 from gradcli.primitives.entries.arithmetic import add
+from gradcli.primitives.entries.exponential import sigmoid
+from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.linear import matmul
+from gradcli.primitives.entries.shape import concat
 from gradcli.primitives.entries.trigonometric import tanh
 from gradcli.program.checker import check
 from gradcli.program.ir import Equation, Program, Variable
@@ -31,6 +34,9 @@ NETWORKS = {
         "t = W; for x in e { t = t + concat([x, b*x]).reshape(6, 2)@concat([b, x*x]).reshape(2, 6) }; sum(t**2)"
     ),
     "vectors as columns and rows": "t = W; for x in e { t = t + (b*x).reshape(6, 1)@tanh(W@x).reshape(1, 6) }; sum(t**2)",
+    "gates": "h = b; c = b; for x in e { g = sigmoid(W@x + U@h); c = g*c + tanh(V@x + X@h); h = g*tanh(c) }; sum(h)",
+    "rows in the other order": "t = W; s = b; for x in flip(e, 0) { t = t + outer(U@x, x); s = s + tanh(x) }; sum(t)*sum(s)",
+    "functions of vectors": "s = b; for x in e { s = s + sigmoid(W@x)*exp(U@x) }; sum(s**2)",
     "with a sum of squares": "t = sum(W**2)*W; for x in e { t = t + outer(U@x, x) }; sum(t*V)",
 }
 
@@ -49,10 +55,52 @@ def test_a_network_has_the_same_gradient_again(name: str) -> None:
 
 def test_the_gradient_of_a_recurrent_network_has_one_product_for_each_of_its_weights() -> None:
     equations = _outer_products(10)
-    found = joined_products.joined(equations)
+    found = joined_operations.joined(equations)
     assert [e.primitive for e in found.equations].count(matmul) == 1
     inputs = [RNG.standard_normal(v.shape) for v in found.inputs]
     np.testing.assert_allclose(stepwise.outputs(found, inputs), stepwise.outputs(equations, inputs), rtol=1e-13)
+
+
+def test_rows_of_a_matrix_are_not_stacked_again() -> None:
+    matrix, weights = Variable((20, 5), "float64"), Variable((5, 5), "float64")
+    rows = [Variable((5,), "float64") for _ in range(20)]
+    products = [Variable((5,), "float64") for _ in rows]
+    sums = _sums(products[::-1])
+    found = joined_operations.joined(
+        Program(
+            (matrix, weights),
+            (
+                *(Equation(index, (matrix,), {"key": (i,)}, row) for i, row in enumerate(rows)),
+                *(Equation(matmul, (weights, row), {}, product) for row, product in zip(rows, products)),
+                *sums,
+            ),
+            (sums[-1].output,),
+        )
+    )
+    assert [e.primitive for e in found.equations if e.primitive in (concat, matmul)] == [matmul]
+
+
+@pytest.mark.parametrize("terms", [7, 8, 20])
+def test_many_vectors_are_added_and_given_to_a_function_at_once(terms: int) -> None:
+    vectors = [Variable((5,), "float64") for _ in range(terms)]
+    results = [Variable((5,), "float64") for _ in vectors]
+    functions = [Equation(sigmoid, (v,), {}, r) for v, r in zip(vectors, results)]
+    sums = _sums(results)
+    program = Program((*vectors,), (*functions, *sums), (sums[-1].output,))
+    found = check(joined_operations.joined(program))
+    used = [e.primitive for e in found.equations]
+    assert (used.count(sigmoid), used.count(add)) == ((1, 0) if terms >= 8 else (terms, terms - 1))
+    inputs = [RNG.standard_normal(5) for _ in vectors]
+    np.testing.assert_allclose(stepwise.outputs(found, inputs), stepwise.outputs(program, inputs), rtol=1e-13)
+
+
+def _sums(terms: list[Variable]) -> list[Equation]:
+    """The sum of the terms, one after the other."""
+    found: list[Equation] = []
+    for term in terms[1:]:
+        total = found[-1].output if found else terms[0]
+        found.append(Equation(add, (total, term), {}, Variable(term.shape, "float64")))
+    return found
 
 
 def _outer_products(count: int) -> Program:
@@ -73,7 +121,7 @@ def _outer_products(count: int) -> Program:
 @pytest.mark.parametrize("seed", range(40))
 def test_random_programs_keep_their_results(seed: int) -> None:
     program = _random_program(random.Random(seed))
-    found = check(joined_products.joined(program))
+    found = check(joined_operations.joined(program))
     assert found.equations != program.equations
     inputs = [RNG.standard_normal(v.shape) / 2 for v in program.inputs]
     for before, after in zip(stepwise.outputs(program, inputs), stepwise.outputs(found, inputs)):
@@ -81,7 +129,8 @@ def test_random_programs_keep_their_results(seed: int) -> None:
 
 
 def _random_program(rng: random.Random) -> Program:
-    """Sums of outer products, matrices by vectors, and functions of them, in any order; some of the results are read."""
+    """Sums of outer products and of vectors, matrices by vectors, and functions of them, in any order; some of the
+    results are read."""
     matrix, vector, column, row = ([Variable(s, "float64") for _ in range(3)] for s in ((3, 3), (3,), (3, 1), (1, 3)))
     inputs, equations = (*matrix, *vector, *column, *row), list[Equation]()
 
@@ -99,8 +148,13 @@ def _random_program(rng: random.Random) -> Program:
                 operands = rng.sample([sum_so_far, product], 2)
                 sum_so_far = computed(add, *operands, like=matrix)
             kind.append(sum_so_far)
-        elif kind is vector:
+        elif kind is vector and rng.random() < 0.5:
             kind.append(computed(matmul, rng.choice(matrix[:3]), rng.choice(vector), like=vector))
+        elif kind is vector and rng.random() < 0.3:
+            sum_so_far = rng.choice(vector)
+            for term in rng.choices(vector, k=12):
+                sum_so_far = computed(add, sum_so_far, computed(sigmoid, term, like=vector), like=vector)
+            kind.append(sum_so_far)
         else:
             kind.append(computed(tanh, rng.choice(kind), like=kind))
     return Program(inputs, tuple(equations), tuple(rng.sample([e.output for e in equations], 12)))
