@@ -48,6 +48,10 @@ PRUNINGS = [
     [("l1_unstructured", "weight", 0)],
     [("random_unstructured", "weight", 0.4)],
     [("random_unstructured", "weight", 4), ("l1_unstructured", "weight", 0.5), ("random_unstructured", "weight", 2)],
+    [("ln_structured", "weight", 1, 2, 0)],
+    [("ln_structured", "weight", 0.5, float("inf"), -1), ("ln_structured", "weight", 0.5, 1, -1)],
+    [("l1_unstructured", "weight", 5), ("random_structured", "weight", 1, 1), ("l1_unstructured", "weight", 0.5)],
+    [("ln_structured", "weight", 0, 2, 0), ("identity", "weight"), ("random_structured", "weight", 0.4, 0)],
 ]
 
 
@@ -63,12 +67,12 @@ def test_a_pruned_layer_is_that_of_pytorch(steps):
     for found, expected in zip(*(stepped(library, layer) for (library, _), layer in zip(LIBRARIES, (own, other)))):
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
     for (_, module), layer in zip(LIBRARIES, (own, other)):
-        for name in {name for _, name, _ in steps}:
+        for name in {step[1] for step in steps}:
             original = getattr(layer, f"{name}_orig")
             module.remove(layer, name)
             assert getattr(layer, name) is original
         assert not module.is_pruned(layer)
-    if len({name for _, name, _ in steps}) == 1:
+    if len({step[1] for step in steps}) == 1:
         assert_same_states(own, other)
 
 
@@ -94,6 +98,44 @@ def test_a_pruned_element_stays_0_in_training():
     assert any(layer.weight is p for p in optimizer.param_groups[0]["params"])
 
 
+@pytest.mark.parametrize("kind", ["L1Unstructured", "RandomUnstructured"])
+def test_networks_are_pruned_as_one_tensor(kind):
+    own, other = layers()
+    for (library, module), layer in zip(LIBRARIES, (own, other)):
+        module.l1_unstructured(layer, "bias", 1)
+        pairs = [(layer, "weight"), (layer, "bias")]
+        scores = {(layer, "bias"): library.tensor([0.1, 0.2, 0.3], dtype=library.float64)}
+        library.manual_seed(3)
+        module.global_unstructured(pairs, getattr(module, kind), importance_scores=scores, amount=0.4)
+        assert [type(method).__name__ for method in hook_of(layer, "bias")] == ["L1Unstructured", "CustomFromMask"]
+        with pytest.raises(TypeError, match='Only "unstructured" PRUNING_TYPE supported'):
+            module.global_unstructured(pairs, module.LnStructured, amount=1, n=2)
+    assert_same_states(own, other)
+
+
+def hook_of(layer, name):
+    return next(hook for hook in layer._forward_pre_hooks.values() if hook._tensor_name == name)
+
+
+def test_a_method_of_ones_own_prunes_what_is_left():
+    own, other = layers()
+    for (library, module), layer in zip(LIBRARIES, (own, other)):
+
+        class EveryOther(module.BasePruningMethod):
+            PRUNING_TYPE = "unstructured"
+
+            def compute_mask(self, t, default_mask):
+                mask = default_mask.clone()
+                mask.view(-1)[::2] = 0
+                return mask
+
+        EveryOther.apply(layer, "weight")
+        EveryOther.apply(layer, "weight")
+        module.custom_from_mask(layer, name="bias", mask=library.tensor([0, 1, 1]))
+        assert EveryOther().prune(library.ones(5)).tolist() == [0, 1, 0, 1, 0]
+    assert_same_states(own, other)
+
+
 @pytest.mark.parametrize("amount", [-1, 1.5, -0.5, 13, "half"])
 def test_amounts_are_checked_as_in_pytorch(amount):
     own, other = layers()
@@ -104,6 +146,18 @@ def test_amounts_are_checked_as_in_pytorch(amount):
         messages.append(str(caught.value))
         assert not module.is_pruned(layer)
     assert messages[0] == messages[1]
+    assert [*own.state_dict()] == ["weight", "bias"]
+
+
+def test_structured_pruning_checks_what_it_prunes():
+    own, other = layers()
+    for (_, module), layer in zip(LIBRARIES, (own, other)):
+        with pytest.raises(ValueError, match="Structured pruning can only be applied to multidimensional tensors"):
+            module.ln_structured(layer, "bias", 1, 2, 0)
+        with pytest.raises(ValueError, match="amount=4 should be smaller than the number of parameters to prune=3"):
+            module.random_structured(layer, "weight", 4, 0)
+        with pytest.raises((IndexError, gradcli.errors.ShapeError)):
+            module.random_structured(layer, "weight", 1, 2)
     assert [*own.state_dict()] == ["weight", "bias"]
 
 
