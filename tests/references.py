@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -840,10 +841,43 @@ def _resized(x: Any, size: Any = None, factor: int = 1, mode: str = "nearest", a
     return x
 
 
+def _in_parts(x: Any, size: Any, join: Callable[..., Any], axes: int) -> Any:
+    for axis, count in zip(range(-axes, 0), np.broadcast_to(size, axes)):
+        old = np.shape(x)[axis]
+        bounds = [(i * old // count, -(-(i + 1) * old // count)) for i in range(count)]
+        x = np.stack([join(np.take(x, range(*ends), axis), axis=axis) for ends in bounds], axis)
+    return x
+
+
+def _unpooled(x: Any, places: Any, size: Any, _stride: Any = None, _padding: Any = 0, new: Any = None) -> Any:
+    shape = np.shape(x)
+    new = np.multiply(shape[1:], size) if new is None else np.asarray(new, int)
+    made = np.zeros((shape[0], np.prod(new)))
+    np.put_along_axis(made, np.reshape(places, (shape[0], -1)).astype(int), np.reshape(x, (shape[0], -1)), 1)
+    return made.reshape(shape[0], *new)
+
+
+def _multilabel_margin(x: Any, labels: Any, reduction: str = "mean") -> Any:
+    losses = []
+    for scores, row in zip(np.atleast_2d(x), np.atleast_2d(labels).astype(int)):
+        given = [*itertools.takewhile(lambda label: label >= 0, row)]
+        others = [c for c in range(len(scores)) if c not in given]
+        losses.append(sum(max(0, 1 - scores[label] + scores[c]) for label in given for c in others) / len(scores))
+    return _reduced(np.array(losses), reduction)
+
+
 _OF_OPERATORS = {
     "interpolate": _resized,
     "upsample_nearest": _resized,
     "upsample_bilinear": lambda x, size: _resized(x, size, 1, "bilinear", True),
+    **{f"adaptive_max_pool{axes}d": lambda x, size, axes=axes: _in_parts(x, size, np.max, axes) for axes in (1, 2, 3)},
+    **{
+        f"lp_pool{axes}d": lambda x, p, size, stride=None, axes=axes: (
+            _pooled(np.sum, axes, 0.0)(np.asarray(x) ** p, size, stride) ** (1 / p)
+        )
+        for axes in (1, 2, 3)
+    },
+    **{f"max_unpool{axes}d": _unpooled for axes in (1, 2, 3)},
     "adaptive_avg_pool1d": lambda x, size: _resized(x, size, 1, "area"),
     "adaptive_avg_pool2d": lambda x, size: _resized(x, size, 1, "area"),
     "adaptive_avg_pool3d": lambda x, size: _resized(x, size, 1, "area"),
@@ -905,6 +939,7 @@ _OF_OPERATORS = {
         np.where(np.equal(t, 1), 1 - _cosine(x, y), np.maximum(0, _cosine(x, y) - margin)), reduction
     ),
     "multi_margin_loss": _multi_margin,
+    "multilabel_margin_loss": _multilabel_margin,
     "multilabel_soft_margin_loss": _multilabel,
     "triplet_margin_loss": _triplet,
 }

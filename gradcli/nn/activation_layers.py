@@ -79,6 +79,16 @@ class Hardtanh(_InPlace):
     settings = defaults(min_val=-1.0, max_val=1.0, inplace=False)
 
 
+class RReLU(_InPlace):
+    """x where it is positive, else a*x, with a random number a in training; see `functional.rrelu`."""
+
+    function = "rrelu"
+    settings = defaults(lower=1 / 8, upper=1 / 3, inplace=False)
+
+    def forward(self, input: Tensor) -> Any:
+        return functional.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+
+
 class Hardsigmoid(_InPlace):
     """x/6 + 1/2, clipped to [0, 1]."""
 
@@ -252,3 +262,9 @@ class AlphaDropout(_Dropout):
     """`Dropout` for networks with SELU, which preserves mean and variance."""
 
     function = "alpha_dropout"
+
+
+class FeatureAlphaDropout(_Dropout):
+    """`AlphaDropout` of whole channels."""
+
+    function = "feature_alpha_dropout"

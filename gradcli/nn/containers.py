@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import CallError
+from gradcli.errors import ArgumentError, CallError
 from gradcli.nn.module import Module
 from gradcli.nn.parameter import Parameter
 
@@ -266,3 +266,17 @@ def _listed(items: Iterable[tuple[str, Any]]) -> str:
         return "x".join(map(str, value.shape)) or "()"
 
     return "\n".join(f"({name}): Parameter containing: [{value.dtype} of size {size(value)}]" for name, value in items)
+
+
+class DataParallel(Module):
+    """Calls `module`, whose parameters have "module." before their names, as PyTorch's does where there is no GPU."""
+
+    def __init__(self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0) -> None:
+        """Raises ArgumentError where devices are given."""
+        super().__init__()
+        if device_ids:
+            raise ArgumentError("DataParallel calls its module on the CPU, and has no devices to divide a batch among")
+        self.module, self.dim, self.device_ids = module, dim, []
+
+    def forward(self, *inputs: Any, **named: Any) -> Any:
+        return self.module(*inputs, **named)

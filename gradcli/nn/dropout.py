@@ -1,4 +1,4 @@
-"""Random functions of `torch.nn.functional`: dropout and Gumbel softmax."""
+"""Random functions of `torch.nn.functional`: dropout, random activations and Gumbel softmax."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError, ShapeError
 from gradcli.primitives.conversions import cast
 from gradcli.primitives.entries.arithmetic import negative
-from gradcli.primitives.entries.comparisons import less
+from gradcli.primitives.entries.comparisons import less, where
 from gradcli.primitives.entries.exponential import log
 from gradcli.primitives.entries.scans import softmax
 
@@ -43,12 +43,40 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
 
     G. Klambauer, T. Unterthiner, A. Mayr and S. Hochreiter, "Self-Normalizing Neural Networks" (NeurIPS 2017).
     """
+    return _alpha_dropped(input, p, training, inplace, input.shape)
+
+
+def _alpha_dropped(input: Tensor, p: float, training: bool, inplace: bool, shape: tuple[int, ...]) -> Any:
     _check(p)
     if not training or p == 0:
         return input
-    kept = _kept(input, p, input.shape)
+    kept = _kept(input, p, shape)
     scale = 1 / math.sqrt((1 - p) * (1 + p * _SELU_LIMIT**2)) if p < 1 else 0.0
     made = (input * kept + (1.0 - kept) * _SELU_LIMIT - p * _SELU_LIMIT) * scale
+    return input.copy_(made) if inplace else made
+
+
+def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
+    """`alpha_dropout` of whole channels (N, C, …)."""
+    return _alpha_dropped(input, p, training, inplace, (*input.shape[:2], *[1] * (input.ndim - 2)))
+
+
+def rrelu(
+    input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
+) -> Any:
+    """x where it is positive, else a*x with a uniform number a from `lower` to `upper`, which is drawn for each element
+    in training, and else is the mean of both.
+
+    B. Xu, N. Wang, T. Chen and M. Li, "Empirical Evaluation of Rectified Activations in Convolution Network" (2015).
+    """
+    if not lower <= upper:
+        raise ArgumentError(
+            f"Lower bound should be less than or equal to the upper bound, and {lower} is above {upper}"
+        )
+    slope: Any = (lower + upper) / 2
+    if training:
+        slope = generators.uniform(input.shape, input.dtype, lower, upper)
+    made = where(less(0.0, input), input, input * slope)
     return input.copy_(made) if inplace else made
 
 

@@ -14,7 +14,16 @@ from gradcli.autograd.modes import no_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError
 from gradcli.nn.ctc import ctc_loss
-from gradcli.nn.dropout import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, gumbel_softmax
+from gradcli.nn.dropout import (
+    alpha_dropout,
+    dropout,
+    dropout1d,
+    dropout2d,
+    dropout3d,
+    feature_alpha_dropout,
+    gumbel_softmax,
+    rrelu,
+)
 from gradcli.nn.embedding_bags import embedding_bag
 from gradcli.nn.folding import fold, unfold
 from gradcli.nn.grid_sampling import affine_grid, grid_sample
@@ -32,10 +41,12 @@ __all__ = [
     "dropout2d",
     "dropout3d",
     "embedding_bag",
+    "feature_alpha_dropout",
     "fold",
     "grid_sample",
     "gumbel_softmax",
     "instance_norm",
+    "rrelu",
     "triplet_margin_with_distance_loss",
     "unfold",
 ]
@@ -61,7 +72,7 @@ _WITH_DTYPE = frozenset({"softmax", "log_softmax", "softmin"})
 # Functions that return arrays in the expression language, and tensors here.
 _AS_TENSORS = frozenset({"one_hot"})
 # Functions that also return indices on request.
-_WITH_PLACES = frozenset({"max_pool1d", "max_pool2d", "max_pool3d"})
+_WITH_PLACES = frozenset([f"{kind}_pool{axes}d" for kind in ("max", "adaptive_max") for axes in (1, 2, 3)])
 
 
 def batch_norm(

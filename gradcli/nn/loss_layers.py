@@ -138,6 +138,13 @@ class MultiMarginLoss(_WeightedLoss):
     settings = defaults(p=1, margin=1.0, weight=None, reduction="mean")
 
 
+class MultiLabelMarginLoss(_LossLayer):
+    """The hinge loss between the labels of each row and the other classes; see `functional.multilabel_margin_loss`."""
+
+    function = "multilabel_margin_loss"
+    settings = defaults(reduction="mean")
+
+
 class MultiLabelSoftMarginLoss(_WeightedLoss):
     """The mean of the binary cross entropies over the classes."""
 

@@ -79,6 +79,7 @@ _LATER = (
     "normalisations",
     "convolutions",
     "resampling",
+    "pooling",
     "matrices",
     "decompositions",
     "eigenvalues",

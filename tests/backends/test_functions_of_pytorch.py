@@ -26,6 +26,8 @@ POSITIVE = np.abs(Y) + 0.1
 SHARES = POSITIVE / POSITIVE.sum(1, keepdims=True)
 SCORES, PER_PIXEL, CLASSES = DRAW.normal(size=(2, 3, 4)), DRAW.integers(0, 3, (2, 4)), DRAW.uniform(0.5, 2.0, 5)
 LABELS, PLACES, ROWS = np.array([0, 3, -100, 2]), DRAW.integers(0, 5, (4, 3)), DRAW.integers(0, 4, (2, 5))
+LABEL_LISTS = np.array([[2, 0, -1, 1, 1], [-1, 0, 1, 2, 3], [0, 1, 2, 3, 4], [4, -1, -1, -1, -1]])
+UNPOOLED = np.tile([[0, 3], [9, 14]], (2, 3, 1, 1))
 ONCE = np.argsort(DRAW.random((4, 5)), 1)[:, :3]
 MASK = X > 0
 # A query that sees no key is one of them.
@@ -152,6 +154,23 @@ CASES = [
         for params in ({"kernel_size": 2}, {"kernel_size": 3, "stride": 1, "padding": 1})
     ),
     Case("avg_pool2d", F.avg_pool2d, (CUBE,), {"kernel_size": (2, 3), "stride": (1, 2)}),
+    *(
+        Case(f"adaptive_max_pool{axes}d", getattr(F, f"adaptive_max_pool{axes}d"), (x,), {"output_size": size})
+        for axes, x in ((1, CUBE), (2, IMAGES), (3, IMAGES))
+        for size in (2, 3, 7)
+    ),
+    Case("adaptive_max_pool2d", F.adaptive_max_pool2d, (IMAGES,), {"output_size": (3, None), "return_indices": True}),
+    *(
+        Case(f"lp_pool{axes}d", getattr(F, f"lp_pool{axes}d"), (np.abs(x),), {"norm_type": 3.0, "kernel_size": 2, **more})
+        for axes, x in ((1, CUBE), (2, IMAGES), (3, IMAGES))
+        for more in ({}, {"stride": 1}, {"ceil_mode": True})
+    ),
+    Case("max_unpool2d", F.max_unpool2d, (IMAGES[:, :, :2, :2],), {"indices": UNPOOLED, "kernel_size": 2}),
+    Case("max_unpool2d", F.max_unpool2d, (IMAGES[:, :, :2, :2],), {"indices": UNPOOLED, "kernel_size": 2, "output_size": (5, 5)}),
+    *(
+        Case("multilabel_margin_loss", F.multilabel_margin_loss, (X,), {"target": LABEL_LISTS, "reduction": reduction})
+        for reduction in REDUCTIONS
+    ),
     Case("baddbmm", torch.baddbmm, (SQUARES, CUBE, PRODUCTS), {"beta": 0.5, "alpha": 2.0}),
     *(Case("cdist", torch.cdist, (X, Y[:3]), {"p": p}) for p in (1.0, 2.0, 3.0, math.inf)),
     *(Case("slogdet", torch.linalg.slogdet, (a,)) for a in (SQUARE, SQUARES)),

@@ -70,7 +70,8 @@ _FUNCTIONAL = frozenset(
         conv_transpose3d avg_pool3d max_pool3d margin_ranking_loss soft_margin_loss hinge_embedding_loss
         cosine_embedding_loss multi_margin_loss multilabel_soft_margin_loss triplet_margin_loss bilinear pdist
         pixel_shuffle pixel_unshuffle channel_shuffle interpolate upsample upsample_nearest upsample_bilinear adaptive_avg_pool1d adaptive_avg_pool2d
-        adaptive_avg_pool3d
+        adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d lp_pool1d lp_pool2d lp_pool3d
+        max_unpool1d max_unpool2d max_unpool3d multilabel_margin_loss
         """.split(),  # noqa: SIM905
     ]
 )

@@ -28,7 +28,7 @@ _IMAGE = [[[1.0, 2.0, 3.5, -1.0], [4.0, -5.5, 6.0, 0.5], [0.25, 7.0, -2.0, 3.0]]
 _TAPS, _SQUARES = [[[0.5, -1.0]], [[2.0, 0.25]]], [[[[1.0, -0.5], [0.25, 2.0]]]]
 
 
-def _of_each(value: Any, axes: int, what: str) -> Shape:
+def of_each(value: Any, axes: int, what: str) -> Shape:
     """`value`, one integer for all axes or one for each, as a tuple with an integer for each axis."""
     numbers = whole_numbers(value, what)
     if len(numbers) not in (1, axes):
@@ -77,7 +77,7 @@ def _widths(padding: Any, spans: Shape, steps: Shape) -> list[tuple[int, int]]:
         return [((span - 1) // 2, span // 2) for span in spans]
     if isinstance(padding, str):
         return [(0, 0)] * len(spans)
-    return [(width, width) for width in _of_each(padding, len(spans), "'padding'")]
+    return [(width, width) for width in of_each(padding, len(spans), "'padding'")]
 
 
 def _convolution(name: str, axes: int) -> Callable[..., Any]:
@@ -98,7 +98,7 @@ def _convolution(name: str, axes: int) -> Callable[..., Any]:
                 f"'{name}' of {list(given)} with a weight of {list(kernel)} in {count} groups does not fit",
                 hint="input is (n, channels, sizes), weight (results, channels/groups, sizes of the window)",
             )
-        steps, distances = _of_each(stride, axes, "'stride'"), _of_each(dilation, axes, "'dilation'")
+        steps, distances = of_each(stride, axes, "'stride'"), of_each(dilation, axes, "'dilation'")
         sizes = kernel[2:]
         spans = tuple(distance * (size - 1) + 1 for distance, size in zip(distances, sizes))
         windows = _windows(_surrounded(input, _widths(padding, spans, steps), 0.0), sizes, steps, distances)
@@ -173,7 +173,7 @@ def _transposed(name: str, axes: int) -> Callable[..., Any]:
             ("'padding'", padding),
             ("'output_padding'", output_padding),
         )
-        steps, distances, widths, further = (_of_each(value, axes, what) for what, value in numbers)
+        steps, distances, widths, further = (of_each(value, axes, what) for what, value in numbers)
         lead = len(given) - axes
         spaced = input
         for axis, step in enumerate(steps, lead):
@@ -250,13 +250,13 @@ class Places(NamedTuple):
 def _pooled_places(
     name: str, input: Any, axes: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: Any
 ) -> Places:
-    shape, sizes = arrays.shape(input), _of_each(kernel_size, axes, "'kernel_size'")
+    shape, sizes = arrays.shape(input), of_each(kernel_size, axes, "'kernel_size'")
     if len(shape) not in (axes + 1, axes + 2):
         raise ShapeError(f"'{name}' takes a tensor of {axes + 1} or {axes + 2} dimensions, not of {len(shape)}")
     # PyTorch accepts an empty list for the default stride.
     steps = () if stride is None else whole_numbers(stride, "'stride'")
-    steps = _of_each(steps, axes, "'stride'") if steps else sizes
-    widths, distances = _of_each(padding, axes, "'padding'"), _of_each(dilation, axes, "'dilation'")
+    steps = of_each(steps, axes, "'stride'") if steps else sizes
+    widths, distances = of_each(padding, axes, "'padding'"), of_each(dilation, axes, "'dilation'")
     if any(2 * width > size for width, size in zip(widths, sizes)):
         raise ShapeError("padding is at most the half of a window")
     further = [0] * axes
@@ -314,6 +314,24 @@ class Largest(NamedTuple):
     indices: Any
 
 
+def largest(windows: Any, numbers: Any, axes: int) -> Largest:
+    """The largest element of each window, the last `axes` axes, and its number among `numbers`, an array of the same
+    shape."""
+    lead = arrays.shape(windows)[:-axes]
+    flat = (*lead, math.prod(arrays.shape(windows)[-axes:]))
+    windows, numbers = reshape(windows, flat), reshape(numbers, flat)
+    where_largest = concrete(expand_dims(argmax(windows, -1), -1))
+    key = take_along_key((*lead, 1), len(lead), where_largest)
+    return Largest(*(reshape(index(part, key), lead) for part in (windows, numbers)))
+
+
+def flat_numbers(shape: Shape, axes: int) -> Any:
+    """The flat index of each element over the last `axes` axes, in an array of this shape."""
+    last = shape[-axes:]
+    numbers = arrays.guard_memory(lambda xp: xp.reshape(xp.arange(math.prod(last)), last))
+    return broadcast_to(numbers, shape)
+
+
 def _largest(name: str, axes: int, samples: Sequence[Any]) -> Composite:
     def definition(
         input: Any,
@@ -329,17 +347,8 @@ def _largest(name: str, axes: int, samples: Sequence[Any]) -> Composite:
         if not boolean(return_indices, "'return_indices'"):
             # A node of its own, because the result may be changed in place before backward, which needs that of `max_`.
             return identity(max_(windows, tuple(range(-axes, 0))))
-        shape = arrays.shape(input)
-        numbers = reshape(arrays.guard_memory(lambda xp: xp.arange(math.prod(shape[-axes:]))), shape[-axes:])
-        numbers = places.windows(broadcast_to(numbers, shape), 0.0)
-        flat = (*arrays.shape(windows)[: len(shape)], math.prod(places.sizes))
-        windows, numbers = reshape(windows, flat), reshape(numbers, flat)
-        where_largest = expand_dims(argmax(windows, -1), -1)
-        found = (
-            index(part, take_along_key((*flat[:-1], 1), len(shape), concrete(where_largest)))
-            for part in (windows, numbers)
-        )
-        return Largest(*(reshape(part, flat[:-1]) for part in found))
+        numbers = flat_numbers(arrays.shape(input), axes)
+        return largest(windows, places.windows(numbers, 0.0), axes)
 
     return Composite(
         name, "input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False",

@@ -18,6 +18,7 @@ from gradcli.primitives.entries.losses import reduced
 from gradcli.primitives.entries.networks import cosine_similarity, pairwise_distance
 from gradcli.primitives.entries.powers import power
 from gradcli.primitives.entries.reductions import mean, sum_
+from gradcli.primitives.entries.shape import expand_dims
 from gradcli.primitives.entries.special import relu
 from gradcli.primitives.operation import Composite
 
@@ -116,6 +117,37 @@ multi_margin_loss = Composite(
     derivative="g/(n*classes) for each class within the margin, less as much for the right one, for p=1",
     domain="smooth where no score is on the margin", edges=(_SUM_OR_MEAN,),
     samples=((_ROWS, [2, 0], 1, 4.0), (_ROWS, [1, 2], 2, 1.25, [0.5, 1.0, 2.0], "sum")),
+)  # fmt: skip
+
+
+def _multilabel_margin(input: Any, target: Any, reduction: Any = "mean") -> Any:
+    shape, labels = arrays.shape(input), integer_array(concrete(target), "a class")
+    if labels.shape != shape or len(shape) not in (1, 2):
+        raise ShapeError(
+            f"'multilabel_margin_loss' does not fit scores of {list(shape)} and classes of {list(labels.shape)}"
+        )
+    count = shape[-1]
+    if labels.size and not -1 <= labels.min() <= labels.max() < count:
+        raise ShapeError(f"there are {count} classes, and a label is none of -1 to {count - 1}")
+    numpy = arrays.numpy_namespace()
+    # The labels of a row end before its first -1.
+    given = numpy.logical_and.accumulate(labels >= 0, axis=-1)
+    right = ((labels[..., None] == numpy.arange(count)) & given[..., None]).any(-2)
+    places = numpy.where(given, labels, 0)
+    scores = index(input, take_along_key(shape, len(shape) - 1, places))
+    pairs = given[..., None] & ~right[..., None, :]
+    losses = relu(add(subtract(1.0, expand_dims(scores, -1)), expand_dims(input, -2)))
+    return reduced(divide(sum_(where(pairs, losses, 0.0), (-2, -1)), float(count)), reduction)
+
+
+multilabel_margin_loss = Composite(
+    "multilabel_margin_loss", "input, target, reduction='mean'",
+    "mean of sum(max(0, 1 - input[label] + input[other]))/classes over the labels of a row and the other classes",
+    _multilabel_margin,
+    derivative="g/(n*classes) for each pair within the margin at the other class, less as much at the label",
+    domain="smooth where no score is on the margin",
+    edges=("the labels of a row end before its first -1", _SUM_OR_MEAN),
+    samples=((_ROWS, [[2, -1, 0], [0, 1, -1]]), (_X, [1, 0, -1], "sum")),
 )  # fmt: skip
 
 

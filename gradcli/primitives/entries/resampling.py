@@ -202,22 +202,32 @@ upsample_bilinear = Composite(
 )  # fmt: skip
 
 
+def adaptive_sizes(name: str, shape: Shape, output_size: Any, axes: int) -> Shape:
+    """The sizes that the last `axes` axes of a shape are brought to; None keeps the size of an axis.
+
+    Raises ShapeError for a shape without these axes and that of channels, and for sizes that do not fit them.
+    """
+    if len(shape) not in (axes + 1, axes + 2):
+        raise ShapeError(f"'{name}' takes a tensor of {axes + 1} or {axes + 2} dimensions, not of {len(shape)}")
+    parts = output_size if isinstance(output_size, (list, tuple)) else [output_size]
+    if not isinstance(output_size, (list, tuple)) and arrays.shape(output_size):
+        parts = integer_array(concrete(output_size), "a size").tolist()
+    sizes = _of_each([None if part is None else integer(part, "a size") for part in parts], axes)
+    for old, new in zip(shape[-axes:], sizes):
+        if new is not None and new < 1:
+            raise ShapeError("a size is 1 or more")
+        if new is not None:
+            _check_size(old, new)
+    return tuple(old if new is None else new for old, new in zip(shape[-axes:], sizes))
+
+
 def _adaptive(axes: int, *samples: Any) -> Composite:
     name = f"adaptive_avg_pool{axes}d"
 
     def definition(input: Any, output_size: Any) -> Any:
         shape = arrays.shape(input)
-        if len(shape) not in (axes + 1, axes + 2):
-            raise ShapeError(f"'{name}' takes a tensor of {axes + 1} or {axes + 2} dimensions, not of {len(shape)}")
-        parts = output_size if isinstance(output_size, (list, tuple)) else [output_size]
-        if not isinstance(output_size, (list, tuple)) and arrays.shape(output_size):
-            parts = integer_array(concrete(output_size), "a size").tolist()
-        sizes = _of_each([None if part is None else integer(part, "a size") for part in parts], axes)
-        for axis, size in enumerate(sizes, len(shape) - axes):
-            if size is not None and size < 1:
-                raise ShapeError("a size is 1 or more")
-            if size is not None:
-                _check_size(shape[axis], size)
+        for axis, size in enumerate(adaptive_sizes(name, shape, output_size, axes), len(shape) - axes):
+            if size != shape[axis]:
                 input = _times_along(input, _matrix(_means(shape[axis], size), shape[axis]), axis)
         return input
 
