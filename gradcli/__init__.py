@@ -121,6 +121,7 @@ _HOMES = {
     "arange": "gradcli.autograd.creation_functions",
     "are_deterministic_algorithms_enabled": "gradcli.autograd.process_settings",
     "as_tensor": "gradcli.autograd.factory",
+    "autocast": "gradcli.amp",
     "bartlett_window": "gradcli.autograd.short_time_fourier",
     "bernoulli": "gradcli.autograd.sampling_functions",
     "blackman_window": "gradcli.autograd.short_time_fourier",
@@ -249,6 +250,7 @@ _HOMES = {
 
 _MODULES = (
     "accelerator",
+    "amp",
     "autograd",
     "backends",
     "builtins",

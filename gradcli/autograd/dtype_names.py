@@ -85,6 +85,8 @@ def named(dtype: str) -> Dtype:
 def canonical_dtype(given: Any) -> str | None:
     """The canonical name of a dtype that is given as in PyTorch, NumPy or Python; None if it is not a dtype."""
     name = _TYPES.get(given, given.__name__) if isinstance(given, type) else str(given).rpartition(".")[2]
+    if name == "Tensor":
+        return arrays.default_dtype()
     name = _OTHER_NAMES.get(name, name)
     return name if name in _BYTES else None
 

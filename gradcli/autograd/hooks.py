@@ -23,9 +23,13 @@ class Hooks(dict[int, Hook]):
 
     __slots__ = ("__weakref__",)
 
-    def register(self, hook: Hook) -> HookHandle:
-        number = _next_number()
+    def register(self, hook: Hook, first: bool = False) -> HookHandle:
+        """Add a hook behind the others, or before them."""
+        number, others = _next_number(), dict(self)
+        if first:
+            self.clear()
         self[number] = hook
+        self.update(others)
         return HookHandle(self, number)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli import arrays
+from gradcli.arrays.shapes import Shape
 from gradcli.autograd import generators
 from gradcli.autograd.dtype_names import known_dtype
 from gradcli.autograd.factory import as_tensor, new_leaf
@@ -38,7 +39,17 @@ def _of_floats(
     if options.get("seed") is not None:
         return new_leaf(seeded(*size, seed=options.pop("seed")), dtype=dtype, **options)
     options.pop("seed", None)
+    name = known_dtype(dtype)
+    if name is not None and name.startswith("complex"):
+        return new_leaf(_complex(draw, read_shape(size), name, generator), **options)
     return new_leaf(draw(read_shape(size), _floating(dtype), generator=generator), **options)
+
+
+def _complex(draw: Callable[..., Any], shape: Shape, dtype: str, generator: Any) -> Any:
+    """Complex numbers with random parts; normal ones have a variance of 1, each part of 1/2."""
+    parts = draw((*shape, 2), "float64" if dtype == "complex128" else "float32", generator=generator)
+    numbers = (parts[..., 0] + 1j * parts[..., 1]).astype(dtype)
+    return numbers / arrays.numpy_namespace().sqrt(2).astype(parts.dtype) if draw is generators.normal else numbers
 
 
 def _floating(dtype: Any) -> str:

@@ -1,6 +1,6 @@
 """Functions with a different meaning for tensors, as in PyTorch, than NumPy's functions of the same names.
 
-A call with tensors and without a keyword of NumPy (`axis`, `keepdims`) has PyTorch's meaning.
+A call with tensors and without a keyword of NumPy (`axis`, `keepdims`, `full_matrices`) has PyTorch's meaning.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gradcli.primitives.conversions import cast
 from gradcli.primitives.entries.order_statistics import Pair
 from gradcli.primitives.signature import SEQUENCES
 
-_WORDS_OF_NUMPY = frozenset({"axis", "keepdims"})
+_WORDS_OF_NUMPY = frozenset({"axis", "keepdims", "full_matrices"})
 _WORDS_OF_SPLIT = frozenset({"dim", "split_size", "split_size_or_sections"})
 
 
@@ -128,6 +128,7 @@ _BY_ITS_WORDS: dict[str, Callable[..., Any]] = {
     "sort": _with_tensors(_sorted),
     "split": _split,
     "squeeze": partial(_of_torch, "squeeze"),
+    "svd": partial(_of_torch, "svd"),
 }
 _ALWAYS: dict[str, Callable[..., Any]] = {
     **{name: partial(_of_torch, name) for name in table.TORCH_EXTENSIONS["torch"] - _BY_ITS_WORDS.keys()},

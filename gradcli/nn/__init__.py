@@ -170,6 +170,7 @@ from gradcli.nn.resizing_layers import (
     ZeroPad2d,
     ZeroPad3d,
 )
+from gradcli.package_aliases import alias_files, alias_package
 
 __all__ = [
     "CELU",
@@ -331,7 +332,23 @@ __all__ = [
     "utils",
 ]
 
-if __name__ != "gradcli.nn":
-    from gradcli.package_aliases import alias_package
+alias_files(
+    "gradcli.nn",
+    {
+        "": "modules",
+        "activation_layers": "modules.activation modules.dropout",
+        "attention_layers": "modules.transformer",
+        "containers": "modules.container parallel",
+        "convolution_layers": "modules.conv",
+        "linear_layers": "modules.linear modules.sparse modules.flatten modules.distance",
+        "loss_layers": "modules.loss",
+        "module": "modules.module",
+        "norm_layers": "modules.batchnorm modules.instancenorm modules.normalization",
+        "pooling_layers": "modules.pooling",
+        "recurrent_layers": "modules.rnn",
+        "resizing_layers": "modules.padding modules.upsampling modules.pixelshuffle modules.fold",
+    },
+)
 
+if __name__ != "gradcli.nn":
     alias_package(__name__, "gradcli.nn")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli.autograd.function import Function
+from gradcli.autograd.hooks import Hooks
 from gradcli.autograd.tensor import Tensor
 
 Gradients = tuple[Any, ...]
@@ -28,8 +29,9 @@ class BackwardCall:
     """One call of a module: keeps the gradients of its outputs until those of its inputs are known, then calls the
     hooks."""
 
-    def __init__(self, module: Any, hooks: Sequence[Callable[..., Any]]) -> None:
-        self._module, self._hooks = module, hooks
+    def __init__(self, module: Any, before: Hooks, after: Hooks) -> None:
+        """`before` are called with the gradients of the outputs, `after` with those of the inputs too."""
+        self._module, self._before, self._hooks = module, [*before.values()], [*after.values()]
         self._of_results: Gradients = ()
         self._has_arguments = False
         self._count = 0
@@ -47,6 +49,10 @@ class BackwardCall:
         return passed if isinstance(found, tuple) else passed[0]
 
     def _show_results(self, gradients: Gradients) -> Gradients:
+        for hook in self._before:
+            changed = hook(self._module, gradients)
+            if changed is not None:
+                gradients = changed if isinstance(changed, tuple) else (changed,)
         self._of_results = gradients
         if not self._has_arguments:
             self._call((None,) * self._count)

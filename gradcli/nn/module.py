@@ -26,7 +26,7 @@ class IncompatibleKeys(NamedTuple):
     def __repr__(self) -> str:
         if not any(self):
             return "<All keys matched successfully>"
-        return f"IncompatibleKeys(missing_keys={self.missing_keys!r}, unexpected_keys={self.unexpected_keys!r})"
+        return f"_IncompatibleKeys(missing_keys={self.missing_keys!r}, unexpected_keys={self.unexpected_keys!r})"
 
 
 class Module:
@@ -44,6 +44,7 @@ class Module:
     _forward_hooks: Hooks
     _forward_pre_hooks: Hooks
     _backward_hooks: Hooks
+    _backward_pre_hooks: Hooks
 
     def __new__(cls, *_arguments: Any, **_keywords: Any) -> Self:
         # Not in __init__, so that unpickled objects and subclasses that do not call super().__init__() have them too.
@@ -57,6 +58,7 @@ class Module:
             _forward_hooks=Hooks(),
             _forward_pre_hooks=Hooks(),
             _backward_hooks=Hooks(),
+            _backward_pre_hooks=Hooks(),
         )
         return made
 
@@ -64,31 +66,50 @@ class Module:
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        if not self._forward_pre_hooks and not self._forward_hooks and not self._backward_hooks:
+        backward = self._backward_hooks or self._backward_pre_hooks
+        if not self._forward_pre_hooks and not self._forward_hooks and not backward:
             return self.forward(*arguments, **keywords)
         for hook in [*self._forward_pre_hooks.values()]:
-            changed = hook(self, arguments)
-            if changed is not None:
-                arguments = changed if isinstance(changed, tuple) else (changed,)
-        call = BackwardCall(self, [*self._backward_hooks.values()]) if self._backward_hooks else None
+            if isinstance(hook, _WithKeywords):
+                changed = hook.function(self, arguments, keywords)
+                arguments, keywords = (arguments, keywords) if changed is None else changed
+            else:
+                changed = hook(self, arguments)
+                if changed is not None:
+                    arguments = changed if isinstance(changed, tuple) else (changed,)
+        call = BackwardCall(self, self._backward_pre_hooks, self._backward_hooks) if backward else None
         result = self.forward(*(arguments if call is None else call.arguments(arguments)), **keywords)
         for hook in [*self._forward_hooks.values()]:
-            changed = hook(self, arguments, result)
+            with_keywords = isinstance(hook, _WithKeywords)
+            changed = (
+                hook.function(self, arguments, keywords, result) if with_keywords else hook(self, arguments, result)
+            )
             result = result if changed is None else changed
         return result if call is None else call.results(result)
 
-    def register_forward_hook(self, hook: Callable[..., Any]) -> HookHandle:
-        """Call `hook(module, arguments, result)` after each `forward`; a result other than None replaces the output."""
-        return _registered(self._forward_hooks, hook)
+    def register_forward_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> HookHandle:
+        """Call `hook(module, arguments, result)` after each `forward`, behind other hooks or before them; a result other
+        than None replaces the output. With `with_kwargs` the call is `hook(module, arguments, keywords, result)`."""
+        return _registered(self._forward_hooks, hook, prepend, with_kwargs)
 
-    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
-        """Call `hook(module, arguments)` before each `forward`; a result other than None replaces the arguments."""
-        return _registered(self._forward_pre_hooks, hook)
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> HookHandle:
+        """Call `hook(module, arguments)` before each `forward`; a result other than None replaces the arguments. With
+        `with_kwargs` the call is `hook(module, arguments, keywords)`, and its result a tuple of both."""
+        return _registered(self._forward_pre_hooks, hook, prepend, with_kwargs)
 
-    def register_full_backward_hook(self, hook: Callable[..., Any]) -> HookHandle:
+    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> HookHandle:
         """Call `hook(module, grad_input, grad_output)` when backward has computed the gradients of a call's inputs and
         outputs; a result other than None replaces those of the inputs."""
-        return _registered(self._backward_hooks, hook)
+        return _registered(self._backward_hooks, hook, prepend)
+
+    def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> HookHandle:
+        """Call `hook(module, grad_output)` when backward has computed the gradients of a call's outputs; a result other
+        than None replaces them."""
+        return _registered(self._backward_pre_hooks, hook, prepend)
 
     # --- attributes
 
@@ -306,6 +327,9 @@ class Module:
     def float(self) -> Self:
         return self._apply(lambda x: x.float() if x.is_floating_point() else x)
 
+    def half(self) -> Self:
+        return self._apply(lambda x: x.half() if x.is_floating_point() else x)
+
     def cpu(self) -> Self:
         return self._apply(lambda x: x.cpu())
 
@@ -418,9 +442,16 @@ class Module:
         return type(self).__name__
 
 
-def _registered(hooks: Hooks, hook: Callable[..., Any]) -> HookHandle:
+class _WithKeywords(NamedTuple):
+    """A hook that takes the keywords of a call too."""
+
+    function: Callable[..., Any]
+
+
+def _registered(hooks: Hooks, hook: Callable[..., Any], prepend: bool, with_kwargs: bool = False) -> HookHandle:
     expect_callable(hook, "a hook is a function")
-    return hooks.register(hook)
+    kept: Any = _WithKeywords(hook) if with_kwargs else hook
+    return hooks.register(kept, prepend)
 
 
 def _joined(prefix: str, name: str) -> str:

@@ -17,6 +17,7 @@ from gradcli.named_tuples import NamedTuple
 from gradcli.optim.optimizer import Closure, Optimizer, Parameters
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.arithmetic import absolute, zeros_like
+from gradcli.primitives.entries.complex_numbers import view_as_complex, view_as_real
 from gradcli.primitives.entries.reductions import max_ as largest
 from gradcli.primitives.entries.reductions import sum_ as total
 from gradcli.primitives.entries.shape import concat
@@ -171,14 +172,20 @@ class _LBFGSStep:
         with enable_grad():
             loss = self._closure()
         parts = [zeros_like(p) if p.grad is None else p.grad for p in self._parameters]
-        return loss, float(loss), concat([reshape(part, (-1,)) for part in parts], axis=0).detach()
+        return loss, float(loss), concat([reshape(_in_pairs(part), (-1,)) for part in parts], axis=0).detach()
 
     def _move(self, length: float, direction: Any) -> None:
         first = 0
         for parameter in self._parameters:
-            part = direction[first : first + parameter.size]
-            parameter.copy_(parameter + length * reshape(part, parameter.shape))
-            first += parameter.size
+            numbers = _in_pairs(parameter)
+            moved = numbers + length * reshape(direction[first : first + numbers.size], numbers.shape)
+            parameter.copy_(view_as_complex(moved) if parameter.is_complex() else moved)
+            first += numbers.size
+
+
+def _in_pairs(x: Any) -> Any:
+    """Complex numbers as pairs of real ones."""
+    return view_as_real(x) if x.is_complex() else x
 
 
 def _dot(one: Any, other: Any) -> float:

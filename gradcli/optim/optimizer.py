@@ -12,10 +12,20 @@ from gradcli.autograd.accumulate_grad import clear_gradients
 from gradcli.autograd.modes import enable_grad, no_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError, CallError, expect, expect_callable
+from gradcli.primitives.entries.complex_numbers import view_as_complex, view_as_real
 
 # Tensors, (name, tensor) pairs, or dicts of groups with their own options.
 Parameters = Iterable[Any]
 Closure = Callable[[], Any]
+
+
+class _Required:
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+# The default of an option that must be given, in optimizers that users write.
+required: Any = _Required()
 
 
 class Optimizer:
@@ -58,6 +68,9 @@ class Optimizer:
         group = {**self.defaults, **param_group, "params": [m[1] if isinstance(m, tuple) else m for m in members]}
         if any(isinstance(m, tuple) for m in members):
             group["param_names"] = [name for name, _ in members]
+        for name, value in group.items():
+            if value is required:
+                raise ArgumentError(f"parameter group didn't specify a value of required optimization parameter {name}")
         known = {id(p) for p in self._parameters()}
         for parameter in group["params"]:
             if not isinstance(parameter, Tensor):
@@ -96,8 +109,20 @@ class Optimizer:
                 for parameter in group["params"]:
                     if parameter.grad is not None:
                         gradient = -parameter.grad if group["maximize"] else parameter.grad
-                        self.update(parameter, gradient, self.state[parameter], group)
+                        move = self._update_complex if parameter.is_complex() else self.update
+                        move(parameter, gradient, self.state[parameter], group)
         return loss
+
+    def _update_complex(
+        self, parameter: Tensor, gradient: Any, state: dict[str, Any], group: Mapping[str, Any]
+    ) -> None:
+        """Move a complex parameter as pairs of real numbers, as PyTorch does; its state has complex numbers."""
+        pairs: Any = view_as_real(parameter.detach()).clone()
+        kept = {n: view_as_real(v) if isinstance(v, Tensor) and v.is_complex() else v for n, v in state.items()}
+        self.update(pairs, view_as_real(gradient), kept, group)
+        parameter.copy_(view_as_complex(pairs))
+        for name, value in kept.items():
+            state[name] = view_as_complex(value) if isinstance(value, Tensor) and value.shape == pairs.shape else value
 
     def update(self, parameter: Tensor, gradient: Any, state: dict[str, Any], group: Mapping[str, Any]) -> None:
         """Move a parameter in place by a gradient to descend, using and updating its state."""

@@ -68,7 +68,7 @@ FACTORIES = [
     "torch.tensor([1, 2], dtype=torch.int64)", "torch.tensor([1.5, 2.5], dtype=torch.long)", "torch.tensor([0, 2], dtype=torch.bool)",
     "torch.tensor(3.5, dtype=torch.float16)", "torch.tensor([1.0, 2.0], dtype=torch.half)", "torch.tensor([1, 2], dtype=torch.uint8)",
     "torch.tensor([torch.tensor(1.0), torch.tensor(2.5)])", "torch.tensor([[torch.tensor(1), 2], [3, 4]])",
-    "torch.as_tensor([1.0, 2.0])", "torch.as_tensor(3)", "torch.as_tensor([1, 2], dtype=torch.float)",
+    "torch.tensor([1, 2]).type(torch.Tensor)", "torch.as_tensor([1.0, 2.0])", "torch.as_tensor(3)", "torch.as_tensor([1, 2], dtype=torch.float)",
     "torch.as_tensor(torch.ones(2, requires_grad=True))", "torch.autograd.Variable(torch.ones(2), requires_grad=True)",
 ]  # fmt: skip
 
@@ -97,7 +97,8 @@ def test_a_tensor_that_is_made(code):
         "torch.multinomial(torch.tensor([0.1, 0.2, 0.7]), 8, replacement=True)", "torch.tensor([0.1, 0.9]).multinomial(1)",
         "torch.full((3,), 0.5).bernoulli()",
         "torch.rand(2, generator=torch.Generator().manual_seed(3))", "torch.randn(3, generator=torch.Generator())",
-        "torch.initial_seed()",
+        "torch.initial_seed()", "torch.randn(3, dtype=torch.cdouble)", "torch.rand(2, 2, dtype=torch.cfloat)",
+        "torch.randn(40, dtype=torch.complex64)[30:]",
         "(torch.randn(3), torch.rand(2), torch.randn(2), torch.randn(17), torch.randperm(4), torch.randn(1))",
     ],
 )  # fmt: skip
@@ -276,3 +277,12 @@ def test_from_numpy_copies():
     assert made.tolist() == [1.0, 2.0]
     with pytest.raises(TypeError, match=r"expected np.ndarray \(got list\)"):
         gradcli.from_numpy([1.0])
+
+
+@pytest.mark.parametrize("code", ["torch.svd(A)", "torch.svd(A.T)", "A.svd()"])
+def test_vectors_of_svd_are_columns_as_in_pytorch(code):
+    matrices = [library.tensor([[1.0, 2.0, 0.5], [3.0, 4.0, -1.0]]) for library in (torch, gradcli)]
+    expected, found = (eval(code, {"torch": m, "A": A}) for m, A in zip((torch, gradcli), matrices))
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(abs(one.numpy()), abs(other.numpy()), 1e-12)
+    assert gradcli.svd(matrices[1], full_matrices=False)[2].shape == (2, 3)

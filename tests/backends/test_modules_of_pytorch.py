@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 
 import numpy as np
@@ -381,6 +382,106 @@ def test_the_average_of_asgd_is_that_of_pytorch(t0):
             optimizer.step()
         averages.append(optimizer.state[x]["ax"])
     same(*averages)
+
+
+COMPLEX = [("Adam", {"amsgrad": True}), ("AdamW", {}), ("SGD", {"momentum": 0.9}), ("RMSprop", {"centered": True}), ("Adagrad", {}),
+    ("Adamax", {}), ("Adadelta", {}), ("NAdam", {}), ("RAdam", {}), ("Rprop", {}), ("LBFGS", {}), ("LBFGS", {"line_search_fn": "strong_wolfe"})]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "options"), COMPLEX, ids=lambda value: value if isinstance(value, str) else "")
+def test_complex_parameters_move_as_pairs_of_numbers(name, options):
+    found = []
+    for library in (gradcli, torch):
+        z = library.tensor([1 + 2j, 3 - 1j], dtype=library.complex128, requires_grad=True)
+        optimizer = getattr(library.optim, name)([z], lr=0.1, **options)
+
+        def loss(library=library, z=z, optimizer=optimizer):
+            optimizer.zero_grad()
+            value = (z.abs() ** 2).sum() + 0.01 * (z**3).real.sum()
+            value.backward()
+            return value
+
+        for _ in range(4):
+            optimizer.step(loss)
+        state = optimizer.state_dict()["state"][0]
+        found.append([z.tolist(), *(v.tolist() for v in state.values() if getattr(v, "shape", None) == z.shape)])
+    assert len(found[0]) == len(found[1])
+    for one, other in zip(*found):
+        np.testing.assert_allclose(one, other, rtol=1e-8)
+
+
+def test_an_option_that_is_required_must_be_given():
+    for library in (gradcli, torch):
+        base = importlib.import_module(f"{library.__name__}.optim.optimizer")
+
+        class Own(base.Optimizer):
+            def __init__(self, params, lr=base.required):
+                super().__init__(params, {"lr": lr})
+
+        assert Own([library.ones(2)], 0.5).param_groups[0]["lr"] == 0.5
+        with pytest.raises(ValueError, match="didn't specify a value of required optimization parameter lr"):
+            Own([library.ones(2)])
+
+
+@pytest.mark.parametrize("gradients", [[1.0, 2.0], [1.0, float("inf")]])
+def test_scaled_losses_move_parameters_as_in_pytorch(gradients):
+    found = []
+    for library in (gradcli, torch):
+        x = library.tensor([0.5, -0.5], requires_grad=True)
+        optimizer = library.optim.SGD([x], lr=0.1)
+        scaler = library.amp.GradScaler("cpu", init_scale=8.0, growth_interval=2)
+        for _ in range(3):
+            optimizer.zero_grad()
+            scaler.scale((x * library.tensor(gradients)).sum()).backward()
+            scaler.unscale_(optimizer)
+            scaler.step(optimizer)
+            scaler.update()
+        off = library.amp.GradScaler("cuda", enabled=False)
+        found.append((x.tolist(), scaler.get_scale(), off.scale(3), off.get_scale(), off.state_dict()))
+        assert scaler.state_dict().keys() >= {"scale", "growth_factor", "_growth_tracker"}
+        with pytest.warns(UserWarning, match="CUDA is not available|cuda is not available"):
+            assert not library.amp.GradScaler().is_enabled()
+        with library.autocast("cpu", enabled=False):
+            assert (x * 1).dtype == x.dtype
+    assert found[0] == found[1]
+    with pytest.raises(gradcli.GradcliError, match="autocast does not compute in bfloat16"):
+        gradcli.autocast("cpu")
+
+
+class Product(gradcli.nn.Module):
+    def forward(self, a, b=1.0):
+        return a * b
+
+
+class ProductOfPyTorch(torch.nn.Module):
+    forward = Product.forward
+
+
+def test_hooks_of_a_module_are_called_as_in_pytorch():
+    found = []
+    for library, layer in ((gradcli, Product()), (torch, ProductOfPyTorch())):
+        calls = []
+
+        def with_factor(module, arguments, keywords):
+            return arguments, {**keywords, "b": 3.0}
+
+        def plus_one(module, arguments, keywords, output, calls=calls):
+            calls.append([*keywords])
+            return output + 1
+
+        def show(module, before, after, calls=calls):
+            calls.append((before[0].tolist(), after[0].tolist()))
+
+        layer.register_forward_pre_hook(lambda module, arguments, calls=calls: calls.append("second"))
+        layer.register_forward_pre_hook(with_factor, with_kwargs=True, prepend=True)
+        layer.register_forward_hook(plus_one, with_kwargs=True)
+        layer.register_full_backward_pre_hook(lambda module, gradients: (gradients[0] * 2,))
+        layer.register_full_backward_hook(show)
+        x = library.tensor([1.0, 2.0], requires_grad=True)
+        y = layer(x)
+        y.sum().backward()
+        found.append((y.tolist(), x.grad.tolist(), calls))
+    assert found[0] == found[1]
 
 
 def closure(library, model, optimizer, x, target):

@@ -15,6 +15,9 @@ from gradcli.optim.lr_scheduler.multiplicative import (
 from gradcli.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from gradcli.optim.lr_scheduler.scheduler import LRScheduler
 
+# The name of the base class before PyTorch 2.0.
+_LRScheduler = LRScheduler
+
 __all__ = [
     "ChainedScheduler",
     "ConstantLR",
