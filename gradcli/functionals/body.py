@@ -1,4 +1,5 @@
-"""The function that a functional is applied to, as a program of scalars, with its derivatives as further such functions."""
+"""The function that a functional is applied to, as a program of scalars, with its derivatives as further such functions;
+and how a functional is computed for each element of its operands."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
+from gradcli.arrays.shapes import broadcast
 from gradcli.autograd.engine import grad
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
@@ -154,3 +156,26 @@ def _derivative(y: Any, leaf: Tensor) -> Any:
         return 0.0
     (found,) = grad([y], [leaf], allow_unused=True, retain_graph=True)
     return 0.0 if found is None else found
+
+
+def of_each(operands: Sequence[Any], compute: Callable[[Any], Any]) -> Any:
+    """The results for all elements of the operands, in the library of the first operand; nan where an operand is nan.
+
+    `compute` takes an array of shape [elements, operands] and returns one of shape [elements].
+    """
+    np = arrays.numpy_namespace()
+    given = np.broadcast_arrays(*map(arrays.to_numpy, operands))
+    rows = np.array([g.ravel() for g in given], float).T
+    known = ~np.isnan(rows).any(axis=1)
+    found = np.full(len(rows), np.nan)
+    if known.any():
+        found[known] = compute(rows[known])
+    shape = given[0].shape
+    return arrays.like_library_of(found.reshape(shape), operands[0]) if shape else float(found[0])
+
+
+def stacked_balls(operands: Sequence[Any]) -> Any:
+    """Broadcast operands along a new last axis, in the library of balls."""
+    xp: Any = arrays.default_namespace()
+    shape = broadcast([arrays.shape(o) for o in operands])
+    return xp.stack([xp.broadcast_to(xp.asarray(o, "float64"), shape) for o in operands], -1)

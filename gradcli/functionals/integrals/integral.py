@@ -14,12 +14,11 @@ from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.errors import BackendError, DifferentiationError
 from gradcli.functionals import shortfalls
-from gradcli.functionals.body import Body, coefficient_operands
+from gradcli.functionals.body import Body, coefficient_operands, of_each
 from gradcli.functionals.integrals import integration
 from gradcli.functionals.integrals.integration import Integral
 from gradcli.functionals.integrals.quadrature import Integrand, Tolerance
 from gradcli.functionals.interval_bounds import Range, has_ranges, ranges
-from gradcli.functionals.row_results import of_each
 from gradcli.functionals.switches import moved_switches, places_of_rows
 from gradcli.kinds.jets import Jet
 from gradcli.primitives.bind import bind, constant

@@ -11,10 +11,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gradcli.arrays.mathematical_constants import is_exact
-from gradcli.functionals.body import coefficient_operands
+from gradcli.functionals.body import coefficient_operands, of_each, stacked_balls
 from gradcli.functionals.ode.known_solutions import solved
 from gradcli.functionals.ode.ode_system import System
-from gradcli.functionals.row_results import of_each, stacked_balls
 from gradcli.kinds.jets import Jet
 from gradcli.primitives.bind import bind
 from gradcli.primitives.families import elementwise

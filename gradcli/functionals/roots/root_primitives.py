@@ -17,10 +17,9 @@ from typing import Any
 from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.arrays.shapes import Shape
-from gradcli.functionals.body import Body
+from gradcli.functionals.body import Body, of_each, stacked_balls
 from gradcli.functionals.roots.searches import Search, found_for_rows, found_in_balls
 from gradcli.functionals.roots.unknowns import solution_part
-from gradcli.functionals.row_results import of_each, stacked_balls
 from gradcli.kinds.jets import Jet
 from gradcli.loops.loop_primitive import part
 from gradcli.primitives.bind import bind, constant

@@ -16,9 +16,8 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
-from gradcli.functionals.body import Body
+from gradcli.functionals.body import Body, of_each, stacked_balls
 from gradcli.functionals.roots.searches import Search, found_for_rows, found_in_balls
-from gradcli.functionals.row_results import of_each, stacked_balls
 from gradcli.primitives.bind import bind
 from gradcli.primitives.conversions import reshaped
 from gradcli.primitives.entries.arithmetic import negative

@@ -15,9 +15,8 @@ from gradcli import arrays, limits
 from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.errors import EvaluationError
 from gradcli.functionals import shortfalls
-from gradcli.functionals.body import Body, coefficient_operands
+from gradcli.functionals.body import Body, coefficient_operands, of_each
 from gradcli.functionals.interval_bounds import Range, has_ranges, ranges
-from gradcli.functionals.row_results import of_each
 from gradcli.functionals.sums.summation import Series, Sum, check_limits, totals
 from gradcli.functionals.switches import is_smooth
 from gradcli.kinds.jets import Jet

@@ -18,8 +18,7 @@ from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.node import Node
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus.gradient_series import DirectionalDerivatives, gradients_along
-from gradcli.calculus.higher_orders import derivatives
+from gradcli.calculus.higher_orders import DirectionalDerivatives, derivatives, gradients_along
 from gradcli.errors import (
     EvaluationError,
     GradcliError,
