@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gradcli.arrays.shapes import Size
-    from gradcli.autograd.creation_functions import (
+    from gradcli.autograd.creation.creation_functions import (
         arange,
         empty,
         empty_like,
@@ -27,6 +27,17 @@ if TYPE_CHECKING:
         zeros,
         zeros_like,
     )
+    from gradcli.autograd.creation.factory import as_tensor, from_dlpack, from_numpy, is_inference, tensor
+    from gradcli.autograd.creation.random_tensors import (
+        normal,
+        rand,
+        rand_like,
+        randint,
+        randint_like,
+        randn,
+        randn_like,
+        randperm,
+    )
     from gradcli.autograd.dtype_names import (
         device,
         finfo,
@@ -35,7 +46,6 @@ if TYPE_CHECKING:
         set_default_device,
         set_default_dtype,
     )
-    from gradcli.autograd.factory import as_tensor, from_dlpack, from_numpy, is_inference, tensor
     from gradcli.autograd.function import Function
     from gradcli.autograd.generators import (
         Generator,
@@ -54,17 +64,7 @@ if TYPE_CHECKING:
         no_grad,
         set_grad_enabled,
     )
-    from gradcli.autograd.random_tensors import (
-        normal,
-        rand,
-        rand_like,
-        randint,
-        randint_like,
-        randn,
-        randn_like,
-        randperm,
-    )
-    from gradcli.autograd.sampling_functions import bernoulli, multinomial, unique
+    from gradcli.autograd.operations.sampling_functions import bernoulli, multinomial, unique
     from gradcli.autograd.tensor import Tensor
     from gradcli.calculus.functions.calling_conventions import grad, hessian, jacobian
     from gradcli.calculus.functions.differential_operators import (
@@ -103,27 +103,27 @@ __version__ = "0.1.0"
 # The module of each name that is not a function of the language; it is imported on first access.
 _HOMES = {
     "AccuracyWarning": "gradcli.errors",
-    "BoolTensor": "gradcli.autograd.factory",
-    "ByteTensor": "gradcli.autograd.factory",
-    "CharTensor": "gradcli.autograd.factory",
+    "BoolTensor": "gradcli.autograd.creation.factory",
+    "ByteTensor": "gradcli.autograd.creation.factory",
+    "CharTensor": "gradcli.autograd.creation.factory",
     "CompiledProgram": "gradcli.compiled.programs",
-    "DoubleTensor": "gradcli.autograd.factory",
-    "FloatTensor": "gradcli.autograd.factory",
+    "DoubleTensor": "gradcli.autograd.creation.factory",
+    "FloatTensor": "gradcli.autograd.creation.factory",
     "Function": "gradcli.autograd.function",
     "Generator": "gradcli.autograd.generators",
     "GradcliError": "gradcli.errors",
-    "HalfTensor": "gradcli.autograd.factory",
-    "IntTensor": "gradcli.autograd.factory",
-    "LongTensor": "gradcli.autograd.factory",
-    "ShortTensor": "gradcli.autograd.factory",
+    "HalfTensor": "gradcli.autograd.creation.factory",
+    "IntTensor": "gradcli.autograd.creation.factory",
+    "LongTensor": "gradcli.autograd.creation.factory",
+    "ShortTensor": "gradcli.autograd.creation.factory",
     "Size": "gradcli.arrays.shapes",
     "Tensor": "gradcli.autograd.tensor",
-    "arange": "gradcli.autograd.creation_functions",
+    "arange": "gradcli.autograd.creation.creation_functions",
     "are_deterministic_algorithms_enabled": "gradcli.autograd.process_settings",
-    "as_tensor": "gradcli.autograd.factory",
+    "as_tensor": "gradcli.autograd.creation.factory",
     "autocast": "gradcli.amp",
     "bartlett_window": "gradcli.autograd.short_time_fourier",
-    "bernoulli": "gradcli.autograd.sampling_functions",
+    "bernoulli": "gradcli.autograd.operations.sampling_functions",
     "blackman_window": "gradcli.autograd.short_time_fourier",
     "bool": "gradcli.autograd.dtype_names",
     "c_": "gradcli.primitives.index_tricks",
@@ -141,21 +141,21 @@ _HOMES = {
     "dtype": "gradcli.autograd.dtype_names",
     "e": "math",
     "elementwise_grad": "gradcli.calculus.functions.differential_operators",
-    "empty": "gradcli.autograd.creation_functions",
-    "empty_like": "gradcli.autograd.creation_functions",
+    "empty": "gradcli.autograd.creation.creation_functions",
+    "empty_like": "gradcli.autograd.creation.creation_functions",
     "enable_grad": "gradcli.autograd.modes",
-    "eye": "gradcli.autograd.creation_functions",
-    "fftfreq": "gradcli.autograd.creation_functions",
+    "eye": "gradcli.autograd.creation.creation_functions",
+    "fftfreq": "gradcli.autograd.creation.creation_functions",
     "finfo": "gradcli.autograd.dtype_names",
     "fit": "gradcli.models.fitting.fits",
     "float": "gradcli.autograd.dtype_names",
     "float16": "gradcli.autograd.dtype_names",
     "float32": "gradcli.autograd.dtype_names",
     "float64": "gradcli.autograd.dtype_names",
-    "from_dlpack": "gradcli.autograd.factory",
-    "from_numpy": "gradcli.autograd.factory",
-    "full": "gradcli.autograd.creation_functions",
-    "full_like": "gradcli.autograd.creation_functions",
+    "from_dlpack": "gradcli.autograd.creation.factory",
+    "from_numpy": "gradcli.autograd.creation.factory",
+    "full": "gradcli.autograd.creation.creation_functions",
+    "full_like": "gradcli.autograd.creation.creation_functions",
     "get_default_dtype": "gradcli.autograd.dtype_names",
     "get_float32_matmul_precision": "gradcli.autograd.process_settings",
     "get_num_threads": "gradcli.autograd.process_settings",
@@ -180,18 +180,18 @@ _HOMES = {
     "int32": "gradcli.autograd.dtype_names",
     "int64": "gradcli.autograd.dtype_names",
     "int8": "gradcli.autograd.dtype_names",
-    "is_complex": "gradcli.autograd.factory",
-    "is_floating_point": "gradcli.autograd.factory",
+    "is_complex": "gradcli.autograd.creation.factory",
+    "is_floating_point": "gradcli.autograd.creation.factory",
     "is_grad_enabled": "gradcli.autograd.modes",
-    "is_inference": "gradcli.autograd.factory",
+    "is_inference": "gradcli.autograd.creation.factory",
     "is_inference_mode_enabled": "gradcli.autograd.modes",
-    "is_tensor": "gradcli.autograd.factory",
+    "is_tensor": "gradcli.autograd.creation.factory",
     "istft": "gradcli.autograd.short_time_fourier",
     "jacobian": "gradcli.calculus.functions.calling_conventions",
-    "linspace": "gradcli.autograd.creation_functions",
+    "linspace": "gradcli.autograd.creation.creation_functions",
     "load": "gradcli.utils.serialization",
     "load_ipython_extension": "gradcli.cli.notebook",
-    "logspace": "gradcli.autograd.creation_functions",
+    "logspace": "gradcli.autograd.creation.creation_functions",
     "long": "gradcli.autograd.dtype_names",
     "make_ggnvp": "gradcli.calculus.functions.differential_operators",
     "make_hvp": "gradcli.calculus.functions.differential_operators",
@@ -201,24 +201,24 @@ _HOMES = {
     "manual_seed": "gradcli.autograd.generators",
     "minimize": "gradcli.models.optima.minima",
     "multigrad_dict": "gradcli.calculus.functions.differential_operators",
-    "multinomial": "gradcli.autograd.sampling_functions",
+    "multinomial": "gradcli.autograd.operations.sampling_functions",
     "nan": "math",
     "no_grad": "gradcli.autograd.modes",
-    "normal": "gradcli.autograd.random_tensors",
-    "ones": "gradcli.autograd.creation_functions",
-    "ones_like": "gradcli.autograd.creation_functions",
+    "normal": "gradcli.autograd.creation.random_tensors",
+    "ones": "gradcli.autograd.creation.creation_functions",
+    "ones_like": "gradcli.autograd.creation.creation_functions",
     "pi": "math",
     "plot": "gradcli.models.plotting.pictures",
     "propagate": "gradcli.models.uncertainty.propagation",
     "r_": "gradcli.primitives.index_tricks",
-    "rand": "gradcli.autograd.random_tensors",
-    "rand_like": "gradcli.autograd.random_tensors",
-    "randint": "gradcli.autograd.random_tensors",
-    "randint_like": "gradcli.autograd.random_tensors",
-    "randn": "gradcli.autograd.random_tensors",
-    "randn_like": "gradcli.autograd.random_tensors",
-    "randperm": "gradcli.autograd.random_tensors",
-    "rfftfreq": "gradcli.autograd.creation_functions",
+    "rand": "gradcli.autograd.creation.random_tensors",
+    "rand_like": "gradcli.autograd.creation.random_tensors",
+    "randint": "gradcli.autograd.creation.random_tensors",
+    "randint_like": "gradcli.autograd.creation.random_tensors",
+    "randn": "gradcli.autograd.creation.random_tensors",
+    "randn_like": "gradcli.autograd.creation.random_tensors",
+    "randperm": "gradcli.autograd.creation.random_tensors",
+    "rfftfreq": "gradcli.autograd.creation.creation_functions",
     "sample": "gradcli.models.sampling.posterior_draws",
     "save": "gradcli.utils.serialization",
     "seed": "gradcli.autograd.generators",
@@ -234,18 +234,18 @@ _HOMES = {
     "set_rng_state": "gradcli.autograd.generators",
     "short": "gradcli.autograd.dtype_names",
     "stft": "gradcli.autograd.short_time_fourier",
-    "tensor": "gradcli.autograd.factory",
+    "tensor": "gradcli.autograd.creation.factory",
     "tensor_jacobian_product": "gradcli.calculus.functions.differential_operators",
-    "tril_indices": "gradcli.autograd.creation_functions",
-    "triu_indices": "gradcli.autograd.creation_functions",
+    "tril_indices": "gradcli.autograd.creation.creation_functions",
+    "triu_indices": "gradcli.autograd.creation.creation_functions",
     "uint8": "gradcli.autograd.dtype_names",
-    "unique": "gradcli.autograd.sampling_functions",
+    "unique": "gradcli.autograd.operations.sampling_functions",
     "use_deterministic_algorithms": "gradcli.autograd.process_settings",
     "value_and_grad": "gradcli.calculus.functions.differential_operators",
     "vector_jacobian_product": "gradcli.calculus.functions.differential_operators",
     "vmap": "gradcli.calculus.functions.mapping",
-    "zeros": "gradcli.autograd.creation_functions",
-    "zeros_like": "gradcli.autograd.creation_functions",
+    "zeros": "gradcli.autograd.creation.creation_functions",
+    "zeros_like": "gradcli.autograd.creation.creation_functions",
 }
 
 _MODULES = (
@@ -378,7 +378,7 @@ def __getattr__(name: str) -> Any:
     # For a submodule that is not loaded yet, AttributeError is raised, and the import statement then finds it.
     reason = ""
     if not name.startswith("_") and PathFinder.find_spec(f"{__name__}.{name}", __path__) is None:
-        from gradcli.autograd.tensor_functions import function, in_place
+        from gradcli.autograd.operations.tensor_functions import function, in_place
         from gradcli.primitives import table
 
         found = function(name) or in_place(name) or table.numpy_meaning(name)

@@ -12,7 +12,7 @@ _MADE = frozenset({"fftfreq", "rfftfreq"})
 
 class _Transforms(ModuleType):
     def __getattr__(self, name: str) -> Any:
-        from gradcli.autograd import creation_functions
+        from gradcli.autograd.creation import creation_functions
         from gradcli.primitives import table
 
         if name in _MADE:

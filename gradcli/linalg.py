@@ -12,7 +12,7 @@ def __getattr__(name: str) -> Any:
     from gradcli.primitives import table
 
     if name in _OF_TENSORS:
-        from gradcli.autograd.tensor_functions import function
+        from gradcli.autograd.operations.tensor_functions import function
 
         return function(name)
     found = None if name.startswith("_") else table.find(name, "linalg")

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 # The modules of the public names, which are imported at first use.
 _HOMES = {
     "Function": "gradcli.autograd.function",
-    "Variable": "gradcli.autograd.factory",
-    "SavedTensor": "gradcli.autograd.packed_tensors",
+    "Variable": "gradcli.autograd.creation.factory",
+    "SavedTensor": "gradcli.autograd.saved_values.packed_tensors",
     "backward": "gradcli.autograd.engine",
     "detect_anomaly": "gradcli.autograd.anomaly",
     "enable_grad": "gradcli.autograd.modes",

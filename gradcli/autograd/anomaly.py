@@ -11,9 +11,9 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Any
 
+from gradcli.autograd.engine import Visit, visit_wrapper
 from gradcli.autograd.modes import Switch
 from gradcli.autograd.node import Node, recorders
-from gradcli.autograd.observers import Visit, visit_wrapper
 from gradcli.errors import DifferentiationError
 from gradcli.primitives.bind import assume, primal_and_tangents
 from gradcli.primitives.entries.comparisons import equal

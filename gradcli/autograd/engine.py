@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import contextvars
 import functools
 import heapq
 import itertools
+import threading
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from gradcli import arrays, limits
 from gradcli.autograd.accumulate_grad import AccumulateGrad
-from gradcli.autograd.ancestors import ancestors
 from gradcli.autograd.hooks import Attached, Hooks, checked, replaced
 from gradcli.autograd.modes import current_span, grad_enabled
 from gradcli.autograd.node import Edge, GradientEdge, Node, all_conjugated, conjugated, next_sequence, recorders
-from gradcli.autograd.observers import observer, visit_wrapper
-from gradcli.autograd.stacks import run_in_new_thread
+from gradcli.autograd.saved_values.untaken_masks import UntakenMasks, all_taken, has_zeros, taken_of_sum
 from gradcli.autograd.targets import (
     Target,
+    ancestors,
     as_gradient,
     as_tuple,
     check_targets,
@@ -30,11 +32,31 @@ from gradcli.autograd.targets import (
     seed_of,
 )
 from gradcli.autograd.tensor_base import TensorBase
-from gradcli.autograd.untaken_masks import UntakenMasks, all_taken, has_zeros, taken_of_sum
 from gradcli.errors import ArgumentError, DifferentiationError, GradcliError, Span, as_bool
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.entries.arithmetic import zeros_like
 from gradcli.primitives.entries.comparisons import not_equal
+
+# Called with each node, its cotangents and the resulting cotangents of its operands.
+Observer = Callable[[Node, Sequence[Any], Sequence[Any]], None]
+observer: ContextVar[Observer | None] = ContextVar("gradcli_observer", default=None)
+
+# The visit of a node with its cotangents; a watcher is called in its place, with it as the first argument.
+Visit = Callable[[Node, Sequence[Any]], Sequence[Any]]
+visit_wrapper: ContextVar[Callable[[Visit, Node, Sequence[Any]], Sequence[Any]] | None] = ContextVar(
+    "gradcli_watcher", default=None
+)
+
+
+@contextmanager
+def observing(see: Observer | None) -> Iterator[None]:
+    """Within the block, `see` is called for every node that a backward pass visits."""
+    token = observer.set(see)
+    try:
+        yield
+    finally:
+        observer.reset(token)
+
 
 AnyTensor = TypeVar("AnyTensor", bound=TensorBase)
 # The pass that is running in this context.
@@ -184,7 +206,7 @@ class BackwardPass:
         if outer is not None:
             self.depth = outer.depth + 1
         if self.depth % _PASSES_PER_STACK == _PASSES_PER_STACK - 1:
-            found: list[Any] = run_in_new_thread(self._run)
+            found: list[Any] = _run_in_new_thread(self._run)
             return found
         return self._run()
 
@@ -460,3 +482,23 @@ class PendingEdges:
 def has_hooks(target: Any) -> bool:
     """Whether the target of an edge is a leaf that may have hooks."""
     return not isinstance(target, Node) and target._accumulator is not None
+
+
+def _run_in_new_thread(function: Callable[[], Any]) -> Any:
+    """Call a function in a new thread with the current context, wait for it, and return or raise its outcome."""
+    context = contextvars.copy_context()
+    outcome: list[Any] = []
+    errors: list[BaseException] = []
+
+    def call() -> None:
+        try:
+            outcome.append(context.run(function))
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+    return outcome[0]

@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.autograd.node import RELEASED, Edge, Node, conjugated
-from gradcli.autograd.packed_tensors import Pack, Packed, SavedTensor, Unpack, restored
 from gradcli.autograd.primitive_node import fit
-from gradcli.autograd.saved import SAVED_INFERENCE, SavedOutput, shape_only
 from gradcli.autograd.saved_hooks import innermost
+from gradcli.autograd.saved_values.packed_tensors import Pack, Packed, SavedTensor, Unpack, restored
+from gradcli.autograd.saved_values.saved import SAVED_INFERENCE, SavedOutput, shape_only
+from gradcli.autograd.saved_values.untaken_masks import drop_if_untaken
 from gradcli.autograd.tensor import Tensor
-from gradcli.autograd.untaken_masks import drop_if_untaken
 from gradcli.errors import DifferentiationError, ShapeError
 from gradcli.primitives.bind import constant
 from gradcli.primitives.operators import operand

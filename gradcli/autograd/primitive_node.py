@@ -10,8 +10,8 @@ from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.autograd.modes import span_now
 from gradcli.autograd.node import RELEASED, Edge, Node, named_class, next_sequence
-from gradcli.autograd.packed_tensors import Pack, Packed, SavedTensor, Unpack, restored
-from gradcli.autograd.saved import (
+from gradcli.autograd.saved_values.packed_tensors import Pack, Packed, SavedTensor, Unpack, restored
+from gradcli.autograd.saved_values.saved import (
     DETACHED,
     SAVED_INFERENCE,
     ModifiedResult,
@@ -19,8 +19,8 @@ from gradcli.autograd.saved import (
     check_version,
     shape_only,
 )
+from gradcli.autograd.saved_values.untaken_masks import has_zeros, mask_unless_plain, same_zeros, taken_of, zero_untaken
 from gradcli.autograd.tensor_base import TensorBase
-from gradcli.autograd.untaken_masks import has_zeros, mask_unless_plain, same_zeros, taken_of, zero_untaken
 from gradcli.errors import DifferentiationError
 from gradcli.kinds.batch import sum_over_rows
 from gradcli.primitives.bind import Kind, constant, readings

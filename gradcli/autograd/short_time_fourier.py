@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from gradcli import arrays, limits
-from gradcli.autograd.factory import new_leaf
+from gradcli.autograd.creation.factory import new_leaf
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import CallError, EvaluationError, ShapeError, expect
 from gradcli.primitives.axes import integer

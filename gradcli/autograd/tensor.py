@@ -12,8 +12,8 @@ from gradcli.arrays.index_keys import has_arrays
 from gradcli.autograd.engine import backward
 from gradcli.autograd.modes import check_leaving_graph, grad_enabled, inference, recorded_now
 from gradcli.autograd.node import Edge, Node, recorders_now
+from gradcli.autograd.operations.tensor_surface import TensorSurface
 from gradcli.autograd.primitive_node import UNCHANGED, PrimitiveNode, Recording
-from gradcli.autograd.tensor_surface import TensorSurface
 from gradcli.autograd.views import (
     find_history,
     find_numbers,
@@ -200,7 +200,7 @@ class Tensor(TensorSurface):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
         # Imported here, because only programs that pass tensors to NumPy need it.
-        from gradcli.autograd.numpy_protocols import call_ufunc
+        from gradcli.autograd.operations.numpy_protocols import call_ufunc
 
         return call_ufunc(ufunc, method, inputs, keywords)
 
@@ -211,7 +211,7 @@ class Tensor(TensorSurface):
         arguments: Sequence[Any],
         keywords: Mapping[str, Any],
     ) -> Any:
-        from gradcli.autograd.numpy_protocols import call_function
+        from gradcli.autograd.operations.numpy_protocols import call_function
 
         return call_function(function, types, arguments, keywords)
 
@@ -454,7 +454,7 @@ class Tensor(TensorSurface):
 @functools.cache
 def _function(name: str) -> Any:
     # Imported here, because programs of the language do not call methods.
-    from gradcli.autograd.tensor_functions import function
+    from gradcli.autograd.operations.tensor_functions import function
 
     return function(name)
 

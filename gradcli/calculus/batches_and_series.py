@@ -7,10 +7,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from gradcli import arrays
-from gradcli.autograd.ancestors import ancestors
 from gradcli.autograd.function import Function
 from gradcli.autograd.function_node import FunctionNode
 from gradcli.autograd.node import Node
+from gradcli.autograd.targets import ancestors
 from gradcli.autograd.tensor import Tensor
 from gradcli.kinds import batch
 from gradcli.kinds.jets import Jet

@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.autograd.ancestors import ancestors, beginning
 from gradcli.autograd.node import ANALYTIC_IN, Node
 from gradcli.autograd.primitive_node import PrimitiveNode
+from gradcli.autograd.targets import ancestors, beginning
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.higher_orders import Function, derivatives
 from gradcli.errors import DifferentiationError

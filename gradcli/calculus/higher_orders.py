@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays, limits
 from gradcli.arrays.shapes import element_ranges
-from gradcli.autograd.ancestors import ancestors
 from gradcli.autograd.primitive_node import PrimitiveNode
+from gradcli.autograd.targets import ancestors
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.accuracy import deviation
 from gradcli.calculus.derivatives import all_finite, gradients, inner_value, repeated

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.autograd.ancestors import ancestors
+from gradcli.autograd.targets import ancestors
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import inner_value, jacobians
 from gradcli.calculus.higher_orders import Function

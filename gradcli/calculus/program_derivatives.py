@@ -9,9 +9,9 @@ from typing import Any
 from weakref import WeakSet
 
 from gradcli import arrays, limits
-from gradcli.autograd.ancestors import ancestors, beginning
 from gradcli.autograd.node import Node
 from gradcli.autograd.primitive_node import PrimitiveNode
+from gradcli.autograd.targets import ancestors, beginning
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients, jacobians
 from gradcli.errors import DifferentiationError, ShapeError

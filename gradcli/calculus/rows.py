@@ -7,10 +7,10 @@ from contextlib import suppress
 from typing import Any
 
 from gradcli import arrays
-from gradcli.autograd.ancestors import ancestors, beginning
 from gradcli.autograd.engine import grad
 from gradcli.autograd.function_node import FunctionNode
 from gradcli.autograd.primitive_node import PrimitiveNode
+from gradcli.autograd.targets import ancestors, beginning
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.batches_and_series import rows_of
 from gradcli.errors import LimitError, NotBatchableError

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from gradcli.autograd.ancestors import reaches_earlier
 from gradcli.autograd.node import next_sequence
+from gradcli.autograd.targets import reaches_earlier
 from gradcli.compiled.computation import Compiled
 from gradcli.errors import BindingError, CallError, did_you_mean
 from gradcli.evaluation import python_values

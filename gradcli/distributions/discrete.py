@@ -9,7 +9,7 @@ from gradcli import arrays
 from gradcli.arrays.shapes import broadcast
 from gradcli.autograd import generators
 from gradcli.autograd.modes import no_grad
-from gradcli.autograd.sampling_functions import multinomial
+from gradcli.autograd.operations.sampling_functions import multinomial
 from gradcli.distributions.distribution import (
     COUNT,
     NOT_NEGATIVE,

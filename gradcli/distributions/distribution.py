@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape, broadcast
-from gradcli.autograd.factory import tensor
+from gradcli.autograd.creation.factory import tensor
 from gradcli.autograd.modes import no_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError

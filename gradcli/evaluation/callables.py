@@ -9,9 +9,9 @@ from itertools import takewhile
 from typing import Any
 
 from gradcli import arrays
-from gradcli.autograd.ancestors import reaches_earlier
 from gradcli.autograd.modes import refusing_to_leave_the_graph
 from gradcli.autograd.node import next_sequence
+from gradcli.autograd.targets import reaches_earlier
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import CallError, GradcliError, NotRecordableError
 from gradcli.evaluation import python_values

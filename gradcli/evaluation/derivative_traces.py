@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from gradcli.autograd.ancestors import ancestors
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.primitive_node import PrimitiveNode
+from gradcli.autograd.targets import ancestors
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients
 from gradcli.calculus.higher_orders import (

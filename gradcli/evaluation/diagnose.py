@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays
-from gradcli.autograd.ancestors import ancestors
+from gradcli.autograd.engine import observing
 from gradcli.autograd.modes import current_span
 from gradcli.autograd.node import Node
-from gradcli.autograd.observers import observing
 from gradcli.autograd.primitive_node import PrimitiveNode
+from gradcli.autograd.targets import ancestors
 from gradcli.errors import Span
 from gradcli.evaluation.rounding_estimate import RoundingErrorEstimate
 from gradcli.kinds.batch import unwrap_rows

@@ -17,8 +17,8 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays import floats
+from gradcli.autograd.engine import observing
 from gradcli.autograd.node import Node, recorders
-from gradcli.autograd.observers import observing
 from gradcli.autograd.primitive_node import PrimitiveNode, fit
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays, limits
-from gradcli.autograd.ancestors import ancestors
+from gradcli.autograd.engine import observing
 from gradcli.autograd.function_node import FunctionNode
 from gradcli.autograd.node import Node, recorders
-from gradcli.autograd.observers import observing
 from gradcli.autograd.primitive_node import PrimitiveNode
+from gradcli.autograd.targets import ancestors
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import DifferentiationError, Span, locating
 from gradcli.evaluation.session import no_single_number

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from gradcli import arrays, limits
 from gradcli.arrays import backends
 from gradcli.arrays.mathematical_constants import is_exact
+from gradcli.autograd.engine import observing
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.node import Node
-from gradcli.autograd.observers import observing
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import (

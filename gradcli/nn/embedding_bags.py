@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.autograd.scatter_reductions import scatter_reduce
+from gradcli.autograd.operations.scatter_reductions import scatter_reduce
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError, EvaluationError
 from gradcli.nn import init

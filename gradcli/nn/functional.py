@@ -8,9 +8,9 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from gradcli.autograd import tensor_functions
-from gradcli.autograd.factory import as_tensor
+from gradcli.autograd.creation.factory import as_tensor
 from gradcli.autograd.modes import no_grad
+from gradcli.autograd.operations import tensor_functions
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError
 from gradcli.nn.ctc import ctc_loss

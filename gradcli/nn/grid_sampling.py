@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.autograd.creation_functions import linspace
+from gradcli.autograd.creation.creation_functions import linspace
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ShapeError
 from gradcli.primitives.axes import option

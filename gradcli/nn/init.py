@@ -14,8 +14,8 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd import generators
+from gradcli.autograd.creation.random_tensors import randperm
 from gradcli.autograd.modes import no_grad
-from gradcli.autograd.random_tensors import randperm
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError, expect
 from gradcli.primitives.conversions import reshape

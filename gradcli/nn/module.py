@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from gradcli import arrays
 from gradcli.autograd.accumulate_grad import clear_gradients
-from gradcli.autograd.factory import tensor
+from gradcli.autograd.creation.factory import tensor
 from gradcli.autograd.hooks import HookHandle, Hooks
 from gradcli.autograd.modes import no_grad
 from gradcli.autograd.tensor import Tensor

@@ -7,8 +7,8 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
-from gradcli.autograd.creation_functions import full
-from gradcli.autograd.factory import tensor
+from gradcli.autograd.creation.creation_functions import full
+from gradcli.autograd.creation.factory import tensor
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError, EvaluationError
 

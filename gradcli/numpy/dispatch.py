@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.autograd.numpy_protocols import call_function
+from gradcli.autograd.operations.numpy_protocols import call_function
 from gradcli.calculus.functions.pytrees import leaves
 from gradcli.errors import CallError
 from gradcli.primitives import table

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
-from gradcli.autograd.factory import tensor
+from gradcli.autograd.creation.factory import tensor
 from gradcli.autograd.modes import no_grad
 from gradcli.errors import ArgumentError
 from gradcli.nn.module import Module

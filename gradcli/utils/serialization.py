@@ -24,7 +24,7 @@ _ALLOWED_GLOBALS = frozenset(
         ("collections", "OrderedDict"),
         ("gradcli.autograd.dtype_names", "Dtype"),
         ("gradcli.autograd.tensor", "Tensor"),
-        ("gradcli.autograd.tensor_surface", "Size"),
+        ("gradcli.autograd.operations.tensor_surface", "Size"),
         ("gradcli.nn.parameter", "Parameter"),
         ("numpy", "dtype"),
         ("numpy", "ndarray"),

@@ -11,15 +11,8 @@ import pytest
 
 import gradcli
 from gradcli import Function, Tensor, grad, no_grad, tensor
-from gradcli.autograd.ancestors import ancestors
-from gradcli.errors import (
-    CallError,
-    DifferentiationError,
-    EvaluationError,
-    GradcliError,
-    ShapeError,
-    UsageError,
-)
+from gradcli.autograd.targets import ancestors
+from gradcli.errors import CallError, DifferentiationError, EvaluationError, GradcliError, ShapeError, UsageError
 
 FREED = r"^Trying to backward through the graph a second time .* or autograd\.grad\(\)\. Specify retain_graph=True"
 MODIFIED = "^one of the variables needed for gradient computation has been modified by an inplace operation"

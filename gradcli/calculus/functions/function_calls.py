@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gradcli.autograd.ancestors import reaches_earlier
 from gradcli.autograd.dual import Dual, with_tangent
 from gradcli.autograd.engine import grad as gradients_of
 from gradcli.autograd.modes import enable_grad, grad_enabled
 from gradcli.autograd.node import next_sequence
+from gradcli.autograd.targets import reaches_earlier
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.functions import pytrees
 from gradcli.calculus.functions.mapping import as_tensor

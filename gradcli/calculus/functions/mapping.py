@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from gradcli.autograd.factory import tensor
+from gradcli.autograd.creation.factory import tensor
 from gradcli.autograd.function import mapped_rows
 from gradcli.autograd.generators import RANDOMNESS, Batch, batches
 from gradcli.autograd.tensor import Tensor

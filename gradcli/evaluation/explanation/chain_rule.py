@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays, limits
-from gradcli.autograd.ancestors import ancestors
+from gradcli.autograd.engine import observing
 from gradcli.autograd.node import Node, recorders
-from gradcli.autograd.observers import observing
+from gradcli.autograd.targets import ancestors
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.complex_derivatives import non_holomorphic_node
 from gradcli.errors import DifferentiationError, Span, locating

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from gradcli import arrays, limits
-from gradcli.autograd.ancestors import ancestors
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.node import Node
 from gradcli.autograd.primitive_node import PrimitiveNode
+from gradcli.autograd.targets import ancestors
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.higher_orders import DirectionalDerivatives, derivatives, gradients_along
 from gradcli.errors import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from gradcli.autograd.factory import tensor
+from gradcli.autograd.creation.factory import tensor
 from gradcli.autograd.modes import no_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import EvaluationError

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
-from gradcli.autograd.creation_functions import ones_like, zeros_like
+from gradcli.autograd.creation.creation_functions import ones_like, zeros_like
+from gradcli.autograd.creation.random_tensors import rand, rand_like
 from gradcli.autograd.modes import no_grad
-from gradcli.autograd.random_tensors import rand, rand_like
 from gradcli.errors import ArgumentError, CallError, ShapeError, expect
 from gradcli.nn.module import Module
 from gradcli.nn.utils.vectors import parameters_to_vector

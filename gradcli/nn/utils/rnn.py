@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
-from gradcli.autograd.factory import tensor
+from gradcli.autograd.creation.factory import tensor
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError, EvaluationError
 from gradcli.named_tuples import NamedTuple

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, chain
 from typing import Any, Generic, TypeVar
 
-from gradcli.autograd.random_tensors import randperm
+from gradcli.autograd.creation.random_tensors import randperm
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError
 

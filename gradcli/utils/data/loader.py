@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd import generators
-from gradcli.autograd.factory import tensor
+from gradcli.autograd.creation.factory import tensor
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError, CallError, EvaluationError, expect_callable
 from gradcli.primitives.entries.shape import stack

@@ -7,10 +7,10 @@ from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from gradcli.autograd import generators
-from gradcli.autograd.factory import tensor
+from gradcli.autograd.creation.factory import tensor
+from gradcli.autograd.creation.random_tensors import randint, randperm
 from gradcli.autograd.generators import Generator
-from gradcli.autograd.random_tensors import randint, randperm
-from gradcli.autograd.sampling_functions import multinomial
+from gradcli.autograd.operations.sampling_functions import multinomial
 from gradcli.errors import ArgumentError
 
 T = TypeVar("T", covariant=True)

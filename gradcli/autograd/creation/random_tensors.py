@@ -11,8 +11,8 @@ from typing import Any
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.autograd import generators
+from gradcli.autograd.creation.factory import as_tensor, new_leaf
 from gradcli.autograd.dtype_names import known_dtype
-from gradcli.autograd.factory import as_tensor, new_leaf
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import CallError, EvaluationError
 from gradcli.primitives.axes import integer

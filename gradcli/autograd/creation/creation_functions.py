@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from gradcli import arrays, limits
-from gradcli.autograd.factory import as_tensor, new_leaf
+from gradcli.autograd.creation.factory import as_tensor, new_leaf
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import CallError, EvaluationError
 from gradcli.primitives.axes import integer

@@ -10,8 +10,8 @@ from functools import cache, partial
 from typing import Any
 
 from gradcli import arrays
-from gradcli.autograd import bitwise, sampling_functions, scatter_reductions
 from gradcli.autograd.dtype_names import known_dtype
+from gradcli.autograd.operations import bitwise, sampling_functions, scatter_reductions
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.primitives import table
 from gradcli.primitives.bind import constant

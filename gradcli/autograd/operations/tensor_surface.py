@@ -8,8 +8,8 @@ from typing import Any, Self
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
-from gradcli.autograd import bitwise
 from gradcli.autograd.dtype_names import Device, Dtype, canonical_dtype, known_dtype, named, type_of_tensors
+from gradcli.autograd.operations import bitwise
 from gradcli.autograd.storage import Storage
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.autograd.views import place_of
@@ -41,7 +41,7 @@ class TensorSurface(TensorBase):
     def at(self) -> Any:
         """`x.at[key].set(values)` and similar methods, which return a tensor with some elements changed, as in JAX."""
         # Imported here, because few programs need it.
-        from gradcli.autograd.at_updates import At
+        from gradcli.autograd.operations.at_updates import At
 
         return At(self)
 
@@ -126,7 +126,7 @@ class TensorSurface(TensorBase):
 
         With NumPy's keyword `axis`, only the values are returned. `gradcli.sort` without an axis is NumPy's.
         """
-        from gradcli.autograd.tensor_functions import function
+        from gradcli.autograd.operations.tensor_functions import function
 
         return function("sort")(self, *(arguments if arguments or params else (-1,)), **params)
 
@@ -218,7 +218,7 @@ class TensorSurface(TensorBase):
 
     def _see_otherwise(self, operation: Operation, *arguments: Any, **params: Any) -> Any:
         # Imported here, because only programs that change tensors in place need it.
-        from gradcli.autograd.in_place_views import change_view
+        from gradcli.autograd.views import change_view
 
         return change_view(self, operation, arguments, params)
 
