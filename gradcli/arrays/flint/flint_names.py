@@ -14,7 +14,6 @@ _HOMES = (
     "flint_incomplete",
     "flint_bessel",
     "flint_analytic",
-    "flint_inverses",
     "flint_reciprocals",
 )
 
