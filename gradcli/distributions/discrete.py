@@ -10,15 +10,14 @@ from gradcli.arrays.shapes import broadcast
 from gradcli.autograd import generators
 from gradcli.autograd.modes import no_grad
 from gradcli.autograd.operations.sampling_functions import multinomial
+from gradcli.distributions import constraints
+from gradcli.distributions.constraints import Constraint
 from gradcli.distributions.distribution import (
-    COUNT,
-    NOT_NEGATIVE,
-    PROBABILITY,
-    Constraint,
     Distribution,
     Univariate,
     as_tensor,
     broadcast_all,
+    constrained,
     dtype_of,
     exactly_one,
 )
@@ -31,7 +30,18 @@ from gradcli.primitives.entries.scans import softmax
 from gradcli.primitives.entries.statistics import logsumexp
 
 _ONE_OF_TWO = ("probs", "logits")
-BOOLEAN: Constraint = ("Boolean()", lambda x: (x == 0) | (x == 1))
+
+
+class _Simplex(Constraint):
+    """Weights whose sum is positive, which become probabilities; PyTorch calls this constraint a simplex too."""
+
+    event_dim = 1
+
+    def check(self, value: Any) -> Any:
+        return (value >= 0).all(-1) & (value.sum(-1) > 0)
+
+
+_SHARES = _Simplex()
 
 
 class _ProbabilityOrLogits(Univariate):
@@ -71,13 +81,13 @@ class Bernoulli(_ProbabilityOrLogits):
     """1 with probability `probs`, else 0."""
 
     parameter_names = _ONE_OF_TWO
-    support = BOOLEAN
-    constraints = {"probs": PROBABILITY}  # noqa: RUF012
+    support = constraints.boolean
+    arg_constraints = constrained(probs=constraints.unit_interval)
 
     def sample(self, sample_shape: Any = ()) -> Any:
         with no_grad():
             probs = self.probs
-            drawn = as_tensor(generators.uniform(self._extended(sample_shape), dtype_of(probs)))
+            drawn = as_tensor(generators.uniform(self._extended_shape(sample_shape), dtype_of(probs)))
             return (drawn < probs).to(dtype_of(probs))
 
     def _log_prob(self, value: Any) -> Any:
@@ -105,13 +115,13 @@ class Geometric(_ProbabilityOrLogits):
     """The number of failures before the first success, which has probability `probs`."""
 
     parameter_names = _ONE_OF_TWO
-    support = COUNT
-    constraints = {"probs": PROBABILITY}  # noqa: RUF012
+    support = constraints.nonnegative_integer
+    arg_constraints = constrained(probs=constraints.unit_interval)
 
     def sample(self, sample_shape: Any = ()) -> Any:
         with no_grad():
             # 1 - u is positive, so that its logarithm is finite.
-            drawn = 1.0 - as_tensor(generators.uniform(self._extended(sample_shape), dtype_of(self.probs)))
+            drawn = 1.0 - as_tensor(generators.uniform(self._extended_shape(sample_shape), dtype_of(self.probs)))
             return (drawn.log() / (-self.probs).log1p()).floor()
 
     def _log_prob(self, value: Any) -> Any:
@@ -138,7 +148,7 @@ class Binomial(_ProbabilityOrLogits):
     """The number of successes in `total_count` trials with probability `probs`."""
 
     parameter_names = ("total_count", *_ONE_OF_TWO)
-    constraints = {"probs": PROBABILITY, "total_count": NOT_NEGATIVE}  # noqa: RUF012
+    arg_constraints = constrained(probs=constraints.unit_interval, total_count=constraints.nonnegative)
 
     def __init__(
         self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
@@ -150,8 +160,7 @@ class Binomial(_ProbabilityOrLogits):
 
     @property
     def support(self) -> Constraint:  # type: ignore[override]
-        most = arrays.to_numpy(self.total_count.detach().inner)
-        return "IntegerInterval(lower_bound=0, upper_bound=total_count)", lambda x: COUNT[1](x) & (x <= most)
+        return constraints.integer_interval(0, self.total_count)
 
     def expand(self, batch_shape: Any) -> Self:
         made = super().expand(batch_shape)
@@ -160,7 +169,7 @@ class Binomial(_ProbabilityOrLogits):
 
     def sample(self, sample_shape: Any = ()) -> Any:
         counts, probs = arrays.to_numpy(self.total_count.inner), arrays.to_numpy(self.probs.detach().inner)
-        drawn = numpy_generator().binomial(counts.astype("int64"), probs, self._extended(sample_shape))
+        drawn = numpy_generator().binomial(counts.astype("int64"), probs, self._extended_shape(sample_shape))
         return as_tensor(drawn).to(dtype_of(self.probs))
 
     def _log_prob(self, value: Any) -> Any:
@@ -197,15 +206,15 @@ class Poisson(Univariate):
     """The Poisson distribution with mean `rate`."""
 
     parameter_names = ("rate",)
-    support = COUNT
-    constraints = {"rate": NOT_NEGATIVE}  # noqa: RUF012
+    support = constraints.nonnegative_integer
+    arg_constraints = constrained(rate=constraints.nonnegative)
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
         super().__init__(rate, validate_args=validate_args)
 
     def sample(self, sample_shape: Any = ()) -> Any:
         rate = arrays.to_numpy(self.rate.detach().inner)
-        return as_tensor(numpy_generator().poisson(rate, self._extended(sample_shape))).to(dtype_of(self.rate))
+        return as_tensor(numpy_generator().poisson(rate, self._extended_shape(sample_shape))).to(dtype_of(self.rate))
 
     def _log_prob(self, value: Any) -> Any:
         x = as_tensor(value)
@@ -234,7 +243,7 @@ class Categorical(Distribution):
             raise ArgumentError(f"`{self._given}` parameter must be at least one-dimensional.")
         if probs is not None:
             if validate_args is not False:
-                self._check("probs", given, "Simplex()", lambda x: (x >= 0).all() & (x.sum(-1) > 0).all())
+                self._check("probs", given, _SHARES)
             self.__dict__["probs"] = given / given.sum(-1, keepdims=True)
         else:
             self.__dict__["logits"] = given - logsumexp(given, -1, True)
@@ -250,8 +259,7 @@ class Categorical(Distribution):
 
     @property
     def support(self) -> Constraint:  # type: ignore[override]
-        last = self._num_events - 1
-        return f"IntegerInterval(lower_bound=0, upper_bound={last})", lambda x: COUNT[1](x) & (x <= last)
+        return constraints.integer_interval(0, self._num_events - 1)
 
     def expand(self, batch_shape: Any) -> Self:
         given = broadcast_to(getattr(self, self._given), (*batch_shape, self._num_events))
@@ -262,7 +270,7 @@ class Categorical(Distribution):
         return getattr(self, self._given).shape
 
     def sample(self, sample_shape: Any = ()) -> Any:
-        shape = self._extended(sample_shape)
+        shape = self._extended_shape(sample_shape)
         with no_grad():
             rows = self.probs.detach().reshape(-1, self._num_events)
             count = math.prod(shape) // max(rows.shape[0], 1)
@@ -298,7 +306,7 @@ class Categorical(Distribution):
 class OneHotCategorical(Distribution):
     """`Categorical` with one-hot vectors instead of indices."""
 
-    support = ("OneHot()", lambda x: ((x == 0) | (x == 1)).all(-1) & (x.sum(-1) == 1))
+    support = constraints.one_hot
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         self._categorical = Categorical(probs, logits, validate_args)

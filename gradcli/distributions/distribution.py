@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.autograd.creation.factory import tensor
+from gradcli.arrays.shapes import Shape, Size, broadcast
 from gradcli.autograd.modes import no_grad
 from gradcli.autograd.tensor import Tensor
+from gradcli.distributions import constraints
+from gradcli.distributions.constraints import Constraint
 from gradcli.errors import ArgumentError
 from gradcli.primitives import table
 from gradcli.primitives.bind import Kind
 from gradcli.primitives.conversions import broadcast_to
 
 LOG_2_PI = math.log(2 * math.pi)
-Constraint = tuple[str, Callable[[Any], Any]]
-# Constraints on parameters: PyTorch's name for it, and the condition on an array.
-POSITIVE: Constraint = ("GreaterThan(lower_bound=0.0)", lambda x: x > 0)
-NOT_NEGATIVE: Constraint = ("GreaterThanEq(lower_bound=0.0)", lambda x: x >= 0)
-REAL: Constraint = ("Real()", lambda x: x == x)
-COUNT: Constraint = ("IntegerGreaterThan(lower_bound=0)", lambda x: (x >= 0) & (x % 1 == 0))
-PROBABILITY: Constraint = ("Interval(lower_bound=0.0, upper_bound=1.0)", lambda x: (x >= 0) & (x <= 1))
 
 
-def positive(*names: str) -> Mapping[str, Constraint]:
-    """The constraints for parameters that must be positive."""
-    return dict.fromkeys(names, POSITIVE)
+def constrained(**by_name: Constraint) -> Mapping[str, Constraint]:
+    """The constraints on parameters by their names, as a class has them in `arg_constraints`."""
+    return MappingProxyType(by_name)
 
 
 class Distribution:
@@ -38,27 +35,32 @@ class Distribution:
     has_rsample: ClassVar[bool] = False
     # The names of the parameters in the order of the repr, and their constraints.
     parameter_names: ClassVar[tuple[str, ...]] = ()
-    constraints: ClassVar[Mapping[str, Constraint]] = positive()
+    arg_constraints: ClassVar[Mapping[str, Constraint]] = constrained()
     # The constraint on values.
     support: ClassVar[Constraint | None] = None
-    _validates = True
+    _validate_args = True
 
     def __init__(self, batch_shape: Shape = (), event_shape: Shape = (), validate_args: bool | None = None) -> None:
-        self.batch_shape, self.event_shape = tuple(batch_shape), tuple(event_shape)
-        self._validates = validate_args is not False
-        if validate_args is not False:
-            for name, (text, holds) in self.constraints.items():
-                if name in vars(self):
-                    self._check(name, getattr(self, name), text, holds)
+        self.batch_shape, self.event_shape = Size(batch_shape), Size(event_shape)
+        if validate_args is not None:
+            self._validate_args = validate_args
+        if self._validate_args:
+            for name, constraint in self.arg_constraints.items():
+                if name in vars(self) and not constraints.is_dependent(constraint):
+                    self._check(name, getattr(self, name), constraint)
 
-    def _check(self, name: str, value: Tensor, text: str, holds: Callable[[Any], Any]) -> None:
+    @staticmethod
+    def set_default_validate_args(value: bool) -> None:
+        """Say whether parameters and values are checked where `validate_args` is not given."""
+        Distribution._validate_args = value
+
+    def _check(self, name: str, value: Tensor, constraint: Constraint) -> None:
         # Tracers (of a batch or a recording) have no values to check.
         if isinstance(value.inner, Kind):
             return
-        numbers = arrays.to_numpy(value.inner)
-        if not holds(numbers).all():
+        if not constraint.check(arrays.to_numpy(value.detach().inner)).all():
             raise ArgumentError(
-                f"Expected parameter {name} of distribution {type(self).__name__} to satisfy the constraint {text}, "
+                f"Expected parameter {name} of distribution {type(self).__name__} to satisfy the constraint {constraint}, "
                 f"but found invalid values:\n{value}"
             )
 
@@ -76,22 +78,22 @@ class Distribution:
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density or probability at a value. Raises ValueError for a value outside the support."""
-        if self._validates and self.support is not None:
-            self._check_value(as_tensor(value))
+        if self._validate_args:
+            self._validate_sample(as_tensor(value))
         return self._log_prob(value)
 
     def _log_prob(self, value: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__} has no log_prob")
 
-    def _check_value(self, value: Tensor) -> None:
-        assert self.support is not None
-        text, holds = self.support
-        if isinstance(value.inner, Kind):
+    def _validate_sample(self, value: Tensor) -> None:
+        """Raise ValueError for a value outside the support."""
+        support = self.support
+        if support is None or isinstance(value.inner, Kind):
             return
-        if not arrays.numpy_namespace().all(holds(arrays.to_numpy(value.inner))):
+        if not arrays.numpy_namespace().all(support.check(arrays.to_numpy(value.detach().inner))):
             raise ArgumentError(
-                f"Expected value argument (Tensor of shape {tuple(value.shape)}) to be within the support ({text}) of the "
-                f"distribution {self!r}, but found invalid values:\n{value}"
+                f"Expected value argument (Tensor of shape {tuple(value.shape)}) to be within the support ({support}) of "
+                f"the distribution {self!r}, but found invalid values:\n{value}"
             )
 
     def cdf(self, value: Any) -> Any:
@@ -133,10 +135,10 @@ class Distribution:
         """The same distribution with other parameters, which are not checked."""
         made = type(self).__new__(type(self))
         vars(made).update(vars(self), **parameters)
-        made.batch_shape = tuple(batch_shape)
+        made.batch_shape = Size(batch_shape)
         return made
 
-    def _extended(self, sample_shape: Any) -> Shape:
+    def _extended_shape(self, sample_shape: Any = ()) -> Shape:
         """The shape of samples for a `sample_shape`."""
         sizes = (sample_shape,) if isinstance(sample_shape, int) else tuple(sample_shape)
         return (*map(int, sizes), *self.batch_shape, *self.event_shape)

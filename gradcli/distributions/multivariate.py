@@ -6,15 +6,15 @@ from typing import Any, Self
 
 from gradcli.arrays.shapes import broadcast
 from gradcli.autograd import generators
+from gradcli.distributions import constraints
 from gradcli.distributions.discrete import Categorical
 from gradcli.distributions.distribution import (
     LOG_2_PI,
-    REAL,
     Distribution,
     as_tensor,
+    constrained,
     dtype_of,
     exactly_one,
-    positive,
 )
 from gradcli.distributions.univariate import Gamma
 from gradcli.errors import ArgumentError
@@ -28,9 +28,6 @@ from gradcli.primitives.entries.matrices import inv
 from gradcli.primitives.entries.special import digamma, lgamma
 from gradcli.primitives.entries.statistics import logsumexp
 
-# The tolerance for the sum of the elements of a simplex, as in PyTorch.
-_SUM_ERROR = 1e-6
-
 
 class MultivariateNormal(Distribution):
     """The multivariate normal distribution with mean `loc`, given its covariance matrix, the inverse of that, or the
@@ -38,7 +35,7 @@ class MultivariateNormal(Distribution):
 
     has_rsample = True
     parameter_names = ("loc", "covariance_matrix", "precision_matrix", "scale_tril")
-    support = REAL
+    support = constraints.real_vector
     loc: Any
 
     def __init__(
@@ -85,10 +82,10 @@ class MultivariateNormal(Distribution):
     def expand(self, batch_shape: Any) -> Self:
         shape = (*batch_shape, *self.event_shape)
         scale = broadcast_to(self._scale, (*batch_shape, *self.event_shape, *self.event_shape))
-        return type(self)(broadcast_to(self.loc, shape), scale_tril=scale, validate_args=self._validates)
+        return type(self)(broadcast_to(self.loc, shape), scale_tril=scale, validate_args=self._validate_args)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        drawn = as_tensor(generators.normal(self._extended(sample_shape), dtype_of(self.loc)))
+        drawn = as_tensor(generators.normal(self._extended_shape(sample_shape), dtype_of(self.loc)))
         return self.loc + (self._scale @ drawn[..., None]).squeeze(-1)
 
     def _log_prob(self, value: Any) -> Any:
@@ -122,8 +119,8 @@ class Dirichlet(Distribution):
 
     has_rsample = True
     parameter_names = ("concentration",)
-    constraints = positive("concentration")
-    support = ("Simplex()", lambda x: (x >= 0).all(-1) & (abs(x.sum(-1) - 1) < _SUM_ERROR))
+    arg_constraints = constrained(concentration=constraints.positive)
+    support = constraints.simplex
 
     def __init__(self, concentration: Any, validate_args: bool | None = None) -> None:
         self.concentration = as_tensor(concentration)

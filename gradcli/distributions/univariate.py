@@ -5,19 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from gradcli import arrays
 from gradcli.autograd import generators
+from gradcli.distributions import constraints
+from gradcli.distributions.constraints import Constraint
 from gradcli.distributions.distribution import (
     LOG_2_PI,
-    NOT_NEGATIVE,
-    POSITIVE,
-    PROBABILITY,
-    REAL,
-    Constraint,
     Univariate,
     as_tensor,
+    constrained,
     dtype_of,
-    positive,
 )
 from gradcli.errors import ArgumentError
 from gradcli.primitives.entries.comparisons import clip, logical_and, where
@@ -32,15 +28,15 @@ class Normal(Univariate):
     """The normal distribution with mean `loc` and standard deviation `scale`."""
 
     has_rsample = True
-    support = REAL
+    support = constraints.real
     parameter_names = ("loc", "scale")
-    constraints = positive("scale")
+    arg_constraints = constrained(loc=constraints.real, scale=constraints.positive)
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         super().__init__(loc, scale, validate_args=validate_args)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        drawn = generators.normal(self._extended(sample_shape), dtype_of(self.loc))
+        drawn = generators.normal(self._extended_shape(sample_shape), dtype_of(self.loc))
         return self.loc + drawn * self.scale
 
     def entropy(self) -> Any:
@@ -65,9 +61,9 @@ class LogNormal(Univariate):
     """The distribution of exp(x) for normal x with mean `loc` and standard deviation `scale`."""
 
     has_rsample = True
-    support = POSITIVE
+    support = constraints.positive
     parameter_names = ("loc", "scale")
-    constraints = positive("scale")
+    arg_constraints = constrained(loc=constraints.real, scale=constraints.positive)
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         super().__init__(loc, scale, validate_args=validate_args)
@@ -96,9 +92,9 @@ class HalfNormal(Univariate):
     """The distribution of abs(x) for normal x with mean 0 and standard deviation `scale`."""
 
     has_rsample = True
-    support = NOT_NEGATIVE
+    support = constraints.nonnegative
     parameter_names = ("scale",)
-    constraints = positive("scale")
+    arg_constraints = constrained(scale=constraints.positive)
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
         super().__init__(scale, validate_args=validate_args)
@@ -149,11 +145,10 @@ class Uniform(Univariate):
 
     @property
     def support(self) -> Constraint:  # type: ignore[override]
-        low, high = (arrays.to_numpy(end.detach().inner) for end in (self.low, self.high))
-        return f"Interval(lower_bound: {self.low}, upper_bound: {self.high})", lambda x: (x >= low) & (x <= high)
+        return constraints.interval(self.low, self.high)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        drawn = generators.uniform(self._extended(sample_shape), dtype_of(self.low))
+        drawn = generators.uniform(self._extended_shape(sample_shape), dtype_of(self.low))
         return self.low + drawn * (self.high - self.low)
 
     def _log_prob(self, value: Any) -> Any:
@@ -181,15 +176,15 @@ class Exponential(Univariate):
     """The exponential distribution with mean 1/rate."""
 
     has_rsample = True
-    support = NOT_NEGATIVE
+    support = constraints.nonnegative
     parameter_names = ("rate",)
-    constraints = positive("rate")
+    arg_constraints = constrained(rate=constraints.positive)
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
         super().__init__(rate, validate_args=validate_args)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        return generators.exponential(self._extended(sample_shape), dtype_of(self.rate)) / self.rate
+        return generators.exponential(self._extended_shape(sample_shape), dtype_of(self.rate)) / self.rate
 
     def entropy(self) -> Any:
         return 1.0 - self.rate.log()
@@ -213,9 +208,9 @@ class Laplace(Univariate):
     """The Laplace distribution, with a density proportional to exp(-abs(x - loc)/scale)."""
 
     has_rsample = True
-    support = REAL
+    support = constraints.real
     parameter_names = ("loc", "scale")
-    constraints = positive("scale")
+    arg_constraints = constrained(loc=constraints.real, scale=constraints.positive)
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         super().__init__(loc, scale, validate_args=validate_args)
@@ -224,7 +219,7 @@ class Laplace(Univariate):
         dtype = dtype_of(self.loc)
         # As in PyTorch, larger than -1 by one rounding unit, so that the logarithm is finite.
         least = 2.0 ** (-23 if dtype == "float32" else -52) - 1.0
-        drawn = as_tensor(generators.uniform(self._extended(sample_shape), dtype, least, 1.0))
+        drawn = as_tensor(generators.uniform(self._extended_shape(sample_shape), dtype, least, 1.0))
         return self.loc - self.scale * drawn.sign() * (-drawn.abs()).log1p()
 
     def _log_prob(self, value: Any) -> Any:
@@ -256,15 +251,15 @@ class Cauchy(Univariate):
     """The Cauchy distribution with centre `loc` and half-width `scale`; it has no mean."""
 
     has_rsample = True
-    support = REAL
+    support = constraints.real
     parameter_names = ("loc", "scale")
-    constraints = positive("scale")
+    arg_constraints = constrained(loc=constraints.real, scale=constraints.positive)
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         super().__init__(loc, scale, validate_args=validate_args)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        return self.icdf(generators.uniform(self._extended(sample_shape), dtype_of(self.loc)))
+        return self.icdf(generators.uniform(self._extended_shape(sample_shape), dtype_of(self.loc)))
 
     def _log_prob(self, value: Any) -> Any:
         return -math.log(math.pi) - self.scale.log() - (((as_tensor(value) - self.loc) / self.scale) ** 2).log1p()
@@ -295,15 +290,15 @@ class Gumbel(Univariate):
     """The Gumbel distribution, the limit distribution of the maximum of many numbers."""
 
     has_rsample = True
-    support = REAL
+    support = constraints.real
     parameter_names = ("loc", "scale")
-    constraints = positive("scale")
+    arg_constraints = constrained(loc=constraints.real, scale=constraints.positive)
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         super().__init__(loc, scale, validate_args=validate_args)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        drawn = generators.exponential(self._extended(sample_shape), dtype_of(self.loc))
+        drawn = generators.exponential(self._extended_shape(sample_shape), dtype_of(self.loc))
         return self.loc - self.scale * as_tensor(drawn).log()
 
     def _log_prob(self, value: Any) -> Any:
@@ -336,16 +331,16 @@ class Gamma(Univariate):
     """The gamma distribution with mean concentration/rate."""
 
     has_rsample = True
-    support = NOT_NEGATIVE
+    support = constraints.nonnegative
     parameter_names = ("concentration", "rate")
-    constraints = positive("concentration", "rate")
+    arg_constraints = constrained(concentration=constraints.positive, rate=constraints.positive)
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
         super().__init__(concentration, rate, validate_args=validate_args)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         # Quantiles of uniform numbers have the derivatives of PyTorch's samples.
-        drawn = generators.uniform(self._extended(sample_shape), dtype_of(self.concentration))
+        drawn = generators.uniform(self._extended_shape(sample_shape), dtype_of(self.concentration))
         return gammaincinv(self.concentration, drawn) / self.rate
 
     def entropy(self) -> Any:
@@ -369,9 +364,9 @@ class Chi2(Univariate):
     """The distribution of a sum of `df` squares of standard normal numbers."""
 
     has_rsample = True
-    support = NOT_NEGATIVE
+    support = constraints.nonnegative
     parameter_names = ("df",)
-    constraints = positive("df")
+    arg_constraints = constrained(df=constraints.positive)
 
     def __init__(self, df: Any, validate_args: bool | None = None) -> None:
         super().__init__(df, validate_args=validate_args)
@@ -403,15 +398,15 @@ class Beta(Univariate):
     """The distribution on [0, 1] with density proportional to x**(concentration1 - 1)*(1 - x)**(concentration0 - 1)."""
 
     has_rsample = True
-    support = PROBABILITY
+    support = constraints.unit_interval
     parameter_names = ("concentration1", "concentration0")
-    constraints = positive("concentration1", "concentration0")
+    arg_constraints = constrained(concentration1=constraints.positive, concentration0=constraints.positive)
 
     def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
         super().__init__(concentration1, concentration0, validate_args=validate_args)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        drawn = generators.uniform(self._extended(sample_shape), dtype_of(self.concentration1))
+        drawn = generators.uniform(self._extended_shape(sample_shape), dtype_of(self.concentration1))
         return betaincinv(self.concentration1, self.concentration0, drawn)
 
     def entropy(self) -> Any:
@@ -438,15 +433,15 @@ class StudentT(Univariate):
     """Student's t distribution with `df` degrees of freedom."""
 
     has_rsample = True
-    support = REAL
+    support = constraints.real
     parameter_names = ("df", "loc", "scale")
-    constraints = positive("df", "scale")
+    arg_constraints = constrained(df=constraints.positive, loc=constraints.real, scale=constraints.positive)
 
     def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None) -> None:
         super().__init__(df, loc, scale, validate_args=validate_args)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        normal = generators.normal(self._extended(sample_shape), dtype_of(self.df))
+        normal = generators.normal(self._extended_shape(sample_shape), dtype_of(self.df))
         square = Chi2(self.df, False).rsample(sample_shape)
         return self.loc + self.scale * (normal * (self.df / square).sqrt())
 
