@@ -23,7 +23,7 @@ from gradcli.distributions.distribution import (
 )
 from gradcli.errors import ArgumentError
 from gradcli.primitives.conversions import broadcast_to
-from gradcli.primitives.entries.comparisons import clip, minimum, where
+from gradcli.primitives.entries.comparisons import clip, logical_and, minimum, where
 from gradcli.primitives.entries.exponential import log1p, sigmoid, softplus, xlogy
 from gradcli.primitives.entries.gather_scatter import one_hot, take_along_axis
 from gradcli.primitives.entries.scans import softmax
@@ -44,7 +44,7 @@ class _Simplex(Constraint):
 _SHARES = _Simplex()
 
 
-class _ProbabilityOrLogits(Univariate):
+class ProbabilityOrLogits(Univariate):
     """The base class of distributions with a probability, given as `probs` or as log-odds, `logits`."""
 
     _given: str
@@ -62,7 +62,7 @@ class _ProbabilityOrLogits(Univariate):
         if name == "probs":
             return sigmoid(self.logits)
         if name == "logits":
-            probs = _clipped_probs(self.probs)
+            probs = clipped_probs(self.probs)
             return probs.log() - log1p(-probs)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}")
 
@@ -71,13 +71,13 @@ class _ProbabilityOrLogits(Univariate):
         return self._with_parameters(shape, **{self._given: broadcast_to(getattr(self, self._given), shape)})
 
 
-def _clipped_probs(probs: Any) -> Any:
+def clipped_probs(probs: Any) -> Any:
     """Probabilities clipped to have finite logarithms, as in PyTorch."""
     least = 2.0 ** (-23 if probs.dtype == "float32" else -52)
     return clip(probs, least, 1.0 - least)
 
 
-class Bernoulli(_ProbabilityOrLogits):
+class Bernoulli(ProbabilityOrLogits):
     """1 with probability `probs`, else 0."""
 
     parameter_names = _ONE_OF_TWO
@@ -111,7 +111,7 @@ class Bernoulli(_ProbabilityOrLogits):
         return self.probs * (1 - self.probs)
 
 
-class Geometric(_ProbabilityOrLogits):
+class Geometric(ProbabilityOrLogits):
     """The number of failures before the first success, which has probability `probs`."""
 
     parameter_names = _ONE_OF_TWO
@@ -144,7 +144,7 @@ class Geometric(_ProbabilityOrLogits):
         return (1.0 / self.probs - 1.0) / self.probs
 
 
-class Binomial(_ProbabilityOrLogits):
+class Binomial(ProbabilityOrLogits):
     """The number of successes in `total_count` trials with probability `probs`."""
 
     parameter_names = ("total_count", *_ONE_OF_TWO)
@@ -202,6 +202,56 @@ class Binomial(_ProbabilityOrLogits):
         return self.total_count * self.probs * (1 - self.probs)
 
 
+class NegativeBinomial(ProbabilityOrLogits):
+    """The number of successes, each with probability `probs`, before `total_count` failures."""
+
+    parameter_names = ("total_count", *_ONE_OF_TWO)
+    support = constraints.nonnegative_integer
+    arg_constraints = constrained(
+        total_count=constraints.nonnegative, probs=constraints.half_open_interval(0.0, 1.0), logits=constraints.real
+    )
+
+    def __init__(
+        self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        self._take(probs, logits)
+        self.total_count, given = broadcast_all(total_count, getattr(self, self._given))
+        self.__dict__[self._given] = given
+        Distribution.__init__(self, given.shape, (), validate_args)
+
+    def expand(self, batch_shape: Any) -> Self:
+        made = super().expand(batch_shape)
+        made.total_count = broadcast_to(self.total_count, tuple(batch_shape))
+        return made
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        count, odds = (arrays.to_numpy(x.detach().inner) for x in (self.total_count, self.logits.exp()))
+        generator, shape = numpy_generator(), self._extended_shape(sample_shape)
+        drawn = generator.poisson(generator.gamma(count, odds, shape))
+        return as_tensor(drawn).to(dtype_of(self.logits))
+
+    def _log_prob(self, value: Any) -> Any:
+        n, x = self.total_count, as_tensor(value)
+        # Without failures to wait for, 0 is certain, and the logarithms of the gamma functions are infinite.
+        certain = n + x == 0
+        number = where(certain, 1.0, n)
+        choices = (number + x).lgamma() - (x + 1).lgamma() - number.lgamma()
+        shares = -n * softplus(self.logits) - x * softplus(-self.logits)
+        return shares + where(certain, 0.0, choices)
+
+    @property
+    def mean(self) -> Any:
+        return self.total_count * self.logits.exp()
+
+    @property
+    def mode(self) -> Any:
+        return clip(((self.total_count - 1) * self.logits.exp()).floor(), 0.0)
+
+    @property
+    def variance(self) -> Any:
+        return self.mean / sigmoid(-self.logits)
+
+
 class Poisson(Univariate):
     """The Poisson distribution with mean `rate`."""
 
@@ -254,7 +304,7 @@ class Categorical(Distribution):
         if name == "probs":
             return softmax(self.logits, -1)
         if name == "logits":
-            return _clipped_probs(self.probs).log()
+            return clipped_probs(self.probs).log()
         raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}")
 
     @property
@@ -340,6 +390,77 @@ class OneHotCategorical(Distribution):
     @property
     def variance(self) -> Any:
         return self.probs * (1 - self.probs)
+
+
+class OneHotCategoricalStraightThrough(OneHotCategorical):
+    """`OneHotCategorical` whose samples have the gradient of the probabilities.
+
+    Y. Bengio, N. Léonard and A. Courville, "Estimating or Propagating Gradients Through Stochastic Neurons for Conditional
+    Computation" (2013).
+    """
+
+    has_rsample = True
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        return self.sample(sample_shape) + (self.probs - self.probs.detach())
+
+
+class Multinomial(Distribution):
+    """How often each class is drawn in `total_count` draws with probabilities `probs`."""
+
+    parameter_names = _ONE_OF_TWO
+    total_count: int
+
+    def __init__(
+        self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        if not isinstance(total_count, int):
+            raise NotImplementedError("inhomogeneous total_count is not supported")
+        self.total_count = total_count
+        self._categorical = Categorical(probs, logits, validate_args)
+        super().__init__(self._categorical.batch_shape, (self._categorical._num_events,), validate_args)
+
+    @property
+    def support(self) -> Constraint:  # type: ignore[override]
+        return constraints.multinomial(self.total_count)
+
+    @property
+    def probs(self) -> Any:
+        return self._categorical.probs
+
+    @property
+    def logits(self) -> Any:
+        return self._categorical.logits
+
+    def expand(self, batch_shape: Any) -> Self:
+        return self._with_parameters(batch_shape, _categorical=self._categorical.expand(batch_shape))
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        drawn = self._categorical.sample(
+            (self.total_count, *self._extended_shape(sample_shape)[: -len(self.batch_shape) - 1])
+        )
+        return as_tensor(one_hot(drawn, self.event_shape[0])).sum(0).to(dtype_of(self.probs))
+
+    def _log_prob(self, value: Any) -> Any:
+        x = as_tensor(value)
+        # A class with probability 0 that was not drawn contributes 0, not nan from -inf times 0.
+        logits = where(logical_and(x == 0, self.logits == -math.inf), 0.0, self.logits)
+        return (x.sum(-1) + 1).lgamma() - (x + 1).lgamma().sum(-1) + (logits * x).sum(-1)
+
+    def entropy(self) -> Any:
+        count = self.total_count
+        each = Binomial(float(count), self.probs, validate_args=False)
+        numbers = each.enumerate_support(expand=False)[1:]
+        expected = (each.log_prob(numbers).exp() * (numbers + 1).lgamma()).sum((0, -1))
+        return count * self._categorical.entropy() - math.lgamma(count + 1) + expected
+
+    @property
+    def mean(self) -> Any:
+        return self.probs * self.total_count
+
+    @property
+    def variance(self) -> Any:
+        return self.total_count * self.probs * (1 - self.probs)
 
 
 def numpy_generator() -> Any:

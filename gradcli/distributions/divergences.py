@@ -6,14 +6,21 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from gradcli.arrays.shapes import broadcast
+from gradcli.distributions.bounded_numbers import ContinuousBernoulli
 from gradcli.distributions.discrete import Bernoulli, Binomial, Categorical, Geometric, OneHotCategorical, Poisson
-from gradcli.distributions.distribution import LOG_2_PI, Distribution
+from gradcli.distributions.distribution import Distribution, as_tensor
 from gradcli.distributions.multivariate import Dirichlet, Independent, MultivariateNormal
+from gradcli.distributions.positive_numbers import Pareto
+from gradcli.distributions.transforms import TransformedDistribution
 from gradcli.distributions.univariate import (
+    EULER_GAMMA,
     Beta,
+    Cauchy,
     Chi2,
     Exponential,
     Gamma,
+    Gumbel,
     HalfNormal,
     Laplace,
     LogNormal,
@@ -22,10 +29,10 @@ from gradcli.distributions.univariate import (
 )
 from gradcli.errors import MissingRuleError
 from gradcli.primitives.conversions import broadcast_to
-from gradcli.primitives.entries.comparisons import logical_and, where
-from gradcli.primitives.entries.exponential import softplus
+from gradcli.primitives.entries.comparisons import logical_and, logical_or, where
+from gradcli.primitives.entries.exponential import softplus, xlogy
 from gradcli.primitives.entries.linear_systems import solve_triangular
-from gradcli.primitives.entries.special import betaln, digamma, lgamma
+from gradcli.primitives.entries.special import betaln, digamma, erf, lgamma
 
 Formula = Callable[[Any, Any], Any]
 _FORMULAS: dict[tuple[type[Distribution], type[Distribution]], Formula] = {}
@@ -107,13 +114,6 @@ def _uniform(p: Uniform, q: Uniform) -> Any:
     return where(inside, ((q.high - q.low) / (p.high - p.low)).log(), math.inf)
 
 
-@register_kl(Uniform, Normal)
-def _uniform_from_normal(p: Uniform, q: Normal) -> Any:
-    width = p.high - p.low
-    spread = (width**2 / 12 + ((p.high + p.low - 2 * q.loc) / 2) ** 2) / (2 * q.scale**2)
-    return 0.5 * LOG_2_PI + (q.scale / width).log() + spread
-
-
 @register_kl(Poisson, Poisson)
 def _poisson(p: Poisson, q: Poisson) -> Any:
     return p.rate * (p.rate.log() - q.rate.log()) - (p.rate - q.rate)
@@ -169,6 +169,164 @@ def _multivariate_normal(p: MultivariateNormal, q: MultivariateNormal) -> Any:
     trace = (solve_triangular(other, mine, lower=True) ** 2).sum((-1, -2))
     distance = (solve_triangular(other, centred, lower=True) ** 2).sum((-1, -2))
     return q._half_log_det() - p._half_log_det() + 0.5 * (trace + distance - size)
+
+
+@register_kl(Cauchy, Cauchy)
+def _cauchy(p: Cauchy, q: Cauchy) -> Any:
+    """F. Chyzak and F. Nielsen, "A closed-form formula for the Kullback-Leibler divergence between Cauchy distributions"
+    (2019)."""
+    return ((p.scale + q.scale) ** 2 + (p.loc - q.loc) ** 2).log() - (4 * p.scale * q.scale).log()
+
+
+@register_kl(Gumbel, Gumbel)
+def _gumbel(p: Gumbel, q: Gumbel) -> Any:
+    ratio, distance = p.scale / q.scale, (p.loc - q.loc) / q.scale
+    spread = (lgamma(1 + ratio) - distance).exp()
+    return -ratio.log() + distance + ratio * EULER_GAMMA + spread - (1 + EULER_GAMMA)
+
+
+@register_kl(Pareto, Pareto)
+def _pareto(p: Pareto, q: Pareto) -> Any:
+    ratio = q.alpha / p.alpha
+    found = q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1
+    return where(p.scale < q.scale, math.inf, found)
+
+
+@register_kl(ContinuousBernoulli, ContinuousBernoulli)
+def _continuous_bernoulli(p: ContinuousBernoulli, q: ContinuousBernoulli) -> Any:
+    return p.mean * (p.logits - q.logits) + p._log_norm() - q._log_norm() + softplus(q.logits) - softplus(p.logits)
+
+
+@register_kl(Normal, Laplace)
+def _laplace_from_normal(p: Normal, q: Laplace) -> Any:
+    distance = p.loc - q.loc
+    z = distance / p.scale
+    expected = math.sqrt(2 / math.pi) * p.scale * (-0.5 * z**2).exp() + distance * erf(math.sqrt(0.5) * z)
+    return (2 * q.scale).log() + expected / q.scale - p.entropy()
+
+
+@register_kl(Normal, Gumbel)
+def _gumbel_from_normal(p: Normal, q: Gumbel) -> Any:
+    distance = (p.loc - q.loc) / q.scale
+    return q.scale.log() + distance + (0.5 * (p.scale / q.scale) ** 2 - distance).exp() - p.entropy()
+
+
+@register_kl(Gamma, Gumbel)
+def _gumbel_from_gamma(p: Gamma, q: Gumbel) -> Any:
+    scales = p.rate * q.scale
+    far = (q.loc / q.scale).exp() * (1 + 1 / scales) ** -p.concentration
+    return q.scale.log() + (p.mean - q.loc) / q.scale + far - p.entropy()
+
+
+@register_kl(Exponential, Gumbel)
+def _gumbel_from_exponential(p: Exponential, q: Gumbel) -> Any:
+    return _gumbel_from_gamma(Gamma(1.0, p.rate, False), q)
+
+
+@register_kl(Uniform, Gumbel)
+def _gumbel_from_uniform(p: Uniform, q: Gumbel) -> Any:
+    low, high, width = (p.low - q.loc) / q.scale, (p.high - q.loc) / q.scale, (p.high - p.low) / q.scale
+    return -width.log() + 0.5 * (high + low) - ((-high).exp() - (-low).exp()) / width
+
+
+@register_kl(Bernoulli, Poisson)
+def _poisson_from_bernoulli(p: Bernoulli, q: Poisson) -> Any:
+    return -p.entropy() - (p.probs * q.rate.log() - q.rate)
+
+
+def _normal_from(p: Any, q: Normal) -> Any:
+    return (
+        0.5 * (q.variance * 2 * math.pi).log() + 0.5 * (p.variance + (p.mean - q.loc) ** 2) / q.variance - p.entropy()
+    )
+
+
+def _exponential_from(p: Any, q: Exponential) -> Any:
+    return q.rate * p.mean - q.rate.log() - p.entropy()
+
+
+def _mean_log(p: Any) -> Any:
+    """The mean of the logarithm of a positive number."""
+    if isinstance(p, Beta):
+        return digamma(p.concentration1) - digamma(p.concentration1 + p.concentration0)
+    if isinstance(p, Pareto):
+        return p.scale.log() + 1 / p.alpha
+    if isinstance(p, Exponential):
+        return -EULER_GAMMA - p.rate.log()
+    return (xlogy(p.high, p.high) - xlogy(p.low, p.low)) / (p.high - p.low) - 1
+
+
+def _gamma_from(p: Any, q: Gamma) -> Any:
+    a = q.concentration
+    return lgamma(a) - a * q.rate.log() - (a - 1) * _mean_log(p) + q.rate * p.mean - p.entropy()
+
+
+def _uniform_from(p: Any, q: Uniform) -> Any:
+    """That of a distribution on [0, 1]."""
+    return where(logical_or(q.low > 0, q.high < 1), math.inf, (q.high - q.low).log() - p.entropy())
+
+
+def _continuous_bernoulli_from(p: Any, q: ContinuousBernoulli) -> Any:
+    return softplus(q.logits) - q.logits * p.mean - q._log_norm() - p.entropy()
+
+
+def _where_above_0(formula: Formula) -> Formula:
+    return lambda p, q: where(p.low < 0, math.inf, formula(p, q))
+
+
+def _where_within_0_and_1(formula: Formula) -> Formula:
+    return lambda p, q: where(logical_or(p.low < 0, p.high > 1), math.inf, formula(p, q))
+
+
+def _beta_from_uniform(p: Uniform, q: Beta) -> Any:
+    a, b = q.concentration1, q.concentration0
+    # 1 - x is uniform too.
+    mirrored = _mean_log(Uniform(1 - p.high, 1 - p.low, False))
+    return betaln(a, b) - (a - 1) * _mean_log(p) - (b - 1) * mirrored - p.entropy()
+
+
+@register_kl(Uniform, Pareto)
+def _pareto_from_uniform(p: Uniform, q: Pareto) -> Any:
+    found = (q.alpha + 1) * _mean_log(p) - q.alpha.log() - q.alpha * q.scale.log() - p.entropy()
+    return where(p.low < q.scale, math.inf, found)
+
+
+for _kind in (Beta, Gamma, Exponential, Gumbel, Laplace, Pareto, ContinuousBernoulli, Uniform):
+    register_kl(_kind, Normal)(_normal_from)
+for _kind in (Beta, Gamma, Pareto, ContinuousBernoulli):
+    register_kl(_kind, Exponential)(_exponential_from)
+for _kind in (Beta, Exponential, Pareto):
+    register_kl(_kind, Gamma)(_gamma_from)
+for _kind in (Beta, ContinuousBernoulli):
+    register_kl(_kind, Uniform)(_uniform_from)
+register_kl(Beta, ContinuousBernoulli)(_continuous_bernoulli_from)
+register_kl(Uniform, ContinuousBernoulli)(_where_within_0_and_1(_continuous_bernoulli_from))
+register_kl(Uniform, Beta)(_where_within_0_and_1(_beta_from_uniform))
+register_kl(Uniform, Exponential)(_where_above_0(_exponential_from))
+register_kl(Uniform, Gamma)(_where_above_0(_gamma_from))
+
+# The second of each pair gives probability 0 to numbers that the first gives a positive one.
+_BOUNDED, _HALF_LINE = (Uniform, Beta, ContinuousBernoulli), (Gamma, Exponential, Pareto)
+_INFINITE = [
+    *((p, q) for p in (Normal, Laplace, Gumbel) for q in (*_BOUNDED, *_HALF_LINE)),
+    *((p, q) for p in _HALF_LINE for q in _BOUNDED),
+    *((p, Pareto) for p in (Beta, ContinuousBernoulli, Exponential, Gamma)),
+    *((Poisson, q) for q in (Bernoulli, Binomial)),
+]
+
+
+def _infinite(p: Distribution, q: Distribution) -> Any:
+    return as_tensor(math.inf).expand(broadcast([p.batch_shape, q.batch_shape]))
+
+
+for _pair in _INFINITE:
+    register_kl(*_pair)(_infinite)
+
+
+@register_kl(TransformedDistribution, TransformedDistribution)
+def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> Any:
+    if p.transforms != q.transforms or p.event_shape != q.event_shape:
+        raise MissingRuleError("the two are to have the same transforms")
+    return kl_divergence(p.base_dist, q.base_dist)
 
 
 @register_kl(Independent, Independent)

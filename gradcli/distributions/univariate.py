@@ -21,7 +21,7 @@ from gradcli.primitives.entries.incomplete_inverses import betaincinv, gammainci
 from gradcli.primitives.entries.special import betaln, digamma, lgamma
 
 # The Euler–Mascheroni constant, the mean of the standard Gumbel distribution.
-_EULER_GAMMA = 0.5772156649015329
+EULER_GAMMA = 0.5772156649015329
 
 
 class Normal(Univariate):
@@ -312,11 +312,11 @@ class Gumbel(Univariate):
         return self.loc - self.scale * (-as_tensor(value).log()).log()
 
     def entropy(self) -> Any:
-        return self.scale.log() + (1 + _EULER_GAMMA)
+        return self.scale.log() + (1 + EULER_GAMMA)
 
     @property
     def mean(self) -> Any:
-        return self.loc + self.scale * _EULER_GAMMA
+        return self.loc + self.scale * EULER_GAMMA
 
     @property
     def mode(self) -> Any:
