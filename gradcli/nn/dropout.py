@@ -9,7 +9,7 @@ from gradcli.autograd import generators
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError, ShapeError
 from gradcli.primitives.conversions import cast
-from gradcli.primitives.entries.arithmetic import negative
+from gradcli.primitives.entries.arithmetic import negative, zeros_like
 from gradcli.primitives.entries.comparisons import less, where
 from gradcli.primitives.entries.exponential import log
 from gradcli.primitives.entries.scans import softmax
@@ -91,7 +91,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     if not hard:
         return soft
     fixed = soft.detach()
-    ones = (fixed == fixed.max(dim, True)).to(dtype=fixed.dtype)
+    ones = zeros_like(fixed).scatter(dim, fixed.argmax(dim, True), 1.0)
     return ones - fixed + soft
 
 

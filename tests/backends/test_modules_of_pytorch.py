@@ -384,6 +384,19 @@ def test_the_average_of_asgd_is_that_of_pytorch(t0):
     same(*averages)
 
 
+@pytest.mark.parametrize("settings", [{}, {"hard": True}, {"hard": True, "dim": 0, "tau": 0.5}])
+def test_gumbel_noise_is_that_of_pytorch(settings):
+    found = []
+    for library in (gradcli, torch):
+        library.manual_seed(0)
+        logits = library.tensor(ROWS, dtype=library.float64, requires_grad=True)
+        drawn = library.nn.functional.gumbel_softmax(logits, **settings)
+        (drawn * library.tensor(TARGET, dtype=library.float64)).sum().backward()
+        found.append((drawn.detach().numpy(), logits.grad.numpy()))
+    for own, other in zip(*found):
+        np.testing.assert_allclose(own, other, rtol=1e-9, atol=1e-12)
+
+
 COMPLEX = [("Adam", {"amsgrad": True}), ("AdamW", {}), ("SGD", {"momentum": 0.9}), ("RMSprop", {"centered": True}), ("Adagrad", {}),
     ("Adamax", {}), ("Adadelta", {}), ("NAdam", {}), ("RAdam", {}), ("Rprop", {}), ("LBFGS", {}), ("LBFGS", {"line_search_fn": "strong_wolfe"})]  # fmt: skip
 
