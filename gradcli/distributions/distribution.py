@@ -8,9 +8,8 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 from gradcli import arrays
-from gradcli.arrays.shapes import Shape, broadcast
-from gradcli.autograd.creation.factory import tensor
 from gradcli.arrays.shapes import Shape, Size, broadcast
+from gradcli.autograd.creation.factory import tensor
 from gradcli.autograd.modes import no_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.distributions import constraints
