@@ -224,7 +224,7 @@ def _lasting(series: Series, rows: Any, first: float) -> Any:
     np = arrays.numpy_namespace()
     with shortfalls.collecting():
         near, far = (np.abs(series.rows(rows, first + place + np.arange(_LAST))).max(axis=1) for place in _FAR_APART)
-    return np.isfinite(far) & (far > 0) & (far >= _VANISHING * near)
+    return np.isfinite(far) & (near > 0) & (far >= _VANISHING * near)
 
 
 def _broken_off(terms: Any, first: float, reasons: Sequence[str]) -> Sum:
