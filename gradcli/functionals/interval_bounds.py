@@ -11,8 +11,10 @@ from typing import Any
 from gradcli import arrays
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import bind
-from gradcli.primitives.entries.exponential import logsigmoid, sigmoid
+from gradcli.primitives.entries.exponential import logsigmoid, sigmoid, softplus
+from gradcli.primitives.entries.powers import cbrt
 from gradcli.primitives.entries.special import erf, erfc
+from gradcli.primitives.entries.trigonometric import logcosh, one_minus_square, over_one_plus_square, sech, sech_square
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Program, Variable
 
@@ -69,6 +71,16 @@ def _monotone(primitive: Primitive) -> Rule:
         return Range(np.minimum(*ends), np.maximum(*ends))
 
     return rule
+
+
+def _even_monotone(primitive: Primitive) -> Rule:
+    """The rule of an even function that rises or falls all the time from 0 on."""
+    rule = _monotone(primitive)
+    return lambda np, x: rule(np, Range(*_magnitudes(np, x)))
+
+
+def _hypot(np: Any, x: Range, y: Range) -> Range:
+    return Range(*(np.hypot(a, b) for a, b in zip(_magnitudes(np, x), _magnitudes(np, y))))
 
 
 def _even_increasing(name: str) -> Rule:
@@ -187,6 +199,10 @@ _RULES: dict[str, Rule] = {
     **{name: _increasing(name) for name in ("sign", "floor", "ceil")},
     "atan": _increasing("arctan"),
     "asinh": _increasing("arcsinh"),
-    **{primitive.name: _monotone(primitive) for primitive in (erf, erfc, sigmoid, logsigmoid)},
-    "sech": lambda np, x: _reciprocal(np, _even_increasing("cosh")(np, x)),
+    **{primitive.name: _monotone(primitive) for primitive in (erf, erfc, sigmoid, logsigmoid, softplus, cbrt)},
+    **{
+        primitive.name: _even_monotone(primitive)
+        for primitive in (sech, sech_square, over_one_plus_square, one_minus_square, logcosh)
+    },
+    "hypot": _hypot,
 }

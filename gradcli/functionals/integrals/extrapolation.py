@@ -9,6 +9,8 @@ from gradcli.named_tuples import NamedTuple
 
 # The ratio of terms from which a series may converge logarithmically.
 _SLOW = 0.9
+# Rounding errors of sums, relative to the largest term.
+_ROUNDING = 64 * 2.0**-53
 
 
 class Limit(NamedTuple):
@@ -22,7 +24,8 @@ def limit_of_sums(terms: Sequence[float]) -> Limit:
     """The sum of a series from its first terms.
 
     The partial sums are extrapolated (P. Wynn, MTAC 10 (1956), 91), which is exact if their distances from the limit
-    are sums of geometric sequences. Of all estimates, the one is taken that changes least from its neighbours.
+    are sums of geometric sequences. Of all estimates to which the later partial sums come closer, the one is taken that
+    changes least from its neighbours.
     """
     sums, total = [], 0.0
     for i in range(len(terms)):
@@ -32,12 +35,16 @@ def limit_of_sums(terms: Sequence[float]) -> Limit:
     if best.error == 0.0:
         return best
     before, column = [0.0] * (len(sums) + 1), sums
+    last, rounding = 1, _ROUNDING * max(map(abs, terms))
     while len(column) > 2:
         odd = _next_column(before, column)
         even = _next_column(column, odd)
+        # An estimate of the next column but one is made of two sums more.
+        last += 2
         for n in range(2, len(even)):
             error = abs(even[n] - even[n - 1]) + abs(even[n] - even[n - 2])
-            if error < best.error:
+            apart = abs(sums[n + last - 1] - even[n])
+            if error < best.error and abs(sums[-1] - even[n]) <= apart + rounding:
                 best = Limit(even[n], error)
         before, column = odd, even
     error = max(best.error, _logarithmic_rest(terms))

@@ -272,7 +272,9 @@ class _Integration:
             if len(cluster) > _MOST_AT_A_POINT:
                 part = self._unresolved(segment, panels)
             else:
-                part = self._around(segment, float(panels.low[0]), float(panels.high[-1]))
+                part = self._steep(segment, panels, found) or self._around(
+                    segment, float(panels.low[0]), float(panels.high[-1])
+                )
             found = Integral(found.value + part.value, found.error + part.error, found.size + part.size, part.fault)
             if part.fault is not None:
                 break
@@ -285,6 +287,30 @@ class _Integration:
         fault = self._fault(segment, float(panels.low[np.argmax(infinite)])) if infinite.any() else None
         value, error, size = (float(np.sum(part)) for part in (panels.value, panels.error, panels.size))
         return Integral(value, error, size, fault)
+
+    def _steep(self, segment: int, panels: Panels, rest: Integral) -> Integral | None:
+        """The integral over panels that more halvings resolve, as those with a steep step do; None where they do not.
+
+        `rest` is the integral beside them. Panels at a limit are left to `_beside`, which comes closer, where they are
+        part of a tail, or end at 0, or the integrand grows there.
+        """
+        np, whole = self.np, self._segment(segment)
+
+        def along(u: Any, _row: Any) -> Any:
+            return self._along(u, np.full(len(u), segment))
+
+        low, high = float(panels.low[0]), float(panels.high[-1])
+        for end, beside in ((low, whole.low), (high, whole.high)):
+            if end == beside:
+                at, near = np.abs(along(np.array([end, 0.5 * (low + high)]), 0))
+                if whole.direction or end == 0.0 or not at <= 2.0 * near:
+                    return None
+        negligible = float(self.tolerance.of(rest.value, rest.size)) / _MOST_CLUSTERS
+        tolerance = Tolerance(_OF_A_GRADE, _ABSOLUTE, negligible)
+        found = refined(panels._replace(row=panels.row * 0), along, 1, tolerance, _MORE_HALVINGS)
+        if len(found.left.row):
+            return None
+        return Integral(*(float(part[0]) for part in found[:3]))
 
     def _around(self, segment: int, low: float, high: float) -> Integral:
         """The integral from `low` to `high`, between which there is a singularity."""
@@ -393,6 +419,8 @@ class _Integration:
 # The tolerance of each panel beside a singularity, and of each half-wave; and the part of all panels beside a singularity
 # that is below all digits, also after extrapolation.
 _OF_A_GRADE, _ABSOLUTE, _NEGLIGIBLE = 1e-14, 1e-15, 1e-20
+# Panels are halved as often before what is in them counts as a singularity: a step of 1e-12 of the interval is none.
+_MORE_HALVINGS = 40
 # Bounds on the number of singularities of an integral, and of the panels that are left around one.
 _MOST_CLUSTERS = _MOST_AT_A_POINT = 64
 

@@ -96,9 +96,11 @@ class Tolerance(NamedTuple):
         return np.maximum(self.relative * np.abs(value), max(self.absolute, _ROUNDING) * size + self.negligible)
 
 
-def refined(new: Panels, function: Integrand, count: int, tolerance: Tolerance) -> Refined:
+def refined(
+    new: Panels, function: Integrand, count: int, tolerance: Tolerance, most_halvings: int = _MOST_HALVINGS
+) -> Refined:
     """The `count` integrals of a function over the panels `new`, halved until each integral reaches its tolerance or no
-    more helps.
+    more helps; a few panels at most as often as `most_halvings` says.
 
     Raises LimitError past the budget of the run.
     """
@@ -118,7 +120,7 @@ def refined(new: Panels, function: Integrand, count: int, tolerance: Tolerance) 
         new = new.chosen(inaccurate)
         middle = 0.5 * (new.low + new.high)
         few = np.bincount(new.row, minlength=count)[new.row] <= _FEW
-        hopeless = (few & (halvings >= _MOST_HALVINGS)) | (panels[new.row] > _MOST_PANELS)
+        hopeless = (few & (halvings >= most_halvings)) | (panels[new.row] > _MOST_PANELS)
         hopeless |= (
             (middle <= new.low) | (middle >= new.high) | (~np.isfinite(new.value) & (halvings >= _MOST_INFINITE))
         )
