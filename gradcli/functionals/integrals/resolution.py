@@ -13,7 +13,7 @@ from gradcli.functionals.integrals.quadrature import Integrand, sampled
 Bounds = Callable[[Any, Any, Any], tuple[Any, Any]]
 
 # A panel is halved if an integrand could leave the range of its samples by more than this multiple of the range, and
-# what is hidden is more than this part of the integral of the magnitude.
+# what is hidden is more than this part of the integral of the magnitude, if no other is asked for.
 _LEAVING, _HIDDEN = 10.0, 1e-4
 # Bounds on the number of halvings and of panels that are examined at once.
 _MOST_HALVINGS, _MOST_PANELS = 40, 4_096
@@ -21,8 +21,10 @@ _MOST_HALVINGS, _MOST_PANELS = 40, 4_096
 _MOST_BESIDE_INFINITY = 20
 
 
-def resolving_panels(function: Integrand, bounds: Bounds, row: Any, low: Any, high: Any) -> tuple[Any, Any, Any]:
-    """The panels, halved where the integrand may have a peak that no node saw."""
+def resolving_panels(
+    function: Integrand, bounds: Bounds, row: Any, low: Any, high: Any, part: float = _HIDDEN
+) -> tuple[Any, Any, Any]:
+    """The panels, halved where the integrand may have a peak that no node saw, of more than a part of the integral."""
     np = arrays.numpy_namespace()
     kept = []
     sizes: Any = np.zeros(row.max() + 1)
@@ -35,7 +37,7 @@ def resolving_panels(function: Integrand, bounds: Bounds, row: Any, low: Any, hi
         # A peak that one node alone shows is not seen by the nodes of both halves.
         ordered = np.sort(finite, axis=1)
         lowest, highest = ordered[:, 1], ordered[:, -2]
-        hides = hidden(least, most, lowest, highest, width, sizes[row])
+        hides = hidden(least, most, lowest, highest, width, sizes[row], part)
         # Infinite bounds are those beside a singularity, which is found by its errors, or at the end of a tail, u = 0.
         hides &= (np.isfinite(least) & np.isfinite(most)) | ((low == 0.0) & (halvings < _MOST_BESIDE_INFINITY))
         if hides.sum() > _MOST_PANELS:
@@ -52,9 +54,9 @@ def resolving_panels(function: Integrand, bounds: Bounds, row: Any, low: Any, hi
     return tuple(np.concatenate(parts) for parts in zip(*kept))
 
 
-def hidden(least: Any, most: Any, lowest: Any, highest: Any, width: Any, size: Any) -> Any:
+def hidden(least: Any, most: Any, lowest: Any, highest: Any, width: Any, size: Any, part: float = _HIDDEN) -> Any:
     """Whether an integrand between two bounds may have a peak within a panel that samples from `lowest` to `highest` do
     not show, for integrals of a `size`."""
     np = arrays.numpy_namespace()
     beyond = np.maximum(most - highest, lowest - least)
-    return (beyond > _LEAVING * (highest - lowest)) & (beyond * width > _HIDDEN * size)
+    return (beyond > _LEAVING * (highest - lowest)) & (beyond * width > part * size)

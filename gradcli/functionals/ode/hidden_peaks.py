@@ -31,9 +31,12 @@ PLACES = 9
 UNSEEN, _ACTIVE = 100.0, 50.0
 # Steps are made shorter to this part for peaks that they might step over.
 SHORTEST_PART = 2.0**-16
-# The number of parts of the time in which narrow peaks of functions of the time are looked for first; how far from a line
-# a function is in a part with a peak, relative to its range.
-_PARTS, _BENT = 64, 0.1
+# The number of parts of the time in which narrow peaks of functions of the time are looked for first; the part of the
+# integral that may be missed. In a part with a peak a function is as far from a line as this, relative to its range there,
+# which is at least this part of the whole range.
+_PARTS, _MISSED, _BENT, _LEAST_RANGE = 64, 1e-9, 0.1, 1e-9
+# Powers up to this one have no narrow peaks that those of lower powers do not show.
+_WIDE_POWER = 8
 
 
 def hides(problem: Problem, time: float, series: Sequence[Sequence[float]], lapse: float) -> bool:
@@ -155,9 +158,9 @@ def has_peaks(system: System) -> bool:
 
 
 def peaks(system: System, given: Sequence[float], end: float) -> list[float]:
-    """Times from 0 to `end` at narrow peaks that the right side has as a function of the time alone.
+    """Times from 0 to `end` at and beside narrow peaks that the right side has as a function of the time alone.
 
-    Far from such a peak it is 0 with all its derivatives, so that no series shows it, but a step that ends there.
+    Far from such a peak it is 0 with all its derivatives, so that no series shows it, but steps that end there.
     """
     forcing = _kind(system).forcing
     if forcing is None:
@@ -170,27 +173,31 @@ def peaks(system: System, given: Sequence[float], end: float) -> list[float]:
         return np.array([np.broadcast_to(v, t.shape) for v in values])[row, np.arange(len(t))]
 
     def bounds(low: Any, high: Any, row: Any) -> tuple[Any, Any]:
-        found = ranges(forcing, [Range(low, high), *(Range(g, g) for g in given)])
+        try:
+            found = ranges(forcing, [Range(low, high), *(Range(g, g) for g in given)])
+        except UnboundedError:
+            return np.full(low.shape, -np.inf), np.full(low.shape, np.inf)
         least, most = (np.array([np.broadcast_to(b[k], low.shape) for b in found]) for k in (0, 1))
         return least[row, np.arange(len(low))], most[row, np.arange(len(low))]
 
     edges = np.linspace(min(end, 0.0), max(end, 0.0), _PARTS + 1)
     parts = np.repeat(np.arange(count), _PARTS), np.tile(edges[:-1], count), np.tile(edges[1:], count)
     with arrays.using_namespace(None), np.errstate(all="ignore"):
-        row, low, high = resolving_panels(values_at, bounds, *parts)
+        row, low, high = resolving_panels(values_at, bounds, *parts, _MISSED)
         nodes, values = nodes_between(low, high), sampled(values_at, row, low, high)
-        most, least = np.full(count, -np.inf), np.full(count, np.inf)
-        np.maximum.at(most, row, values.max(axis=1))
-        np.minimum.at(least, row, values.min(axis=1))
-        bend = np.abs(values - np.linspace(values[:, 0], values[:, -1], values.shape[1], axis=1))
-        peaked = bend.max(axis=1) > _BENT * (most - least)[row]
-        found = nodes[np.arange(len(row)), bend.argmax(axis=1)][peaked]
-    return sorted({*found.tolist()})
+    first, last = values[:, :1], values[:, -1:]
+    line = first + (last - first) * (nodes - nodes[:, :1]) / (nodes[:, -1:] - nodes[:, :1])
+    spread, bend = np.ptp(values, axis=1), np.abs(values - line)
+    whole = np.zeros(count)
+    np.maximum.at(whole, row, np.abs(values).max(axis=1))
+    peaked = (bend.max(axis=1) > _BENT * spread) & (spread > _LEAST_RANGE * whole[row])
+    places = nodes[np.arange(len(row)), bend.argmax(axis=1)]
+    return sorted({*places[peaked].tolist(), *low[peaked].tolist(), *high[peaked].tolist()})
 
 
 class _Kind(NamedTuple):
     """The functions in a right side: whether they are polynomials alone, which have no narrow peaks; those of the time
-    alone that may vanish, as a program of the time and the given values; and the exponents of exponentials and the like
+    alone that may have such, as a program of the time and the given values; and the exponents of exponentials and the like
     that depend on states, as a body of the time and the states."""
 
     polynomial: bool
@@ -241,18 +248,17 @@ def _forcing(body: Body) -> Program | None:
     program = body.program
     time, *states = program.inputs[: body.bound]
     timed, moved = {time}, {*states}
-    vanishing: set[Atom] = set()
-    # Multiples of the time, plus a number, and of an exponential of that, which rises or falls all the time.
+    peaked: set[Atom] = set()
+    # Multiples of the time, plus a number, and of a function of that which rises or falls all the time.
     lines: set[Atom] = {time}
     monotone: set[Atom] = set()
     used: list[Atom] = [*program.outputs]
-    for primitive, inputs, _, output in program.equations:
+    for equation in program.equations:
+        primitive, inputs, _, output = equation
         read = {a for a in inputs if isinstance(a, Variable)}
-        # A power vanishes by its exponent alone.
-        exponents = {*inputs[1:]} & read if primitive.name == "pow" else read
-        if not timed.isdisjoint(exponents) and primitive.name in _VANISHING:
-            vanishing.add(output)
-        for kind in (timed, moved, vanishing):
+        if not timed.isdisjoint(read) and not _is_wide(equation):
+            peaked.add(output)
+        for kind in (timed, moved, peaked):
             if not kind.isdisjoint(read):
                 kind.add(output)
         if output in moved:
@@ -260,15 +266,26 @@ def _forcing(body: Body) -> Program | None:
         numbers = timed.isdisjoint(inputs[1:]) or (primitive in _COMMUTATIVE and timed.isdisjoint(inputs[:1]))
         if numbers and not lines.isdisjoint(read) and primitive in _LINEAR:
             lines.add(output)
-        if numbers and (
-            (primitive.name == "exp" and inputs[0] in lines) or (not monotone.isdisjoint(read) and primitive in _LINEAR)
+        divides = primitive is arithmetic.divide and timed.isdisjoint(inputs[:1])
+        rises = primitive.name in _MONOTONE or divides
+        if (rises and not lines.isdisjoint(read)) or (
+            numbers and not monotone.isdisjoint(read) and primitive in _LINEAR
         ):
             monotone.add(output)
-    outputs = tuple(dict.fromkeys(a for a in used if isinstance(a, Variable) and a in vanishing - moved - monotone))
+    outputs = tuple(dict.fromkeys(a for a in used if isinstance(a, Variable) and a in peaked - moved - monotone))
     if not outputs:
         return None
-    found = optimise(Program((time, *program.inputs[body.bound :]), program.equations, outputs))
-    return found if has_ranges(found) else None
+    return optimise(Program((time, *program.inputs[body.bound :]), program.equations, outputs))
+
+
+def _is_wide(equation: Equation) -> bool:
+    """Whether an operation has no narrow peaks but those of its operands."""
+    primitive, inputs, params, _ = equation
+    if primitive is powers.whole_power:
+        return 0 <= params["n"] <= _WIDE_POWER
+    if primitive is arithmetic.divide:
+        return not isinstance(inputs[1], Variable)
+    return primitive in _POLYNOMIAL or primitive.name in _WIDE
 
 
 def exponents_of_states(program: Program, states: int) -> list[tuple[Variable, bool]]:
@@ -300,7 +317,14 @@ def _exponents(body: Body) -> Body | None:
 _POLYNOMIAL = frozenset({arithmetic.add, arithmetic.subtract, arithmetic.negative, arithmetic.multiply})
 _COMMUTATIVE = frozenset({arithmetic.add, arithmetic.multiply})
 _LINEAR = _POLYNOMIAL | {arithmetic.divide}
-# Functions whose derivative is the exponential of a square, and all functions that are 0, or constant, outside of some
+# Functions without narrow peaks, and functions that rise or fall all the time, or have a singularity that limits steps.
+_WIDE = frozenset({
+    "sin", "cos", "log", "log1p", "log2", "log10", "abs", "sign", "floor", "ceil", "trunc", "round", "remainder",
+    "floor_divide", "fmod", "maximum", "minimum", "where", "less", "less_equal", "greater", "greater_equal", "equal",
+    "not_equal", "logical_and", "logical_or", "logical_not",
+})  # fmt: skip
+_MONOTONE = frozenset({"exp", "sqrt", "log", "reciprocal"})
+# Functions whose derivative is the exponential of a square, and those of states that are 0, or constant, outside of some
 # range.
 _OF_SQUARES = frozenset({"erf", "erfc"})
 _VANISHING = _OF_SQUARES | {"exp", "expm1", "sinh", "cosh", "tanh", "sech", "sigmoid", "logsigmoid", "pow"}
