@@ -139,6 +139,32 @@ def test_narrow_peaks_beside_a_decay_are_seen(run, width, method):
     assert found == pytest.approx((math.exp(-1) + math.exp(-25)) * math.exp(width**2 / 4), rel=1e-8)
 
 
+@pytest.mark.cases(4)
+@pytest.mark.parametrize("method", ["taylor", "radau"])
+@pytest.mark.parametrize(
+    ("pulse", "area", "centre"),
+    [
+        # Windows, a high power, and one of a quotient.
+        ("erf(1000*(t - 12)) - erf(1000*(t - 12.01))", 0.02, 12.005),
+        ("tanh(1e5*(t - 12)) - tanh(1e5*(t - 12.01))", 0.02, 12.005),
+        ("cos(t/7 - 12/7)**1000000", 7e-3 * math.sqrt(2 * math.pi), 12.0),
+        ("1/(1 + 1e8*(t - 12)**2)**8", 1e-4 * math.sqrt(math.pi) * math.gamma(7.5) / math.gamma(8), 12.0),
+    ],
+)
+def test_narrow_pulses_of_any_form_are_seen(run, pulse, area, centre, method):
+    program = f"odeint(lambda y, t: {pulse} - y/10, 0, [0, 24], method='{method}')[1]"
+    found = run("eval", program, "--no-grad", "--json").json["value"]
+    assert found == pytest.approx(area * math.exp((centre - 24) / 10), rel=1e-6)
+
+
+def test_a_small_pulse_beside_a_large_one_is_seen(run):
+    pulses = "1000*exp(-1e6*(t - 5)**2) + 1e-4*exp(-1e6*(t - at)**2)"
+    program = f"odeint(lambda y, t: {pulses} - y/10, 1, [0, 24])[1]"
+    slope = run("eval", program, "at=12", "--json").json["grad"]["at"]
+    area = 1e-7 * math.sqrt(math.pi) * math.exp(0.01 / 4e6)
+    assert slope == pytest.approx(area * math.exp(-1.2) / 10, rel=1e-6)
+
+
 def test_rows_of_a_table_with_narrow_peaks(run, tmp_path):
     (tmp_path / "rows.csv").write_text("at\n" + "".join(f"{10 + k / 8}\n" for k in range(20)))
     program = "odeint(lambda y, t: exp(-((t - at)/0.01)**2)/(0.01*sqrt(pi)) - y, 1, [0, 13])[1]"
@@ -544,3 +570,11 @@ def test_a_solution_does_not_begin_at_an_infinite_slope(run, slope):
     done = run("eval", f"odeint(lambda y, t: {slope}, x, [0, 3])[1]", "x=1", "--no-grad")
     assert done.status
     assert "the right side has no finite value at t = 0" in done.err
+
+
+def test_the_derivative_of_a_relaxation_oscillation(run):
+    """Errors were compared with what the steep slopes of its jumps would come to in a hundredth of the time."""
+    program = "solve_ivp(lambda t, y: [y[1], mu*(1 - y[0]**2)*y[1] - y[0]], (0, 2000), [2, 0]).y[0, 1]"
+    slope = run("eval", program, "mu=1000", "--json").json["grad"]["mu"]
+    # The same with rtol=1e-11, 1e-13 and 3e-14 up to 3e-10.
+    assert slope == pytest.approx(0.0017847936234, rel=5e-10)

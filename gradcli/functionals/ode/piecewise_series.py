@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 from gradcli.functionals.ode import taylor_machine_code, taylor_python_code
 from gradcli.functionals.ode.ode_system import System
 from gradcli.functionals.ode.recurrences import Recurrences, recurrences
+from gradcli.functionals.ode.rounding import rounded_otherwise
 from gradcli.functionals.ode.smooth_pieces import Decisions, Margin, decisions_at, piece, switching
 from gradcli.functionals.ode.solver_progress import NoStepError, Problem
 from gradcli.named_tuples import NamedTuple
@@ -76,6 +77,11 @@ class _Code:
             return self._unrolled(order, *inputs)
         return self._python(order, *inputs)
 
+    def rates_rounded_otherwise(self, inputs: Sequence[float], states: int) -> list[float]:
+        """The rates where `states` of the inputs after the time, and all results, are rounded in another way."""
+        program = self._system.program._replace(outputs=tuple(self._system.rates))
+        return rounded_otherwise(program, inputs, states)
+
 
 class _Pieces:
     """The code of the pieces of a system."""
@@ -122,6 +128,10 @@ class PiecewiseSeries:
         except (ArithmeticError, ValueError):
             raise NoStepError from None
         return Expansion(found[: len(states)], found[len(states) :])
+
+    def rates_rounded_otherwise(self, time: float, states: Sequence[float]) -> list[float]:
+        """The rates of the states where the states, and the result of each operation, are rounded in another way."""
+        return self._code.rates_rounded_otherwise([time, *states, *self._given], len(states))
 
     def crossing(self, expansion: Expansion, lapse: float) -> Crossing | None:
         """The first end of the piece in a step; None if there is none."""

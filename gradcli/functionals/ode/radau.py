@@ -188,7 +188,7 @@ class Stepper:
             else:
                 coefficients = tableau().to_legendre @ slopes
                 error = self._error(coefficients, lapse)
-                if error > _NOTED and self._further:
+                if error > (_NOTED if self._further else 1.0):
                     error = self._error(coefficients, lapse, self._noise(slopes, lapse))
                 factor = (_SAFETY / error) ** (1 / _STAGES) if error else _GROWTH
                 self.grows = factor >= _GROWTH
@@ -276,10 +276,11 @@ class Stepper:
         """The error of the polynomial, in units of the tolerance or of the `noise` of each state, by extrapolation of
         its last coefficients."""
         np = arrays.numpy_namespace()
+        sizes = np.array(self._problem.sizes(self._progress.states))
         # What begins with 0 has a part of the size that it comes to.
-        share = max(abs(lapse), self._problem.atol / self._problem.rtol * abs(self._progress.left))
-        sizes = np.maximum(self._problem.sizes(self._progress.states), np.abs(share * coefficients[0]))
-        size = np.maximum(self._problem.rtol * sizes, noise)
+        part = self._problem.atol / self._problem.rtol * abs(self._progress.left)
+        lapses = np.where(sizes > 0, abs(lapse), max(abs(lapse), part))
+        size = np.maximum(self._problem.rtol * np.maximum(sizes, np.abs(lapses * coefficients[0])), noise)
         last, before = (np.abs(lapse * coefficients[k]) / size for k in (-1, -2))
         ratio = min(1.0, float(last.max()) / max(float(before.max()), _SMALLEST))
         return float(last.max()) * ratio / (2 * _STAGES)
@@ -302,17 +303,19 @@ class Stepper:
         return slopes if matrix is not None and np.isfinite(slopes).all() else None
 
     def _noise(self, slopes: Any, lapse: float) -> Any:
-        """The change of the derivatives when the states are rounded in another way, which no shorter step reduces:
-        where a slope is a difference of large numbers, so is its derivative, and larger by the stiffness."""
+        """The change of the states when the times of the stages, the states and the right side are rounded in another way,
+        which no shorter step reduces: where a slope is a difference of large numbers, so is its derivative, and larger by
+        the stiffness."""
         np = arrays.numpy_namespace()
         progress, found = self._progress, np.full(slopes.shape[1], _SMALLEST)
         times, spread = progress.time + lapse * tableau().points, lapse * tableau().integrals
         states = np.array(progress.states) + spread @ slopes
-        rounded = states.copy()
+        other_times, rounded = times * (1 + 0.5 * _ROUNDING * (-1.0) ** np.arange(_STAGES)), states.copy()
         rounded[:, self._first] *= 1 + _ROUNDING * (-1.0) ** np.arange(_STAGES)[:, None]
         try:
-            changes = self._sides.all_rates(times, rounded) - self._sides.all_rates(times, states)
-            for groups in self._further:
+            changes = self._sides.all_rates(other_times, rounded) - self._sides.all_rates(times, states)
+            changes[:, self._first] += self._sides.base_rounding(times, states[:, self._first])
+            for groups in (self._first[:, None], *self._further):
                 found[groups] = np.abs(np.tensordot(spread, _solved(self._matrix, changes[:, groups]), 1)).max(axis=0)
         except (NoStepError, np.linalg.LinAlgError):
             return _SMALLEST

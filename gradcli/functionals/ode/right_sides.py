@@ -10,6 +10,7 @@ from gradcli import arrays
 from gradcli.executors.scalars import ScalarWriter
 from gradcli.functionals.body import Body
 from gradcli.functionals.ode.ode_system import System
+from gradcli.functionals.ode.rounding import rounded_otherwise
 from gradcli.functionals.ode.solver_progress import NoStepError
 from gradcli.named_tuples import NamedTuple
 
@@ -52,6 +53,13 @@ class RightSides:
     def base_rates(self, times: Any, states: Any) -> Any:
         """The slopes of the states that are no derivatives, [times, states]."""
         return self._at_each(function(self._base.body), times, states)
+
+    def base_rounding(self, times: Any, states: Any) -> Any:
+        """What rounding may change those slopes by, [times, states]."""
+        np, program = arrays.numpy_namespace(), self._base.body.program
+        found = rounded_otherwise(program, [times, *states.T, *self._given[: self._base.given]], self.base_states)
+        changed = [np.broadcast_to(rates, times.shape) for rates in found[: self.base_states]]
+        return np.array(changed).T - self.base_rates(times, states)
 
     def jacobians(self, times: Any, states: Any) -> Any:
         """The derivatives of those slopes by those states, [times, slopes, states]."""

@@ -15,6 +15,7 @@ from gradcli.functionals.ode.ode_system import System
 from gradcli.functionals.ode.recurrences import NoRecurrenceError
 from gradcli.functionals.ode.right_sides import RightSides, bodies
 from gradcli.functionals.ode.solver_progress import NoStepError, Problem, Progress
+from gradcli.functionals.ode.taylor_machine_code import SHORTEST
 
 # Bound on the number of steps.
 _MOST_STEPS = 100_000
@@ -81,7 +82,6 @@ def _by_taylor(problem: Problem, progress: Progress, sides: RightSides, *, stays
     Returns the length of the step that is too small where that is one place alone, such as a removable singularity: near
     the zero of a divisor the rounding of coefficients grows with their order.
     """
-    length = 0.0
     keeps_steps = progress.passed is not None
     try:
         stepper = taylor.Stepper(problem, progress)
@@ -99,6 +99,7 @@ def _by_taylor(problem: Problem, progress: Progress, sides: RightSides, *, stays
                 f"'{error}' has no recurrence of Taylor coefficients", hint="--method radau"
             ) from None
     except NoStepError:
+        length = SHORTEST * abs(progress.time)
         if stays:
             _refuse(problem, progress, sides, length)
         return length
@@ -135,7 +136,7 @@ def _by_radau(problem: Problem, progress: Progress, sides: RightSides, blocked: 
 
 
 def _refuse(problem: Problem, progress: Progress, sides: RightSides, length: float) -> NoReturn:
-    """Raise EvaluationError for a solution that goes no further, whose last step had a length."""
+    """Raise EvaluationError for a solution that goes no further, where steps have a length that is too small."""
     place = f"t = {problem.origin + progress.time:.8g}"
     try:
         rates = sides.rates(progress.time, progress.states)

@@ -34,9 +34,6 @@ LONGEST = 1 / 3
 # The difference of the derivative at the end of a step from the right side there that is no accident, in units of the
 # tolerance of a step. Where there is more, the series does not converge to the solution, or something switches between.
 MOST_DEFECT = 1e4
-# Bound on the rounding of states within a step, in units in the last place; and the golden ratio, of whose multiples the
-# fractional parts are far from each other.
-_ROUNDED, _GOLDEN = 16, 0.5 * (5.0**0.5 - 1.0)
 # Steps are not made shorter for peaks of functions of the time more often than this.
 _MOST_EXAMINED = 500
 # Bound on the pieces that are tried at one place.
@@ -236,7 +233,7 @@ class Stepper:
         self, lapse: float, end: float, states: Sequence[float], slopes: Sequence[float], rates: Sequence[float]
     ) -> bool:
         """Whether the slopes of the series at the end of a step are the rates of the right side there, up to the tolerance
-        or to what the rounding of the states makes of the rates."""
+        or to the rounding of the rates."""
         most, sizes = MOST_DEFECT * self.tolerance, self._problem.sizes(states)
         apart = [
             i
@@ -245,13 +242,8 @@ class Stepper:
         ]
         if not apart:
             return True
-        # Irregular changes, as equal ones may cancel.
-        others = [s * (1.0 + _ROUNDED * 2.0**-52 * (k * _GOLDEN % 1.0 - 0.5)) for k, s in enumerate(states, 1)]
-        try:
-            changed = self._series.at(1, end, others).states
-        except NoStepError:
-            return False
-        return all(abs(slopes[i] - rates[i]) <= abs(changed[i][1] - rates[i]) for i in apart)
+        changed = self._series.rates_rounded_otherwise(end, states)
+        return all(abs(slopes[i] - rates[i]) <= abs(changed[i] - rates[i]) for i in apart)
 
 
 def values_at(series: Series, lapse: float) -> list[float]:
