@@ -37,6 +37,8 @@ def pytest_configure() -> None:
     # For the workers, which start later: threads of linear algebra in each of them wait for one another's cores, so that
     # a product of small matrices takes up to 30 times as long. `gradcli.__main__` has one thread for the same reason.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    # Collect garbage as rarely as the command does in its own process. Collecting the tests makes little of it.
+    gc.set_threshold(200_000, 20, 20)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -74,11 +76,9 @@ def _backend(item: pytest.Item) -> str | None:
 
 
 def pytest_collection_finish() -> None:
-    """Exclude the test objects from garbage collection, and collect as rarely as the command does in its own
-    process."""
+    """Exclude the test objects from garbage collection."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(200_000, 20, 20)
 
 
 @dataclass
