@@ -52,7 +52,9 @@ def chosen(folder: Path, *words: str, many: int = 30) -> list[str]:
     (folder / "test_it.py").write_text(textwrap.dedent(TESTS.format(many=many)))
     (folder / "pytest.ini").write_text("[pytest]\nmarkers = cases\n slow\n all_cases\n")
     rule = Rule()
-    options = ["--collect-only", "-q", "-p", "no:cacheprovider", "--import-mode=importlib"]
+    # At its end, the plugin of unraisable exceptions collects the garbage of the whole process five times.
+    plugins = ["-p", "no:cacheprovider", "-p", "no:unraisableexception"]
+    options = ["--collect-only", "-q", *plugins, "--import-mode=importlib"]
     assert pytest.main([str(folder), *options, *words], plugins=[rule]) == 0
     return rule.names
 
