@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import doctest
+import functools
 import io
 import itertools
 import math
@@ -32,6 +33,7 @@ from gradcli.cli.main import COMMANDS, main
 from gradcli.cli.process.environment import Environment
 from gradcli.cli.shell.read_loop import Shell
 from gradcli.cli.shell.typed_text import CONTINUED, PROMPT, inputs_of
+from gradcli.formulas import sympy_simplification
 from tests import forking_server
 
 pytestmark = pytest.mark.all_cases
@@ -123,12 +125,19 @@ def output_of(example: Path) -> Path:
 
 
 class Workspace:
-    """A directory with a copy of the examples, in which `gradcli` and `python` are those of this run. With the socket
-    of a server (see tests/forking_server.py), that runs `gradcli`."""
+    """A directory with the examples, in which `gradcli` and `python` are those of this run. With the socket of a server
+    (see tests/forking_server.py), that runs `gradcli`."""
 
-    def __init__(self, directory: Path, package: Path = PACKAGE, server: str | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        package: Path = PACKAGE,
+        examples: Path = ROOT / "examples",
+        server: str | None = None,
+    ) -> None:
         self.directory = directory / "work"
-        shutil.copytree(ROOT / "examples", self.directory / "examples")
+        self.directory.mkdir()
+        (self.directory / "examples").symlink_to(examples)
         programs = directory / "bin"
         programs.mkdir()
         command = "-m gradcli" if server is None else f"-I -S '{directory / 'forked.py'}' '{server}'"
@@ -224,9 +233,17 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield path
 
 
+@pytest.fixture(scope="session")
+def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the examples, so that no command can change the files of the checkout."""
+    return shutil.copytree(ROOT / "examples", tmp_path_factory.mktemp("copy") / "examples")
+
+
 @pytest.fixture
-def workspace(tmp_path: Path, server: str) -> Workspace:
-    return Workspace(tmp_path, server=server)
+def workspace(tmp_path: Path, examples: Path, server: str, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    # What SymPy simplifies at once may take longer than its limit in seconds where other processes take the cores.
+    monkeypatch.setattr(sympy_simplification, "LIMITS", sympy_simplification.LIMITS._replace(seconds=120.0))
+    return Workspace(tmp_path, examples=examples, server=server)
 
 
 BLOCKS = {page.name: blocks(page) for page in PAGES}
@@ -323,6 +340,7 @@ def test_the_readme_is_short() -> None:
     assert len(README.read_text(encoding="utf-8").splitlines()) <= 200
 
 
+@functools.cache
 def anchors(page: Path) -> set[str]:
     """The anchors of the headings of a page, and those that are written as such."""
     text = _FENCE.sub("", page.read_text(encoding="utf-8"))
