@@ -366,10 +366,7 @@ class TestFamilies:
         assert fit.loglik < 0
 
     def test_no_convergence_has_status_1(self, run):
-        done = run(
-            "fit", "y ~ 1/(1 + exp(-(a + b*x + (1|g))))", "y=[1,1,0,0,1,0]", "x=[1,2,-1,-2,1,-1]", "g=[1,1,2,2,3,3]",
-            "--family", "binomial",
-        )  # fmt: skip
+        done = run("fit", "y ~ 1/(1 + exp(-(a + (1|g))))", "y=[1,1,1,1,1,1]", "g=[1,1,2,2,3,3]", "--family", "binomial")
         assert done.status == 1
         assert "error: not converged" in done.err
 
@@ -531,8 +528,8 @@ class TestProfiles:
         assert any("b is at its bound 9" in warning for warning in fit.warnings)
 
     def test_an_end_that_is_not_found_is_a_warning(self):
-        far = {**SLEEP, "Days": [day + 1e6 for day in SLEEP["Days"]]}
-        fit = gradcli.fit("Reaction ~ a + b*Days + (1|Subject)", far, profile=True)
+        far = {**DYESTUFF2, "Yield": [y + 1e6 for y in DYESTUFF2["Yield"]]}
+        fit = gradcli.fit("Yield ~ a + (1|Batch)", far, profile=True)
         lost = [name for name, own in fit.estimates.items() if math.isnan(own.low) or math.isnan(own.high)]
         (warning,) = (each for each in fit.warnings if "too few digits for the profile of" in each)
         assert lost
