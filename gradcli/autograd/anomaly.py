@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from gradcli.autograd.engine import Visit, visit_wrapper
-from gradcli.autograd.modes import Switch
+from gradcli.autograd.modes import ModeSwitch
 from gradcli.autograd.node import Node, recorders
 from gradcli.errors import DifferentiationError
 from gradcli.primitives.bind import assume, primal_and_tangents
@@ -105,7 +105,7 @@ def _set(anomaly: Anomaly | None) -> None:
     recorders.set(others if anomaly is None else (*others, _note))
 
 
-class set_detect_anomaly(Switch):
+class set_detect_anomaly(ModeSwitch):
     """Turn anomaly mode on or off from the call on; as a context manager, until the end of the block."""
 
     variable = current

@@ -17,7 +17,7 @@ from gradcli.autograd.dual import (
     with_layout_of,
     with_tangent,
 )
-from gradcli.autograd.modes import Switch
+from gradcli.autograd.modes import ModeSwitch
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import DifferentiationError, DtypeError, expect
 from gradcli.named_tuples import NamedTuple
@@ -103,7 +103,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     return UnpackedDualTensor(primal_alias(tensor), tensor.tangent if isinstance(tensor, Dual) else None)
 
 
-class _set_fwd_grad_enabled(Switch):
+class _set_fwd_grad_enabled(ModeSwitch):
     """Turn the tangents of operations on duals on or off from the call on.
 
     As a context manager, the mode is restored at the end of the block.

@@ -174,7 +174,7 @@ class inference_mode(_GradMode):
         return _decorated(function, functools.partial(inference_mode, self._mode))
 
 
-class Switch:
+class ModeSwitch:
     """Set a mode from the call on; as a context manager, until the end of the block."""
 
     variable: ContextVar[Any]
@@ -198,7 +198,7 @@ class Switch:
         self._set(self._before)
 
 
-class set_grad_enabled(Switch):
+class set_grad_enabled(ModeSwitch):
     """Turn recording on or off from the call on.
 
     As a context manager (`with set_grad_enabled(False):`) the mode is restored at the end of the block; as a decorator
@@ -218,7 +218,7 @@ class set_grad_enabled(Switch):
         return _decorated(function, enable_grad if self._mode else no_grad)
 
 
-class set_multithreading_enabled(Switch):
+class set_multithreading_enabled(ModeSwitch):
     """Set whether a backward pass may use several threads.
 
     It exists for compatibility: every pass runs in the calling thread.

@@ -52,7 +52,7 @@ class PrimitiveNode(Node):
 
     def __init__(
         self,
-        recording: Recording,
+        recording: RecordingPlan,
         operands: Sequence[Any],
         params: Mapping[str, Any],
         edges: list[Edge | None],
@@ -310,7 +310,7 @@ class PrimitiveNode(Node):
         return kept._as_output(self, 0) if isinstance(kept, TensorBase) else self.leaf().made(kept, self, 0)
 
 
-class Recording:
+class RecordingPlan:
     """How a primitive is recorded, for operands of certain types, shapes and dtypes.
 
     `placeholders` are what the node saves of operands of which it needs the shape only. `result` is the same for the

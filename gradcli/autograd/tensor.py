@@ -13,7 +13,7 @@ from gradcli.autograd.engine import backward
 from gradcli.autograd.modes import check_leaving_graph, grad_enabled, inference, recorded_now
 from gradcli.autograd.node import Edge, Node, recorders_now
 from gradcli.autograd.operations.tensor_surface import TensorSurface
-from gradcli.autograd.primitive_node import UNCHANGED, PrimitiveNode, Recording
+from gradcli.autograd.primitive_node import UNCHANGED, PrimitiveNode, RecordingPlan
 from gradcli.autograd.views import (
     find_history,
     find_numbers,
@@ -71,7 +71,7 @@ class Tensor(TensorSurface):
         """Compute a primitive on the data of the operands, and record it if an operand requires grad."""
         data: list[Any] = []
         edges: list[Edge | None] = []
-        # What decides how the operation runs and is recorded, see `Recording`, if `alike` stays true: the types of the
+        # What decides how the operation runs and is recorded, see `RecordingPlan`, if `alike` stays true: the types of the
         # data of tensors, with shapes and dtypes, None for each float that is no tensor, and which operands require grad.
         form: list[Any] = []
         wanted, bit = 0, 1
@@ -124,7 +124,7 @@ class Tensor(TensorSurface):
             if wanted:
                 charge_steps(_RECORD)
         if recording is None and (alike or wanted):
-            recording = Recording(primitive, operands, params, data, wanted | bit, result)
+            recording = RecordingPlan(primitive, operands, params, data, wanted | bit, result)
             if alike:
                 recording.keep(tuple(form), data, params)
         if wanted and recording is not None:

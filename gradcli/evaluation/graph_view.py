@@ -14,7 +14,7 @@ from gradcli.autograd.targets import ancestors
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import DifferentiationError, Span, locating
 from gradcli.evaluation.session import no_single_number
-from gradcli.language.interpreter.provenance import Frame, Log
+from gradcli.language.interpreter.provenance import CallFrame, Log
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.interpreter.values import as_numpy
 from gradcli.language.names import scope
@@ -209,7 +209,7 @@ class Grouping(NamedTuple):
     called: Sequence[str | None]
 
 
-def _grouped(program: tree.Module, nodes: Sequence[Node], frames: Sequence[Frame]) -> Grouping:
+def _grouped(program: tree.Module, nodes: Sequence[Node], frames: Sequence[CallFrame]) -> Grouping:
     """Group operations, which are given in execution order; `frames` are in the order in which they began."""
     frame_of = _innermost(nodes, frames)
     functions = scope.defined_functions(program)
@@ -232,7 +232,7 @@ def _grouped(program: tree.Module, nodes: Sequence[Node], frames: Sequence[Frame
     )
 
 
-def _innermost(nodes: Sequence[Node], frames: Sequence[Frame]) -> list[int | None]:
+def _innermost(nodes: Sequence[Node], frames: Sequence[CallFrame]) -> list[int | None]:
     """Return the index of the innermost frame of each operation."""
     found: list[int | None] = []
     open_frames: list[int] = []
@@ -248,7 +248,7 @@ def _innermost(nodes: Sequence[Node], frames: Sequence[Frame]) -> list[int | Non
     return found
 
 
-def sizes(inside: Iterable[int | None], around: Sequence[Frame | Group]) -> list[int]:
+def sizes(inside: Iterable[int | None], around: Sequence[CallFrame | Group]) -> list[int]:
     """Return the number of operations in each frame or group, nested ones included.
 
     `inside` has for each operation the index of its frame or group.
@@ -264,7 +264,7 @@ def sizes(inside: Iterable[int | None], around: Sequence[Frame | Group]) -> list
     return found
 
 
-def _group(frame: Frame, functions: frozenset[str], parent: int | None) -> Group:
+def _group(frame: CallFrame, functions: frozenset[str], parent: int | None) -> Group:
     node = frame.node
     if isinstance(node, tree.Call):
         kind = "function" if node.name in functions else "operation"

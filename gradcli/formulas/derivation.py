@@ -331,14 +331,16 @@ def _differentiated(value: Any, leaves: Sequence[Tensor]) -> list[Any]:
     return [arrays.zeros(shape + leaf.shape, leaf.dtype) if f is None else f for f, leaf in zip(found, leaves)]
 
 
-class Partial(NamedTuple):
+class DerivativeProgram(NamedTuple):
     """A derivative as a program with one output, and its value at recording."""
 
     program: Program
     value: Any
 
 
-def _partials(program: Program, point: Mapping[str, Any], names: Sequence[str], order: int) -> Iterator[Partial]:
+def _partials(
+    program: Program, point: Mapping[str, Any], names: Sequence[str], order: int
+) -> Iterator[DerivativeProgram]:
     """Yield every derivative of `order` of a program with one output, by the scalar inputs `names`, each mixed one
     once.
 
@@ -369,6 +371,6 @@ class _SeriesProgram:
         self._program = optimise(traced.program)
         self._values = traced.values
 
-    def derivative(self, n: int) -> Partial:
+    def derivative(self, n: int) -> DerivativeProgram:
         (found,) = split_outputs(self._program._replace(outputs=(self._program.outputs[n],)))
-        return Partial(found, self._values[n])
+        return DerivativeProgram(found, self._values[n])

@@ -12,10 +12,10 @@ from gradcli.formulas.rule_equations import (
     Derivative,
     Literal,
     Negative,
-    Partial,
+    OperandDerivative,
     Plain,
-    Product,
-    Quotient,
+    ProductSide,
+    QuotientSide,
     SideWriter,
     Square,
     Total,
@@ -182,10 +182,10 @@ class _Formula:
             return "sum rule", Total([(sign, Derivative(term)) for sign, term in _terms(node)])
         if node.operator == "*":
             if not self._depends(left):
-                return "constant factor rule", Product([Plain(left), Derivative(right)])
+                return "constant factor rule", ProductSide([Plain(left), Derivative(right)])
             if not self._depends(right):
-                return "constant factor rule", Product([Plain(right), Derivative(left)])
-            first, second = Product([Derivative(left), Plain(right)]), Product([Plain(left), Derivative(right)])
+                return "constant factor rule", ProductSide([Plain(right), Derivative(left)])
+            first, second = ProductSide([Derivative(left), Plain(right)]), ProductSide([Plain(left), Derivative(right)])
             return "product rule", Total([("+", first), ("+", second)])
         if node.operator == "/":
             return self._quotient(left, right)
@@ -201,11 +201,13 @@ class _Formula:
 
     def _quotient(self, above: tree.Expression, below: tree.Expression) -> tuple[str, Any]:
         if not self._depends(below):
-            return "constant factor rule", Quotient(Derivative(above), Plain(below))
+            return "constant factor rule", QuotientSide(Derivative(above), Plain(below))
         if not self._depends(above):
-            return "quotient rule", Quotient(Negative(Product([Plain(above), Derivative(below)])), Square(Plain(below)))
-        first, second = Product([Derivative(above), Plain(below)]), Product([Plain(above), Derivative(below)])
-        return "quotient rule", Quotient(Total([("+", first), ("-", second)]), Square(Plain(below)))
+            return "quotient rule", QuotientSide(
+                Negative(ProductSide([Plain(above), Derivative(below)])), Square(Plain(below))
+            )
+        first, second = ProductSide([Derivative(above), Plain(below)]), ProductSide([Plain(above), Derivative(below)])
+        return "quotient rule", QuotientSide(Total([("+", first), ("-", second)]), Square(Plain(below)))
 
     def _call(self, node: tree.Call) -> tuple[str, Any]:
         known = table.find(node.name) is not None and node.name not in scope.DERIVATIVES
@@ -227,7 +229,8 @@ class _Formula:
             if isinstance(operand, (tree.List, tree.Comprehension, tree.Compare, tree.Logical, tree.Lambda)):
                 raise no_formula(operand, self._program, "this is no number")
         terms = [
-            ("+", Product([Partial(node, operands, i), Derivative(operand)])) for i, operand in enumerate(operands)
+            ("+", ProductSide([OperandDerivative(node, operands, i), Derivative(operand)]))
+            for i, operand in enumerate(operands)
         ]
         called = node.name if isinstance(node, tree.Call) else node.operator if isinstance(node, tree.Binary) else "!"
         inner = [o for o in operands if not (isinstance(o, tree.Name) and o.id == self._by)]
@@ -246,11 +249,11 @@ def _differentiated(side: Any) -> Iterator[tree.Expression]:
             yield part.node
         elif isinstance(part, Total):
             waiting += [term for _, term in reversed(part.terms)]
-        elif isinstance(part, Product):
+        elif isinstance(part, ProductSide):
             waiting += reversed(part.factors)
         elif isinstance(part, (Negative, Square)):
             waiting.append(part.side)
-        elif isinstance(part, Quotient):
+        elif isinstance(part, QuotientSide):
             waiting += [part.below, part.above]
         elif isinstance(part, Choice):
             waiting += [part.second, part.first]

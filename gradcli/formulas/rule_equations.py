@@ -42,7 +42,7 @@ class Derivative(NamedTuple):
     node: tree.Expression
 
 
-class Partial(NamedTuple):
+class OperandDerivative(NamedTuple):
     """The derivative of an operation or call by one of its operands, `number`, at those operands."""
 
     node: tree.Expression
@@ -60,7 +60,7 @@ class Negative(NamedTuple):
     side: Any
 
 
-class Product(NamedTuple):
+class ProductSide(NamedTuple):
     factors: Sequence[Any]
 
 
@@ -70,7 +70,7 @@ class Total(NamedTuple):
     terms: Sequence[tuple[str, Any]]
 
 
-class Quotient(NamedTuple):
+class QuotientSide(NamedTuple):
     above: Any
     below: Any
 
@@ -104,17 +104,17 @@ class SideWriter:
                 return self._plain(node)
             case Derivative(node):
                 return self._derivative(node)
-            case Partial():
+            case OperandDerivative():
                 return self._partial(side)
             case Literal(text):
                 return Fragment(text)
             case Negative(inner):
                 return Fragment(f"-{self._behind_minus(self.write(inner))}", UNARY)
-            case Product(factors):
+            case ProductSide(factors):
                 return self._product([self.write(f) for f in factors])
             case Total(terms):
                 return self._total([(sign, self.write(term)) for sign, term in terms])
-            case Quotient(above, below):
+            case QuotientSide(above, below):
                 return self._quotient(self.write(above), self.write(below))
             case Square(inner):
                 text = self._at(self.write(inner), ATOM)
@@ -203,7 +203,7 @@ class SideWriter:
         """An expression by itself, in which assigned names stand for any number."""
         return tree.Module(node.span, self._program.source, (*self._defined, tree.Evaluate(node.span, node)))
 
-    def _partial(self, side: Partial) -> Fragment:
+    def _partial(self, side: OperandDerivative) -> Fragment:
         taken = {n.id for n in tree.all_nodes(self._program) if isinstance(n, tree.Name)}
         # Names that the program does not have, for the operands.
         places = [f"u_{i}" + "_" * sum(f"u_{i}" in t for t in taken) for i in range(len(side.operands))]

@@ -26,7 +26,7 @@ class Range(NamedTuple):
     high: Any
 
 
-class UnboundedError(Exception):
+class NoBoundsError(Exception):
     """A primitive for which no bounds are known."""
 
 
@@ -43,7 +43,7 @@ def ranges(program: Program, inputs: Sequence[Range]) -> list[Range]:
             square = primitive.name == "multiply" and operands[0] is operands[1]
             rule = _square if square else _RULES.get(primitive.name)
             if rule is None:
-                raise UnboundedError(primitive.name)
+                raise NoBoundsError(primitive.name)
             low, high = rule(np, *map(value, operands), **params)
             # What is not defined on the whole range is not bounded.
             wild = np.isnan(low) | np.isnan(high)

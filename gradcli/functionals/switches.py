@@ -14,7 +14,7 @@ from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.autograd.tensor import Tensor
 from gradcli.executors import stepwise
 from gradcli.functionals.body import Body
-from gradcli.functionals.interval_bounds import Range, UnboundedError, ranges
+from gradcli.functionals.interval_bounds import NoBoundsError, Range, ranges
 from gradcli.functionals.roots.root_primitives import implicit_derivative
 from gradcli.kinds.jets import Jet
 from gradcli.loops.rolled_loop import BodyPath
@@ -52,7 +52,7 @@ _STEPS = frozenset({floor, ceil})
 _FOUND = _COMPARISONS | _CONTINUOUS | _STEPS | {sign}
 
 
-class Piece(NamedTuple):
+class IntegralPiece(NamedTuple):
     """A part of an integral: its limits, and the integrand without its switches."""
 
     low: Any
@@ -79,7 +79,7 @@ def _moving(body: Body, switching: Iterable[Equation]) -> frozenset[int]:
     return frozenset(found - {0})
 
 
-def pieces(body: Body, low: Any, high: Any, reads: Sequence[Any]) -> list[Piece] | None:
+def pieces(body: Body, low: Any, high: Any, reads: Sequence[Any]) -> list[IntegralPiece] | None:
     """The parts of the integral of a body between the switches; None where their places do not matter or are unknown.
 
     That no switch was missed is not proved, so that there are no parts in ball arithmetic.
@@ -93,7 +93,9 @@ def pieces(body: Body, low: Any, high: Any, reads: Sequence[Any]) -> list[Piece]
     places = _places(body.program, first, last, given)
     edges = [low, *(_differentiable(body, place, reads) for place in places), high]
     ends = [first, *(p.at for p in places), last]
-    return [Piece(edges[i], edges[i + 1], between(body, ends[i], ends[i + 1], given)) for i in range(len(edges) - 1)]
+    return [
+        IntegralPiece(edges[i], edges[i + 1], between(body, ends[i], ends[i + 1], given)) for i in range(len(edges) - 1)
+    ]
 
 
 def number_of(value: Any) -> float | None:
@@ -156,7 +158,7 @@ def is_smooth(body: Body, low: float, high: float, reads: Sequence[float]) -> bo
             return False
         try:
             least, most = map(float, ranges(crossing, inputs)[0])
-        except UnboundedError:
+        except NoBoundsError:
             return False
         if not (least > 0 or most < 0) or (equation.primitive in _STEPS and least // 1 != most // 1):
             return False

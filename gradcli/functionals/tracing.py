@@ -12,7 +12,7 @@ from gradcli.arrays.shapes import Shape
 from gradcli.errors import EvaluationError, NotRecordableError
 from gradcli.functionals.body import Body
 from gradcli.kinds.branch_points import watching
-from gradcli.loops.body_tracing import Trace, Traced, TracedPath
+from gradcli.loops.body_tracing import RoundTrace, Traced, TracedPath
 from gradcli.loops.rolled_loop import BodyPath, joined
 from gradcli.loops.rolling import traced_paths
 from gradcli.named_tuples import NamedTuple
@@ -42,7 +42,7 @@ class TracedFunction(NamedTuple):
     holomorphic_on_paths: bool = False
 
 
-class _ShapeTrace(Trace):
+class _ShapeTrace(RoundTrace):
     """A trace whose examples are nan, so that what is recorded holds for all numbers."""
 
     def __init__(self, *, computes_all: bool) -> None:
@@ -92,7 +92,7 @@ def _nan(shape: Shape, number: complex = math.nan) -> Any:
     return arrays.numpy_namespace().full(shape, number) if shape else number
 
 
-def _described(trace: Trace, bound: Sequence[Traced], paths: Sequence[TracedPath]) -> TracedFunction:
+def _described(trace: RoundTrace, bound: Sequence[Traced], paths: Sequence[TracedPath]) -> TracedFunction:
     shapes = [arrays.shape(o) for o in paths[0].outputs]
     if any([arrays.shape(o) for o in path.outputs] != shapes for path in paths):
         raise NotRecordableError("its shape depends on numbers")

@@ -70,10 +70,10 @@ def _last_comment(text: bytes, start: int, end: int) -> re.Match[bytes] | None:
     return _COMMENT.match(text, max(text.rfind(b"\n", 0, at) + 1, start), end)
 
 
-def _cells(text: str, notation: separators.Notation) -> list[str]:
+def _cells(text: str, notation: separators.CellNotation) -> list[str]:
     lines = (line.strip(" \r\n") for line in text.splitlines()[:1])
     return next(csv.reader(lines, delimiter=notation.separator, skipinitialspace=True), [])
 
 
-def _has_number(row: Sequence[str], notation: separators.Notation) -> bool:
+def _has_number(row: Sequence[str], notation: separators.CellNotation) -> bool:
     return any(notation.number(cell) is not None for cell in row)

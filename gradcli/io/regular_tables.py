@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     import numpy
     from numpy.typing import NDArray
 
-    from gradcli.io.separators import Notation
+    from gradcli.io.separators import CellNotation
 
 # Bytes of a line above which a cell may be too long for the slower reader.
 _LONG_LINE = 2**16
 
 
 def columns(
-    block: bytes, notation: Notation, width: int, wanted: Sequence[int], polars: Any
+    block: bytes, notation: CellNotation, width: int, wanted: Sequence[int], polars: Any
 ) -> list[NDArray[numpy.float64]] | None:
     """The `wanted` columns, ascending from 0, of a block of whole lines; None where the block is irregular."""
     rows = _rows(block, notation.separator.encode(), width)

@@ -24,7 +24,7 @@ _AMBIGUOUS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")
 _WITH_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(\.\d{3})+(,\d*)?")
 
 
-class Notation(NamedTuple):
+class CellNotation(NamedTuple):
     """The separator of cells, and whether the decimal mark is a comma. A separator that is a space stands for one or
     more."""
 
@@ -43,15 +43,15 @@ class Notation(NamedTuple):
             return None
 
 
-def detected_notation(text: str, separators: Sequence[str] = DEFAULT) -> Notation:
+def detected_notation(text: str, separators: Sequence[str] = DEFAULT) -> CellNotation:
     """The notation, with one of these `separators`, that fits the beginning of a table best: rows of equal lengths, and
     cells that are numbers. The first separator where all fit equally.
 
     `text` consists of whole lines, or is so long that a last partial line does not matter.
     """
     lines = _lines(text)
-    points = [Notation(separator) for separator in separators]
-    commas = [Notation(separator, decimal_comma=True) for separator in separators if separator != ","]
+    points = [CellNotation(separator) for separator in separators]
+    commas = [CellNotation(separator, decimal_comma=True) for separator in separators if separator != ","]
     return max(points + commas, key=lambda notation: _score(lines, notation))
 
 
@@ -73,7 +73,7 @@ def _is_spaced(text: str) -> bool:
     if len(rows) < _FEWEST or len(rows[0]) == 1 or any(len(row) != len(rows[0]) for row in rows):
         return False
     comma = any("," in cell for row in rows[1:] for cell in row)
-    notation = Notation(" ", decimal_comma=comma)
+    notation = CellNotation(" ", decimal_comma=comma)
     return any(all(notation.number(cell) is not None for cell in column) for column in zip(*rows[1:]))
 
 
@@ -84,7 +84,7 @@ def _lines(text: str) -> list[str]:
     return [line for line in (line.strip(" \r\n") for line in lines) if line]
 
 
-def _score(lines: Sequence[str], notation: Notation) -> float:
+def _score(lines: Sequence[str], notation: CellNotation) -> float:
     """The score of a notation: the share of rows as long as the first, plus the share of cells below it that are
     numbers, plus a bonus for several columns."""
     rows = list(csv.reader(lines, delimiter=notation.separator, skipinitialspace=True))
@@ -101,7 +101,7 @@ def _score(lines: Sequence[str], notation: Notation) -> float:
     return agreeing + numeric + _SEVERAL_COLUMNS * (width > 1)
 
 
-def _is_number(cell: str, notation: Notation) -> bool:
+def _is_number(cell: str, notation: CellNotation) -> bool:
     if notation.decimal_comma and _WITH_THOUSANDS.fullmatch(cell.strip()):
         return True
     return notation.number(cell) is not None

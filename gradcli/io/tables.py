@@ -21,7 +21,7 @@ from gradcli.timing import phase
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gradcli.io.separators import Notation
+    from gradcli.io.separators import CellNotation
 
 # Bytes of a table from which importing Polars pays off (the times with and without it are equal at 6 MB), and bytes
 # that are read at a time.
@@ -86,7 +86,7 @@ def read_table(
     return table.values()
 
 
-def _records(source: Source, notation: Notation, start: bytes, stream: BinaryIO, line: int) -> Iterator[_Record]:
+def _records(source: Source, notation: CellNotation, start: bytes, stream: BinaryIO, line: int) -> Iterator[_Record]:
     """The records of the text `start`, whose first line has the number `line`, and of the stream that continues it."""
     import csv
 
@@ -132,7 +132,7 @@ class _Layout(NamedTuple):
         return range(self.width) if None in self.columns else sorted({c for c in self.columns if c is not None})
 
 
-def _layout(source: Source, members: Sequence[str | None], notation: Notation, first: Sequence[str]) -> _Layout:
+def _layout(source: Source, members: Sequence[str | None], notation: CellNotation, first: Sequence[str]) -> _Layout:
     names = [cell.strip() for cell in first]
     written = [name for name in names if name]
     has_header = all(_is_name(name, notation) for name in written) and (
@@ -148,7 +148,7 @@ def _layout(source: Source, members: Sequence[str | None], notation: Notation, f
     return _Layout(len(names), has_header, [column(member) for member in members])
 
 
-def _is_name(cell: str, notation: Notation) -> bool:
+def _is_name(cell: str, notation: CellNotation) -> bool:
     """Return whether a cell holds more than a number, or than several numbers with other separators."""
     return complex_number(cell) is None and any(notation.number(part) is None for part in _BETWEEN.split(cell) if part)
 
@@ -211,7 +211,7 @@ def _header(start: bytes) -> bytes | None:
 class _Table:
     """Collects the columns of a table."""
 
-    def __init__(self, source: Source, members: Sequence[str | None], notation: Notation, layout: _Layout) -> None:
+    def __init__(self, source: Source, members: Sequence[str | None], notation: CellNotation, layout: _Layout) -> None:
         self.source = source
         self.notation = notation
         self.layout = layout
@@ -321,7 +321,7 @@ def complex_number(cell: str) -> complex | None:
         return None
 
 
-def _number(cell: str, notation: Notation) -> float | complex | None:
+def _number(cell: str, notation: CellNotation) -> float | complex | None:
     """The value of a cell, nan for an empty one, None for one that is not a number of float64 or complex128."""
     value = notation.number(cell)
     if value is None:
@@ -332,5 +332,5 @@ def _number(cell: str, notation: Notation) -> float | complex | None:
     return value
 
 
-def _written(cell: str, notation: Notation) -> DecimalFloat:
+def _written(cell: str, notation: CellNotation) -> DecimalFloat:
     return DecimalFloat(cell.strip().replace(",", ".") if notation.decimal_comma else cell.strip())

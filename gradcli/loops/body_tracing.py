@@ -85,7 +85,7 @@ _numbers = itertools.count()
 _number = operator.attrgetter("number")
 
 
-class Trace:
+class RoundTrace:
     """The values that a round of a loop reads from outside, and the execution path that is being traced.
 
     With `strict`, guards exclude all kinks and ties, not only those that are watched for. If it `computes_all`,
@@ -208,7 +208,7 @@ class Traced(ExampleValue):
 
     def __init__(
         self,
-        trace: Trace,
+        trace: RoundTrace,
         variable: Variable,
         example: Any,
         lag: int | None = None,

@@ -12,7 +12,7 @@ from gradcli.autograd.modes import recorded_now, recording_program
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import NotRecordableError
 from gradcli.loops import python_code
-from gradcli.loops.body_tracing import Row, Trace, Traced, TracedPath, example_of
+from gradcli.loops.body_tracing import RoundTrace, Row, Traced, TracedPath, example_of
 from gradcli.loops.loop_node import LoopNode, LoopResult, loop_operands, run_loop
 from gradcli.loops.loop_primitive import has_infinite_derivatives
 from gradcli.loops.rolled_loop import BodyPath, LiveValues, RolledLoop, joined
@@ -65,7 +65,7 @@ class Rounds(NamedTuple):
     active: int | None = None
 
 
-def traced_paths(trace: Trace, run: Callable[[], Sequence[Any]]) -> list[TracedPath]:
+def traced_paths(trace: RoundTrace, run: Callable[[], Sequence[Any]]) -> list[TracedPath]:
     """All execution paths of a round, which `run` goes through and of which it returns the results.
 
     Raises NotRecordableError for too many of them.
@@ -112,7 +112,7 @@ class ConstantCarries(NamedTuple):
     is_fixed: bool
 
 
-def constant_carries(trace: Trace, carried: Sequence[Carried], paths: Sequence[TracedPath]) -> ConstantCarries:
+def constant_carries(trace: RoundTrace, carried: Sequence[Carried], paths: Sequence[TracedPath]) -> ConstantCarries:
     read = {v for _, v in trace.read.values()} | {r.variable for r in trace.rows}
     places = {i for i, c in enumerate(carried) if not isinstance(c.before, Kind)}
     size, varying = -1, read
@@ -128,7 +128,7 @@ def _reads_none(path: TracedPath, output: Any, variables: set[Variable]) -> bool
     return variables.isdisjoint(needed_variables(path.equations, [output]))
 
 
-def guards_held(trace: Trace, before: Traced) -> Traced:
+def guards_held(trace: RoundTrace, before: Traced) -> Traced:
     """Return whether the guards of the path hold, and `before`, as 1 or 0."""
     found = before
     for guard in dict.fromkeys(trace.guards):
@@ -163,7 +163,7 @@ class _Round(NamedTuple):
         return any(map(arrays.is_complex, (*self.variables, *(a for e in equations for a in (*e.inputs, e.output)))))
 
 
-def rolled(trace: Trace, rounds: Rounds, carried: Sequence[Carried], paths: Sequence[TracedPath]) -> list[Any]:
+def rolled(trace: RoundTrace, rounds: Rounds, carried: Sequence[Carried], paths: Sequence[TracedPath]) -> list[Any]:
     """The carried values after the last round, and of those that are stacked, after all rounds along a new first axis.
 
     The outputs of each path are the carried values after the round. The last one is 1 as long as the guards of rounds
@@ -190,7 +190,7 @@ def rolled(trace: Trace, rounds: Rounds, carried: Sequence[Carried], paths: Sequ
     return found
 
 
-def _run(trace: Trace, rounds: Rounds, traced: _Round) -> list[Any]:
+def _run(trace: RoundTrace, rounds: Rounds, traced: _Round) -> list[Any]:
     """The same as `rolled`, for a round whose inputs and carried values are real."""
     carried, paths = traced.carried, traced.paths
     guarded = any(path.outputs[-1] is not carried[-1].variable for path in paths)

@@ -57,7 +57,7 @@ _FIRST_TENSOR_PARAMETERS = frozenset({"x", "a", "A", "x1", "y", "input"})
 _LEADING_PARAMETERS = frozenset({"condition", "n"})
 
 
-class Parameter(NamedTuple):
+class SignatureParameter(NamedTuple):
     """A parameter of a function of the language; `default` is its source text, None if it is required."""
 
     name: str
@@ -67,18 +67,18 @@ class Parameter(NamedTuple):
 
 
 @cache
-def parse_signature(signature: str) -> tuple[Parameter, ...]:
+def parse_signature(signature: str) -> tuple[SignatureParameter, ...]:
     """The parameters of a signature such as `x, axis=None, keepdims=False` or `*tensors`."""
     return tuple(_parameters(signature))
 
 
-def _parameters(signature: str) -> Iterator[Parameter]:
+def _parameters(signature: str) -> Iterator[SignatureParameter]:
     for part in filter(None, signature.replace(" ", "").split(",")):
         name, _, default = part.partition("=")
-        yield Parameter(name.lstrip("*"), default or None, name.startswith("*"))
+        yield SignatureParameter(name.lstrip("*"), default or None, name.startswith("*"))
 
 
-def resolve_keyword(keyword: str, parameters: Sequence[Parameter]) -> str:
+def resolve_keyword(keyword: str, parameters: Sequence[SignatureParameter]) -> str:
     """The parameter that a keyword stands for; the keyword itself if there is none."""
     known = [p.name for p in parameters]
     if keyword in known:
@@ -93,7 +93,7 @@ def resolve_keyword(keyword: str, parameters: Sequence[Parameter]) -> str:
     return next((name for name in _KEYWORD_ALIASES.get(keyword, ()) if name in known), keyword)
 
 
-def resolve_keywords(keywords: Mapping[str, Any], parameters: Sequence[Parameter]) -> dict[str, Any]:
+def resolve_keywords(keywords: Mapping[str, Any], parameters: Sequence[SignatureParameter]) -> dict[str, Any]:
     """The keywords of a call renamed to the function's own parameters, without those that are ignored."""
     named = {resolve_keyword(keyword, parameters): value for keyword, value in keywords.items()}
     known = {p.name for p in parameters}
@@ -104,7 +104,7 @@ def resolve_keywords(keywords: Mapping[str, Any], parameters: Sequence[Parameter
     }
 
 
-def lists_to_arrays(parameters: Sequence[Parameter], operands: Sequence[Any]) -> tuple[Any, ...]:
+def lists_to_arrays(parameters: Sequence[SignatureParameter], operands: Sequence[Any]) -> tuple[Any, ...]:
     """Positional arguments, with lists of numbers for operands converted to arrays."""
     # A variadic parameter, or the last one, covers all further arguments.
     last = next((place for place, p in enumerate(parameters) if p.variadic), len(parameters) - 1)
@@ -112,7 +112,7 @@ def lists_to_arrays(parameters: Sequence[Parameter], operands: Sequence[Any]) ->
     return tuple(_read_list(o, p) for o, p in zip(operands, places))
 
 
-def _read_list(value: Any, parameter: Parameter) -> Any:
+def _read_list(value: Any, parameter: SignatureParameter) -> Any:
     """An argument, converted to an array if it is a list of numbers for an operand, or a tuple that contains
     tensors."""
     if type(value) not in SEQUENCES or parameter.name in _LIST_PARAMETERS:

@@ -39,7 +39,7 @@ _LARGEST_ANGLE = 1e6
 _INFINITY = math.inf
 
 
-class Interval(NamedTuple):
+class BoxInterval(NamedTuple):
     """The numbers from `low` to `high`, arrays `[boxes, …]`; an end is nan where the program has no value in the box.
 
     `rough` is where the number may be undefined or discontinuous somewhere in the box; None stands for nowhere.
@@ -64,7 +64,7 @@ class UnsupportedError(EvaluationError):
     """There is no interval arithmetic for a primitive."""
 
 
-def interval_of(value: Any) -> Interval | Truth:
+def interval_of(value: Any) -> BoxInterval | Truth:
     """A constant of a program as an interval, with a leading axis of length 1.
 
     Raises EvaluationError for a complex one.
@@ -75,11 +75,11 @@ def interval_of(value: Any) -> Interval | Truth:
         numbers = np.asarray(value.numbers, object)
         ends = [_float_ends(number) for number in numbers.ravel()]
         low, high = np.array(ends, float).reshape(-1, 2).T
-        return Interval(low.reshape(1, *numbers.shape), high.reshape(1, *numbers.shape))
+        return BoxInterval(low.reshape(1, *numbers.shape), high.reshape(1, *numbers.shape))
     array = np.asarray(concrete(value))[None]
     if array.dtype == bool:
         return Truth(array, array)
-    return Interval(array.astype(float), array.astype(float))
+    return BoxInterval(array.astype(float), array.astype(float))
 
 
 def _float_ends(number: Number) -> tuple[float, float]:
@@ -116,31 +116,33 @@ def up(x: Any) -> Any:
     return np.nextafter(x, _INFINITY)
 
 
-def apply(primitive: Primitive, operands: Sequence[Interval | Truth], params: Mapping[str, Any]) -> Interval | Truth:
+def apply(
+    primitive: Primitive, operands: Sequence[BoxInterval | Truth], params: Mapping[str, Any]
+) -> BoxInterval | Truth:
     """The result of a primitive over boxes. Raises UnsupportedError where there is none."""
     name = primitive.name
     if primitive.elementwise:
         operands = _aligned(operands)
         if name in _ELEMENTWISE:
-            found: Interval | Truth = _ELEMENTWISE[name](*operands, **params)
+            found: BoxInterval | Truth = _ELEMENTWISE[name](*operands, **params)
             return found
         return _in_balls(primitive, operands, params)
     if primitive.moves:
-        moved: Interval | Truth = _moved(primitive, operands, params)
+        moved: BoxInterval | Truth = _moved(primitive, operands, params)
         return moved
     if name == "put_at":
         # Where a place occurs twice, its elements are added.
         low, high, rough = _moved(primitive, operands, params)
-        return Interval(_widened(low, -1.0), _widened(high, 1.0), rough)
+        return BoxInterval(_widened(low, -1.0), _widened(high, 1.0), rough)
     if name in _STRUCTURED:
-        made: Interval | Truth = _STRUCTURED[name](*operands, **params)
+        made: BoxInterval | Truth = _STRUCTURED[name](*operands, **params)
         return made
     raise UnsupportedError(
         f"bounds of '{name}' over many boxes are not known", hint="write it in sums, products and functions of numbers"
     )
 
 
-def _aligned(operands: Sequence[Interval | Truth]) -> Sequence[Interval | Truth]:
+def _aligned(operands: Sequence[BoxInterval | Truth]) -> Sequence[BoxInterval | Truth]:
     """The operands with as many axes: shapes are aligned at their ends, and the axis of the boxes comes first."""
     rank = max(parts[0].ndim for parts in operands)
     return [
@@ -151,7 +153,7 @@ def _aligned(operands: Sequence[Interval | Truth]) -> Sequence[Interval | Truth]
     ]
 
 
-def _joined_rough(*parts: Interval) -> Any:
+def _joined_rough(*parts: BoxInterval) -> Any:
     known = [part.rough for part in parts if part.rough is not None]
     if not known:
         return None
@@ -170,31 +172,31 @@ def _or(rough: Any, more: Any) -> Any:
 # --- arithmetic
 
 
-def add(a: Interval, b: Interval) -> Interval:
+def add(a: BoxInterval, b: BoxInterval) -> BoxInterval:
     low, high = a.low + b.low, a.high + b.high
     # A sum of floats that is 0 is exact.
     low, high = np.where(low == 0, 0.0, down(low)), np.where(high == 0, 0.0, up(high))
     low = np.where((a.low >= 0) & (b.low >= 0), np.maximum(low, 0.0), low)
     high = np.where((a.high <= 0) & (b.high <= 0), np.minimum(high, 0.0), high)
-    return Interval(low, high, _joined_rough(a, b))
+    return BoxInterval(low, high, _joined_rough(a, b))
 
 
-def negative(a: Interval) -> Interval:
-    return Interval(-a.high, -a.low, a.rough)
+def negative(a: BoxInterval) -> BoxInterval:
+    return BoxInterval(-a.high, -a.low, a.rough)
 
 
-def subtract(a: Interval, b: Interval) -> Interval:
+def subtract(a: BoxInterval, b: BoxInterval) -> BoxInterval:
     return add(a, negative(b))
 
 
-def multiply(a: Interval, b: Interval) -> Interval:
+def multiply(a: BoxInterval, b: BoxInterval) -> BoxInterval:
     rough = _joined_rough(a, b)
     for one, other in ((a, b), (b, a)):
         if one.low.size == 1 and one.low.flat[0] == one.high.flat[0] and abs(one.low.flat[0]) == 1.0:
             # The shape is that of both, though the product changes nothing or the sign.
             zero = np.zeros(np.broadcast_shapes(one.low.shape, other.low.shape))
             same = other if one.low.flat[0] > 0 else negative(other)
-            return Interval(same.low + zero, same.high + zero, rough)
+            return BoxInterval(same.low + zero, same.high + zero, rough)
     ends = [a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high]
     least = np.minimum(np.minimum(ends[0], ends[1]), np.minimum(ends[2], ends[3]))
     most = np.maximum(np.maximum(ends[0], ends[1]), np.maximum(ends[2], ends[3]))
@@ -207,7 +209,7 @@ def multiply(a: Interval, b: Interval) -> Interval:
     low, high = down(least), up(most)
     low = np.where(alike, np.maximum(low, 0.0), low)
     high = np.where(opposite, np.minimum(high, 0.0), high)
-    return Interval(low, high, rough)
+    return BoxInterval(low, high, rough)
 
 
 def _product(x: Any, y: Any) -> Any:
@@ -216,7 +218,7 @@ def _product(x: Any, y: Any) -> Any:
     return np.where(np.isnan(found) & ~np.isnan(x) & ~np.isnan(y), 0.0, found)
 
 
-def divide(a: Interval, b: Interval) -> Interval:
+def divide(a: BoxInterval, b: BoxInterval) -> BoxInterval:
     regular = (b.low > 0) | (b.high < 0)
     rough = _or(_joined_rough(a, b), ~regular)
     if regular.all():
@@ -229,32 +231,32 @@ def divide(a: Interval, b: Interval) -> Interval:
             low, high = down(least), up(most)
             low = np.where(alike, np.maximum(low, 0.0), low)
             high = np.where(opposite, np.minimum(high, 0.0), high)
-            return Interval(low, high, rough)
+            return BoxInterval(low, high, rough)
     return multiply(a, reciprocal(b))._replace(rough=rough)
 
 
-def reciprocal(b: Interval) -> Interval:
+def reciprocal(b: BoxInterval) -> BoxInterval:
     positive, opposite = b.low >= 0, b.high <= 0
     low = np.where(positive | (b.high < 0), down(1.0 / b.high), -_INFINITY)
     high = np.where(opposite | (b.low > 0), up(1.0 / b.low), _INFINITY)
     low = np.where((b.high == 0) & (b.low < 0), -_INFINITY, np.where(positive, np.maximum(low, 0.0), low))
     high = np.where((b.low == 0) & (b.high > 0), _INFINITY, np.where(opposite, np.minimum(high, 0.0), high))
     nowhere = ((b.low == 0) & (b.high == 0)) | np.isnan(b.low)
-    return Interval(np.where(nowhere, np.nan, low), np.where(nowhere, np.nan, high))
+    return BoxInterval(np.where(nowhere, np.nan, low), np.where(nowhere, np.nan, high))
 
 
-def absolute(a: Interval) -> Interval:
+def absolute(a: BoxInterval) -> BoxInterval:
     low = np.where(a.low > 0, a.low, np.where(a.high < 0, -a.high, 0.0))
     low = np.where(np.isnan(a.low), np.nan, low)
-    return Interval(low, np.maximum(abs(a.low), abs(a.high)), a.rough)
+    return BoxInterval(low, np.maximum(abs(a.low), abs(a.high)), a.rough)
 
 
-def whole_power(a: Interval, *, n: float) -> Interval:
+def whole_power(a: BoxInterval, *, n: float) -> BoxInterval:
     if n < 0:
-        return divide(Interval(np.ones_like(a.low), np.ones_like(a.low)), whole_power(a, n=-n))
+        return divide(BoxInterval(np.ones_like(a.low), np.ones_like(a.low)), whole_power(a, n=-n))
     if n == 0:
         one = np.where(np.isnan(a.low), np.nan, 1.0)
-        return Interval(one, one, a.rough)
+        return BoxInterval(one, one, a.rough)
     if n == 1:
         return a
     base = absolute(a) if n % 2 == 0 else a
@@ -267,7 +269,7 @@ def whole_power(a: Interval, *, n: float) -> Interval:
     else:
         low = np.where(base.low >= 0, np.maximum(low, 0.0), low)
         high = np.where(base.high <= 0, np.minimum(high, 0.0), high)
-    return Interval(low, high, a.rough)
+    return BoxInterval(low, high, a.rough)
 
 
 def _widened(found: Any, sign: float) -> Any:
@@ -277,10 +279,10 @@ def _widened(found: Any, sign: float) -> Any:
     return np.where(np.isinf(found), np.nextafter(found, sign * _INFINITY), moved)
 
 
-def power(a: Interval, b: Interval) -> Interval:
+def power(a: BoxInterval, b: BoxInterval) -> BoxInterval:
     if b.low.size == 1 and b.low.flat[0] == b.high.flat[0] and float(b.low.flat[0]).is_integer():
         zero = np.zeros(np.broadcast_shapes(a.low.shape, b.low.shape))
-        found = whole_power(Interval(a.low + zero, a.high + zero, a.rough), n=float(b.low.flat[0]))
+        found = whole_power(BoxInterval(a.low + zero, a.high + zero, a.rough), n=float(b.low.flat[0]))
         return found._replace(rough=_joined_rough(found, b))
     found = _power_of_positive(a, b)
     # Numbers below 0 have powers with whole exponents, of both signs.
@@ -293,47 +295,47 @@ def power(a: Interval, b: Interval) -> Interval:
     for n in np.unique(np.broadcast_to(b.low, whole.shape)[whole]).tolist():
         exact, own = whole_power(a, n=n), whole & (b.low == n)
         low, high = np.where(own, exact.low, low), np.where(own, exact.high, high)
-    return Interval(low, high, _or(found.rough, signed))
+    return BoxInterval(low, high, _or(found.rough, signed))
 
 
-def _power_of_positive(a: Interval, b: Interval) -> Interval:
+def _power_of_positive(a: BoxInterval, b: BoxInterval) -> BoxInterval:
     """The powers of the part of an interval that is not below 0."""
     base, rough = _within(a, 0.0, _INFINITY)
     corners = [x**y for x in (base.low, base.high) for y in (b.low, b.high)]
     low = np.minimum(np.minimum(corners[0], corners[1]), np.minimum(corners[2], corners[3]))
     high = np.maximum(np.maximum(corners[0], corners[1]), np.maximum(corners[2], corners[3]))
-    rough = _or(_joined_rough(Interval(low, high, rough), b), (base.low <= 0) & (b.low <= 0))
+    rough = _or(_joined_rough(BoxInterval(low, high, rough), b), (base.low <= 0) & (b.low <= 0))
     nowhere = np.isnan(base.low) | np.isnan(b.low)
     low = np.where(nowhere, np.nan, np.maximum(np.where(np.isnan(low), 0.0, _widened(low, -1.0)), 0.0))
     high = np.where(nowhere, np.nan, np.where(np.isnan(high), _INFINITY, _widened(high, 1.0)))
-    return Interval(low, high, rough)
+    return BoxInterval(low, high, rough)
 
 
-def _within(a: Interval, least: float, most: float) -> tuple[Interval, Any]:
+def _within(a: BoxInterval, least: float, most: float) -> tuple[BoxInterval, Any]:
     """The part of an interval in a domain, nan where there is none, and where the number may lie outside."""
     low, high = np.maximum(a.low, least), np.minimum(a.high, most)
     nowhere = (a.high < least) | (a.low > most)
     rough = _or(a.rough, ~((a.low >= least) & (a.high <= most)))
-    return Interval(np.where(nowhere, np.nan, low), np.where(nowhere, np.nan, high)), rough
+    return BoxInterval(np.where(nowhere, np.nan, low), np.where(nowhere, np.nan, high)), rough
 
 
 # --- functions
 
 
-def square_root(a: Interval) -> Interval:
+def square_root(a: BoxInterval) -> BoxInterval:
     part, rough = _within(a, 0.0, _INFINITY)
-    return Interval(np.maximum(down(np.sqrt(part.low)), 0.0), up(np.sqrt(part.high)), rough)
+    return BoxInterval(np.maximum(down(np.sqrt(part.low)), 0.0), up(np.sqrt(part.high)), rough)
 
 
 def _increasing(function: Any, least: float = -_INFINITY, most: float = _INFINITY, *, positive: bool = False) -> Any:
     """An increasing function with a domain. At the ends of it the function may be infinite."""
 
-    def rule(a: Interval) -> Interval:
+    def rule(a: BoxInterval) -> BoxInterval:
         part, rough = (a, a.rough) if math.isinf(least) and math.isinf(most) else _within(a, least, most)
         low, high = _widened(function(part.low), -1.0), _widened(function(part.high), 1.0)
         if positive:
             low = np.maximum(low, 0.0)
-        return Interval(low, high, rough)
+        return BoxInterval(low, high, rough)
 
     return rule
 
@@ -342,11 +344,11 @@ def _open_increasing(function: Any, least: float, most: float = _INFINITY) -> An
     """An increasing function that is infinite at the ends of its domain, where it has no value."""
     rule = _increasing(function, least, most)
 
-    def checked(a: Interval) -> Interval:
+    def checked(a: BoxInterval) -> BoxInterval:
         found = rule(a)
         nowhere = (a.high <= least) | (a.low >= most)
         rough = _or(found.rough, (a.low <= least) | (a.high >= most))
-        return Interval(np.where(nowhere, np.nan, found.low), np.where(nowhere, np.nan, found.high), rough)
+        return BoxInterval(np.where(nowhere, np.nan, found.low), np.where(nowhere, np.nan, found.high), rough)
 
     return checked
 
@@ -364,7 +366,7 @@ def _even(function: Any) -> Any:
 def _wave(function: Any, peak: float) -> Any:
     """Sine or cosine, whose first maximum is at `peak`."""
 
-    def rule(a: Interval) -> Interval:
+    def rule(a: BoxInterval) -> BoxInterval:
         ends = function(a.low), function(a.high)
         low = np.maximum(np.minimum(*ends) - _ACCURACY, -1.0)
         high = np.minimum(np.maximum(*ends) + _ACCURACY, 1.0)
@@ -372,37 +374,37 @@ def _wave(function: Any, peak: float) -> Any:
         high = np.where(large | _reaches(a, peak), 1.0, high)
         low = np.where(large | _reaches(a, peak + math.pi), -1.0, low)
         nowhere = np.isnan(a.low)
-        return Interval(np.where(nowhere, np.nan, low), np.where(nowhere, np.nan, high), a.rough)
+        return BoxInterval(np.where(nowhere, np.nan, low), np.where(nowhere, np.nan, high), a.rough)
 
     return rule
 
 
-def _reaches(a: Interval, place: float, period: float = 2 * math.pi) -> Any:
+def _reaches(a: BoxInterval, place: float, period: float = 2 * math.pi) -> Any:
     """Return whether an interval may contain `place` plus a multiple of a period."""
     margin = 1e-9
     return np.floor((a.high - place) / period + margin) >= np.ceil((a.low - place) / period - margin)
 
 
-def _tangent(a: Interval) -> Interval:
+def _tangent(a: BoxInterval) -> BoxInterval:
     pole = ~((abs(a.low) < _LARGEST_ANGLE) & (abs(a.high) < _LARGEST_ANGLE)) | _reaches(a, math.pi / 2, math.pi)
     low = np.where(pole, -_INFINITY, _widened(np.tan(a.low), -1.0) - _ACCURACY)
     high = np.where(pole, _INFINITY, _widened(np.tan(a.high), 1.0) + _ACCURACY)
     nowhere = np.isnan(a.low)
-    return Interval(np.where(nowhere, np.nan, low), np.where(nowhere, np.nan, high), _or(a.rough, pole & ~nowhere))
+    return BoxInterval(np.where(nowhere, np.nan, low), np.where(nowhere, np.nan, high), _or(a.rough, pole & ~nowhere))
 
 
 def _stepped(function: Any) -> Any:
     """A monotonic function with jumps."""
 
-    def rule(a: Interval) -> Interval:
+    def rule(a: BoxInterval) -> BoxInterval:
         low, high = function(a.low), function(a.high)
-        return Interval(low, high, _or(a.rough, low != high))
+        return BoxInterval(low, high, _or(a.rough, low != high))
 
     return rule
 
 
 def _extreme(function: Any) -> Any:
-    return lambda a, b: Interval(function(a.low, b.low), function(a.high, b.high), _joined_rough(a, b))
+    return lambda a, b: BoxInterval(function(a.low, b.low), function(a.high, b.high), _joined_rough(a, b))
 
 
 exponential = _increasing(np.exp, positive=True)
@@ -413,12 +415,12 @@ logarithm = _open_increasing(np.log, 0.0)
 _LEAST_OF_TIMES_LOGARITHM = -0.3678794411714424
 
 
-def times_logarithm(a: Interval, logged: Interval) -> Interval:
+def times_logarithm(a: BoxInterval, logged: BoxInterval) -> BoxInterval:
     """x*log(x), where `logged` are the logarithms. Near 0 it is bounded, which the product of both factors is not."""
     product = multiply(a, logged)
     ends = []
     for end in (np.maximum(a.low, 0.0), a.high):
-        point = Interval(end, end)
+        point = BoxInterval(end, end)
         value = multiply(point, logarithm(point))
         ends.append([np.where(end == 0.0, 0.0, bound) for bound in (value.low, value.high)])
     least, most = np.minimum(ends[0][0], ends[1][0]), np.maximum(ends[0][1], ends[1][1])
@@ -427,7 +429,7 @@ def times_logarithm(a: Interval, logged: Interval) -> Interval:
     least = np.where(inside, np.minimum(least, _LEAST_OF_TIMES_LOGARITHM), least)
     nowhere = np.isnan(logged.low)
     low = np.where(nowhere, product.low, np.fmax(product.low, least))
-    return Interval(low, np.where(nowhere, product.high, np.fmin(product.high, most)), product.rough)
+    return BoxInterval(low, np.where(nowhere, product.high, np.fmin(product.high, most)), product.rough)
 
 
 def _expit(x: Any) -> Any:
@@ -441,15 +443,15 @@ def _softplus(x: Any) -> Any:
 # --- truth values
 
 
-def _greater(a: Interval, b: Interval) -> Truth:
+def _greater(a: BoxInterval, b: BoxInterval) -> Truth:
     return Truth(a.low > b.high, a.high > b.low)
 
 
-def _at_least(a: Interval, b: Interval) -> Truth:
+def _at_least(a: BoxInterval, b: BoxInterval) -> Truth:
     return Truth(a.low >= b.high, a.high >= b.low)
 
 
-def _equal(a: Interval, b: Interval) -> Truth:
+def _equal(a: BoxInterval, b: BoxInterval) -> Truth:
     return Truth((a.low == a.high) & (b.low == b.high) & (a.low == b.low), (a.low <= b.high) & (b.low <= a.high))
 
 
@@ -459,7 +461,7 @@ def _not(a: Any) -> Truth:
 
 
 def _truth(a: Any) -> Truth:
-    return a if isinstance(a, Truth) else _not(_equal(a, Interval(np.zeros(1), np.zeros(1))))
+    return a if isinstance(a, Truth) else _not(_equal(a, BoxInterval(np.zeros(1), np.zeros(1))))
 
 
 def _and(a: Any, b: Any) -> Truth:
@@ -472,22 +474,22 @@ def _either(a: Any, b: Any) -> Truth:
     return Truth(a.sure | b.sure, a.possible | b.possible)
 
 
-def is_finite(a: Interval) -> Truth:
+def is_finite(a: BoxInterval) -> Truth:
     # Where it has a value, a number is finite; whether it has one at each point is known for smooth ones alone.
     sure = np.isfinite(a.low) & np.isfinite(a.high) & ~a.is_rough()
     return Truth(sure, ~np.isnan(a.low))
 
 
-def _never(a: Interval) -> Truth:
+def _never(a: BoxInterval) -> Truth:
     none = np.zeros(a.low.shape, bool)
     return Truth(none, a.is_rough() | np.isnan(a.low))
 
 
-def _number(a: Any) -> Interval:
-    return Interval(a.sure.astype(float), a.possible.astype(float)) if isinstance(a, Truth) else a
+def _number(a: Any) -> BoxInterval:
+    return BoxInterval(a.sure.astype(float), a.possible.astype(float)) if isinstance(a, Truth) else a
 
 
-def where(condition: Any, a: Any, b: Any) -> Interval | Truth:
+def where(condition: Any, a: Any, b: Any) -> BoxInterval | Truth:
     held = _truth(condition)
     if isinstance(a, Truth) and isinstance(b, Truth):
         return _either(_and(held, a), _and(_not(held), b))
@@ -497,7 +499,7 @@ def where(condition: Any, a: Any, b: Any) -> Interval | Truth:
     high = np.where(sure, a.high, np.where(never, b.high, np.fmax(a.high, b.high)))
     open_ = ~(sure | never) & ((a.low != b.low) | (a.high != b.high) | (a.low != a.high))
     rough = np.where(sure, a.is_rough(), np.where(never, b.is_rough(), a.is_rough() | b.is_rough())) | open_
-    return Interval(low, high, rough if rough.any() else None)
+    return BoxInterval(low, high, rough if rough.any() else None)
 
 
 _ELEMENTWISE: Mapping[str, Callable[..., Any]] = {
@@ -506,14 +508,14 @@ _ELEMENTWISE: Mapping[str, Callable[..., Any]] = {
     "multiply": lambda a, b: multiply(_number(a), _number(b)),
     "divide": divide,
     "negative": negative,
-    "reciprocal": lambda a: divide(Interval(np.ones_like(a.low), np.ones_like(a.low)), a),
+    "reciprocal": lambda a: divide(BoxInterval(np.ones_like(a.low), np.ones_like(a.low)), a),
     "abs": absolute,
     "whole_power": whole_power,
     "square": lambda a: whole_power(a, n=2.0),
     "pow": power,
     "sqrt": square_root,
     "flat_sqrt": square_root,
-    "rsqrt": lambda a: divide(Interval(np.ones_like(a.low), np.ones_like(a.low)), square_root(a)),
+    "rsqrt": lambda a: divide(BoxInterval(np.ones_like(a.low), np.ones_like(a.low)), square_root(a)),
     "cbrt": _increasing(np.cbrt),
     "exp": exponential,
     "exp2": _increasing(np.exp2, positive=True),
@@ -581,7 +583,7 @@ def _moved(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, A
     rough = None
     if any(number.rough is not None for number in numbers):
         rough = each([number.is_rough() for number in numbers]) != 0
-    return Interval(each([n.low for n in numbers]), each([n.high for n in numbers]), rough)
+    return BoxInterval(each([n.low for n in numbers]), each([n.high for n in numbers]), rough)
 
 
 def axes_of(rank: int, axis: Any) -> tuple[int, ...]:
@@ -590,14 +592,14 @@ def axes_of(rank: int, axis: Any) -> tuple[int, ...]:
     return tuple(1 + a % (rank - 1) for a in given)
 
 
-def total(a: Any, *, axis: Any = None, keepdims: bool = False) -> Interval:
+def total(a: Any, *, axis: Any = None, keepdims: bool = False) -> BoxInterval:
     """The sum over axes."""
     a = _number(a)
     axes = axes_of(a.low.ndim, axis)
     count = math.prod(a.low.shape[k] for k in axes)
     if not count:
         axes_kept = np.zeros(a.low.shape).sum(axis=axes, keepdims=keepdims)
-        return Interval(axes_kept, axes_kept)
+        return BoxInterval(axes_kept, axes_kept)
     found = []
     for end, sign in ((a.low, -1.0), (a.high, 1.0)):
         # The rounding errors of n - 1 sums in any order are below n units of the sum of the magnitudes.
@@ -607,37 +609,37 @@ def total(a: Any, *, axis: Any = None, keepdims: bool = False) -> Interval:
         found.append(np.nextafter(moved, sign * _INFINITY))
     low = np.where((a.low >= 0).all(axis=axes, keepdims=keepdims), np.maximum(found[0], 0.0), found[0])
     rough = None if a.rough is None else a.rough.any(axis=axes, keepdims=keepdims)
-    return Interval(low, found[1], rough)
+    return BoxInterval(low, found[1], rough)
 
 
-def _mean(a: Interval, *, axis: Any = None, keepdims: bool = False) -> Interval:
+def _mean(a: BoxInterval, *, axis: Any = None, keepdims: bool = False) -> BoxInterval:
     count = math.prod(a.low.shape[k] for k in axes_of(a.low.ndim, axis))
     summed = total(a, axis=axis, keepdims=keepdims)
-    return divide(summed, Interval(np.full((1,) * summed.low.ndim, count), np.full((1,) * summed.low.ndim, count)))
+    return divide(summed, BoxInterval(np.full((1,) * summed.low.ndim, count), np.full((1,) * summed.low.ndim, count)))
 
 
-def _product_over(a: Interval, *, axis: Any = None, keepdims: bool = False) -> Interval:
+def _product_over(a: BoxInterval, *, axis: Any = None, keepdims: bool = False) -> BoxInterval:
     for k in sorted(axes_of(a.low.ndim, axis), reverse=True):
         count = a.low.shape[k]
-        parts = [Interval(*(None if p is None else np.take(p, [n], axis=k) for p in a)) for n in range(count)]
+        parts = [BoxInterval(*(None if p is None else np.take(p, [n], axis=k) for p in a)) for n in range(count)]
         shape = (*a.low.shape[:k], 1, *a.low.shape[k + 1 :])
-        found = Interval(np.ones(shape), np.ones(shape))
+        found = BoxInterval(np.ones(shape), np.ones(shape))
         for part in parts:
             found = multiply(found, part)
         a = (
             found
             if keepdims
-            else Interval(*(None if p is None else p.reshape(shape[:k] + shape[k + 1 :]) for p in found))
+            else BoxInterval(*(None if p is None else p.reshape(shape[:k] + shape[k + 1 :]) for p in found))
         )
     return a
 
 
 def _extreme_over(function: Any) -> Any:
-    def rule(a: Interval, *, axis: Any = None, keepdims: bool = False) -> Interval:
+    def rule(a: BoxInterval, *, axis: Any = None, keepdims: bool = False) -> BoxInterval:
         axes = axes_of(a.low.ndim, axis)
         rough = None if a.rough is None else a.rough.any(axis=axes, keepdims=keepdims)
         low, high = (function(end, axis=axes, keepdims=keepdims) for end in (a.low, a.high))
-        return Interval(low, high, rough)
+        return BoxInterval(low, high, rough)
 
     return rule
 
@@ -651,20 +653,20 @@ def _over_truths(function: Any) -> Any:
     return rule
 
 
-def matrix_product(a: Interval, b: Interval) -> Interval:
+def matrix_product(a: BoxInterval, b: BoxInterval) -> BoxInterval:
     """The product of matrices or vectors, with axes of NumPy's `matmul` after that of the boxes."""
     row, column = a.low.ndim == 2, b.low.ndim == 2
-    a = Interval(*(None if p is None else p[:, None, :] for p in a)) if row else a
-    b = Interval(*(None if p is None else p[:, :, None] for p in b)) if column else b
-    left = Interval(*(None if p is None else p[..., :, :, None] for p in a))
-    right = Interval(*(None if p is None else p[..., None, :, :] for p in b))
+    a = BoxInterval(*(None if p is None else p[:, None, :] for p in a)) if row else a
+    b = BoxInterval(*(None if p is None else p[:, :, None] for p in b)) if column else b
+    left = BoxInterval(*(None if p is None else p[..., :, :, None] for p in a))
+    right = BoxInterval(*(None if p is None else p[..., None, :, :] for p in b))
     left, right = (_number(part) for part in _aligned([left, right]))
     product = multiply(left, right)
     found = total(product, axis=(product.low.ndim - 3,))
     if row:
-        found = Interval(*(None if p is None else p[..., 0, :] for p in found))
+        found = BoxInterval(*(None if p is None else p[..., 0, :] for p in found))
     if column:
-        found = Interval(*(None if p is None else p[..., 0] for p in found))
+        found = BoxInterval(*(None if p is None else p[..., 0] for p in found))
     return found
 
 
@@ -683,7 +685,7 @@ _STRUCTURED: Mapping[str, Callable[..., Any]] = {
 # --- other functions, in balls
 
 
-def _in_balls(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Interval:
+def _in_balls(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> BoxInterval:
     """The result of a function of numbers, element by element in ball arithmetic."""
     numbers = [_number(parts) for parts in operands]
     shape = np.broadcast_shapes(*(number.low.shape for number in numbers))
@@ -702,7 +704,7 @@ def _in_balls(primitive: Primitive, operands: Sequence[Any], params: Mapping[str
                     low[k], high[k] = -_INFINITY, _INFINITY
     known = _joined_rough(*numbers)
     rough = rough.reshape(shape)
-    return Interval(low.reshape(shape), high.reshape(shape), rough if known is None else rough | known)
+    return BoxInterval(low.reshape(shape), high.reshape(shape), rough if known is None else rough | known)
 
 
 def _ball(low: float, high: float) -> Number:

@@ -33,7 +33,7 @@ from gradcli.program.ir import Equation, Program, Variable
 from gradcli.program.passes import without_dead_code
 from gradcli.program.record import record
 from gradcli.proofs import box_arithmetic, digits
-from gradcli.proofs.box_arithmetic import Interval, Truth, UnsupportedError
+from gradcli.proofs.box_arithmetic import BoxInterval, Truth, UnsupportedError
 from gradcli.proofs.constraint_propagation import propagated
 from gradcli.proofs.interval_evaluation import derivatives_are_honest
 
@@ -46,7 +46,7 @@ _EQUATION = 8
 _ASIDE, _GOLDEN = 1e-3, 0.5 + 0.5 * 5**0.5
 
 
-class Enclosed(NamedTuple):
+class BoxBounds(NamedTuple):
     """Bounds `[boxes, …]` of numbers over boxes, and whether the numbers are defined and continuous there, for each
     box. Bounds are nan where there is no value in the box."""
 
@@ -83,31 +83,31 @@ class BoxProgram:
         self._second: tuple[_Recorded, Sequence[_Block]] | None = None
         self.count = math.prod(self._value.shapes_of_outputs()[0])
 
-    def values(self, low: Any, high: Any) -> Enclosed:
+    def values(self, low: Any, high: Any) -> BoxBounds:
         """Bounds of the elements of the value `[boxes, m]`."""
         ((least, most),), smooth = self._value.run(low, high)
-        return Enclosed(least, most, smooth)
+        return BoxBounds(least, most, smooth)
 
     def narrowed(self, low: Any, high: Any, least: float, most: float) -> tuple[Any, Any, Any]:
         """The boxes, narrowed to where all elements of the value may lie between `least` and `most`, and for which of
         them that may be somewhere."""
         return self._value.narrowed(low, high, least, most)
 
-    def first_derivatives(self, low: Any, high: Any) -> Enclosed:
+    def first_derivatives(self, low: Any, high: Any) -> BoxBounds:
         """Bounds of the first derivatives `[boxes, m, n]`. They are infinite where none are known."""
         if self._first is None:
             blocks: list[_Block] = []
             self._first = self._recorded(partial(self._jacobian, blocks)), blocks
         return self._assembled(self._first, low, high, self.count)
 
-    def second_derivatives(self, low: Any, high: Any) -> Enclosed:
+    def second_derivatives(self, low: Any, high: Any) -> BoxBounds:
         """Bounds of the second derivatives `[boxes, n, n]` of a scalar value."""
         if self._second is None:
             blocks: list[_Block] = []
             self._second = self._recorded(partial(self._hessian, blocks)), blocks
         return self._assembled(self._second, low, high, self.size)
 
-    def _assembled(self, recorded: tuple[_Recorded, Sequence[_Block]], low: Any, high: Any, count: int) -> Enclosed:
+    def _assembled(self, recorded: tuple[_Recorded, Sequence[_Block]], low: Any, high: Any, count: int) -> BoxBounds:
         found, smooth = recorded[0].run(low, high)
         ends = np.zeros((2, len(low), count, self.size))
         for (rows, columns), pair in zip(recorded[1], found):
@@ -118,7 +118,7 @@ class BoxProgram:
                     end[:, columns.start : columns.stop, rows.start : rows.stop] = block.transpose(0, 2, 1)
         unknown = np.isnan(ends).any(axis=0)
         ends[0][unknown], ends[1][unknown] = -np.inf, np.inf
-        return Enclosed(ends[0], ends[1], smooth)
+        return BoxBounds(ends[0], ends[1], smooth)
 
     def _recorded(self, function: Callable[..., list[Any]]) -> _Recorded:
         example = np.asarray(self.example, float)
@@ -249,11 +249,11 @@ class _Recorded:
         for variable, shape in zip(self.program.inputs, self.shapes.values()):
             size = math.prod(shape)
             part = slice(first, first + size)
-            known[variable] = Interval(low[:, part].reshape(boxes, *shape), high[:, part].reshape(boxes, *shape))
+            known[variable] = BoxInterval(low[:, part].reshape(boxes, *shape), high[:, part].reshape(boxes, *shape))
             first += size
         return known
 
-    def _applied(self, equation: Equation, known: Mapping[Variable, Interval | Truth]) -> Interval | Truth:
+    def _applied(self, equation: Equation, known: Mapping[Variable, BoxInterval | Truth]) -> BoxInterval | Truth:
         operands = [self._atom(a, known) for a in equation.inputs]
         if len(operands) == 2 and equation.inputs[0] is equation.inputs[1]:
             if equation.primitive.name == "multiply":
@@ -268,13 +268,13 @@ class _Recorded:
                     return box_arithmetic.times_logarithm(operands[k], operands[1 - k])  # type: ignore[arg-type]
         return box_arithmetic.apply(equation.primitive, operands, equation.params)
 
-    def _atom(self, atom: Any, known: Mapping[Variable, Interval | Truth]) -> Interval | Truth:
+    def _atom(self, atom: Any, known: Mapping[Variable, BoxInterval | Truth]) -> BoxInterval | Truth:
         return known[atom] if isinstance(atom, Variable) else self.constants[id(atom)]
 
     def shapes_of_outputs(self) -> Sequence[tuple[int, ...]]:
         return [arrays.shape(atom) if not isinstance(atom, Variable) else atom.shape for atom in self.program.outputs]
 
-    def _outputs(self, known: Mapping[Variable, Interval | Truth], boxes: int) -> tuple[list[tuple[Any, Any]], Any]:
+    def _outputs(self, known: Mapping[Variable, BoxInterval | Truth], boxes: int) -> tuple[list[tuple[Any, Any]], Any]:
         smooth = np.ones(boxes, bool)
         found = []
         for atom in self.program.outputs:
@@ -325,7 +325,7 @@ def _merged(program: Program) -> Program:
     return Program(program.inputs, tuple(equations), outputs, guards)
 
 
-def _of_shape(found: Interval | Truth, shape: tuple[int, ...]) -> Interval | Truth:
+def _of_shape(found: BoxInterval | Truth, shape: tuple[int, ...]) -> BoxInterval | Truth:
     """A result with all axes of its shape, which constants may lack."""
     if all(part is None or part.shape[1:] == shape for part in found):
         return found

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.named_tuples import NamedTuple
-from gradcli.proofs.box_arithmetic import Interval
+from gradcli.proofs.box_arithmetic import BoxInterval
 from gradcli.proofs.box_programs import BoxProgram
 from gradcli.proofs.newton_contraction import contracted
 
@@ -151,8 +151,8 @@ def _solved(conditions: Sequence[Condition], low: Any, high: Any, fixed: Any, po
             return None
         if not count:
             return least, most
-        residual = Interval(*(np.concatenate([p[k] for p in values], axis=1)[:, solved] for k in range(2)))
-        jacobian = Interval(
+        residual = BoxInterval(*(np.concatenate([p[k] for p in values], axis=1)[:, solved] for k in range(2)))
+        jacobian = BoxInterval(
             *(np.concatenate([p[k] for p in first], axis=1)[:, solved][:, :, dependent] for k in range(2))
         )
         found = contracted(

@@ -12,9 +12,9 @@ import numpy as np
 
 from gradcli.errors import LimitError
 from gradcli.named_tuples import NamedTuple
-from gradcli.proofs.box_arithmetic import Interval, add, multiply, negative, subtract, total
+from gradcli.proofs.box_arithmetic import BoxInterval, add, multiply, negative, subtract, total
 from gradcli.proofs.box_arithmetic import divide as quotient
-from gradcli.proofs.box_programs import BoxProgram, Enclosed
+from gradcli.proofs.box_programs import BoxBounds, BoxProgram
 from gradcli.proofs.clusters import clusters
 from gradcli.proofs.feasible_points import Condition, feasible_boxes, holds
 from gradcli.proofs.newton_contraction import contracted, cut, distances, mean_value, middle
@@ -76,33 +76,33 @@ class _Over(NamedTuple):
     sign: float
     is_equation: bool
     usable: Any
-    at_point: Enclosed
-    first: Enclosed
+    at_point: BoxBounds
+    first: BoxBounds
 
     def of(self, chosen: Any) -> _Over:
         """The same for some of the boxes."""
-        parts = (Enclosed(*(end[chosen] for end in part)) for part in (self.at_point, self.first))
+        parts = (BoxBounds(*(end[chosen] for end in part)) for part in (self.at_point, self.first))
         return _Over(self.program, self.sign, self.is_equation, self.usable[chosen], *parts)
 
-    def signed(self, sign: float) -> tuple[Interval, Interval]:
+    def signed(self, sign: float) -> tuple[BoxInterval, BoxInterval]:
         """The slopes and the values, of the negative program where `sign` is -1."""
-        found = (Interval(part.low, part.high) for part in (self.first, self.at_point))
+        found = (BoxInterval(part.low, part.high) for part in (self.first, self.at_point))
         slopes, values = found if sign > 0 else map(negative, found)
         return slopes, values
 
 
-def _rows(over: _Over, low: Any, high: Any, point: Any, upper: Any) -> Rows:
+def _rows(over: _Over, low: Any, high: Any, point: Any, upper: Any) -> LinearBounds:
     """Linear functions below the elements of a program, and below their negatives where these are 0 too."""
     # Both ends of a linear function's slopes are known to the rounding.
     width, size = over.first.high - over.first.low, np.maximum(abs(over.first.low), abs(over.first.high))
     with np.errstate(invalid="ignore"):
         is_linear = bool((width <= 1e-12 * size).all())
     corners = [] if is_linear else [upper, ~upper]
-    at_corners: list[Interval] = []
+    at_corners: list[BoxInterval] = []
     for corner in corners:
         place = np.where(corner, high, low)
         values = over.program.values(place, place)
-        bounds = Interval(values.low, values.high)
+        bounds = BoxInterval(values.low, values.high)
         at_corners.append(bounds if over.sign > 0 else negative(bounds))
     found = []
     for sign in (1.0, -1.0) if over.is_equation else (1.0,):
@@ -112,7 +112,9 @@ def _rows(over: _Over, low: Any, high: Any, point: Any, upper: Any) -> Rows:
             found.append(_rows_at_corner(at if sign > 0 else negative(at), slopes, low, high, point, corner))
     made = _joined(found)
     usable = np.tile(over.usable, (1, len(found)))
-    return Rows(np.where(usable[:, :, None], made.slopes, 0.0), np.where(usable, made.offset, -math.inf), made.widths)
+    return LinearBounds(
+        np.where(usable[:, :, None], made.slopes, 0.0), np.where(usable, made.offset, -math.inf), made.widths
+    )
 
 
 class MinimumSearch:
@@ -263,8 +265,8 @@ class MinimumSearch:
 
     # --- boxes
 
-    def _signed(self, found: Enclosed) -> Enclosed:
-        return found if self.sign > 0 else Enclosed(-found.high, -found.low, found.smooth)
+    def _signed(self, found: BoxBounds) -> BoxBounds:
+        return found if self.sign > 0 else BoxBounds(-found.high, -found.low, found.smooth)
 
     def _is_feasible(self, low: Any, high: Any, *, strictly: bool) -> Any:
         feasible = np.full(len(low), not self.has_equations)
@@ -332,8 +334,8 @@ class MinimumSearch:
         at_point = self._signed(self.objective.values(point, point))
         self._try_points(point)
         first = self._signed(self.objective.first_derivatives(low, high))
-        slopes = Interval(first.low, first.high)
-        form = mean_value(Interval(at_point.low, at_point.high), slopes, low, high, point).low[:, 0]
+        slopes = BoxInterval(first.low, first.high)
+        form = mean_value(BoxInterval(at_point.low, at_point.high), slopes, low, high, point).low[:, 0]
         usable = smooth & at_point.smooth & ~np.isnan(form)
         bound = np.where(usable, np.fmax(bound, form), bound)
         if self.upper < self.searched - _IMPROVED * (self.searched - self.floor) - 10 * self._gap():
@@ -348,7 +350,7 @@ class MinimumSearch:
         if math.isfinite(self.upper):
             above = np.nextafter(at_point.low[:, 0] - self.upper, -math.inf)
             low, high, empty = cut(
-                low, high, point, above, Interval(first.low[:, 0], first.high[:, 0]), usable & possible
+                low, high, point, above, BoxInterval(first.low[:, 0], first.high[:, 0]), usable & possible
             )
             possible &= ~empty
         low, high = self._whole_ends(low, high)
@@ -384,7 +386,7 @@ class MinimumSearch:
             for k, sign in itertools.product(range(program.count), (1.0, -1.0) if is_equation else (1.0,)):
                 slopes, least = found[-1].signed(sign)
                 low, high, empty = cut(
-                    low, high, point, least.low[:, k], Interval(slopes.low[:, k], slopes.high[:, k]),
+                    low, high, point, least.low[:, k], BoxInterval(slopes.low[:, k], slopes.high[:, k]),
                     usable[:, k] & possible,
                 )  # fmt: skip
                 low, high = self._whole_ends(low, high)
@@ -410,25 +412,25 @@ class MinimumSearch:
         objective, *conditions = (_rows(each.of(k), *box, upper) for each in over)
         n = low.shape[1]
         nothing = np.zeros((len(k), 1, n))
-        natural = Rows(nothing, bound[k, None], nothing)
+        natural = LinearBounds(nothing, bound[k, None], nothing)
         found = _relaxed(_joined([objective, natural]), _joined(conditions), *box)
         uncertain[k] = found.uncertain
         points = np.where(self.whole, np.rint(found.points), found.points)
         if not self.has_equations:
             self._try_points(points)
         for linear in (found.objective, found.alone):
-            ends = Interval(linear.middle[:, None], linear.middle[:, None])
-            slopes = Interval(linear.slopes.low[:, None], linear.slopes.high[:, None])
+            ends = BoxInterval(linear.middle[:, None], linear.middle[:, None])
+            slopes = BoxInterval(linear.slopes.low[:, None], linear.slopes.high[:, None])
             form = mean_value(ends, slopes, *box).low[:, 0]
             if linear is found.objective:
                 with np.errstate(all="ignore"):
-                    least = quotient(Interval(form, form), linear.weight).low
+                    least = quotient(BoxInterval(form, form), linear.weight).low
                 bound[k] = np.where(linear.weight.low > 0, np.fmax(bound[k], least), bound[k])
                 self.candidate = points[int(bound[k].argmin())]
                 if not math.isfinite(self.upper):
                     continue
-                most = multiply(Interval(np.full(len(k), self.upper), np.full(len(k), self.upper)), linear.weight)
-                least = subtract(Interval(linear.middle, linear.middle), most).low
+                most = multiply(BoxInterval(np.full(len(k), self.upper), np.full(len(k), self.upper)), linear.weight)
+                least = subtract(BoxInterval(linear.middle, linear.middle), most).low
             else:
                 least = linear.middle
             usable = np.isfinite(least) & (bound[k] <= self.upper)
@@ -439,7 +441,7 @@ class MinimumSearch:
             low[k], high[k] = np.where(empty[:, None], point[k], low[k]), np.where(empty[:, None], point[k], high[k])
         return low, high, bound, uncertain
 
-    def _by_slopes(self, low: Any, high: Any, first: Enclosed, usable: Any) -> tuple[Any, Any, Any]:
+    def _by_slopes(self, low: Any, high: Any, first: BoxBounds, usable: Any) -> tuple[Any, Any, Any]:
         """Boxes in which the value changes in one direction: their face, where that is one of the whole box or of whole
         numbers, and else nothing."""
         rising = (first.low[:, 0] > 0) & usable[:, None] & (low < high)
@@ -469,8 +471,8 @@ class MinimumSearch:
         k = np.flatnonzero(stationary)
         if len(k):
             found = contracted(
-                low[k], high[k], point[k], Interval(slope.low[k, 0], slope.high[k, 0]),
-                Interval(second.low[k], second.high[k]), free[k],
+                low[k], high[k], point[k], BoxInterval(slope.low[k, 0], slope.high[k, 0]),
+                BoxInterval(second.low[k], second.high[k]), free[k],
             )  # fmt: skip
             possible[k] &= ~found.empty
             low[k], high[k] = found.low, found.high
@@ -485,7 +487,9 @@ class MinimumSearch:
         value, first = self.relaxed.values(low, high), self.relaxed.first_derivatives(low, high)
         at_point, slope = self.relaxed.values(point, point), self.relaxed.first_derivatives(point, point)
         second = self.relaxed.second_derivatives(low, high)
-        form = mean_value(Interval(at_point.low, at_point.high), Interval(first.low, first.high), low, high, point)
+        form = mean_value(
+            BoxInterval(at_point.low, at_point.high), BoxInterval(first.low, first.high), low, high, point
+        )
         found = np.fmax(value.low[:, 0], np.where(value.smooth, form.low[:, 0], -math.inf))
         curved = value.smooth & first.smooth & second.smooth & np.isfinite(second.low).all(axis=(1, 2))
         found = np.fmax(found, np.where(curved, self._taylor(low, high, point, at_point, slope, second), -math.inf))
@@ -493,27 +497,28 @@ class MinimumSearch:
         made[k] = np.fmax(made[k], found)
         return made
 
-    def _taylor(self, low: Any, high: Any, point: Any, value: Enclosed, slope: Enclosed, second: Enclosed) -> Any:
+    def _taylor(self, low: Any, high: Any, point: Any, value: BoxBounds, slope: BoxBounds, second: BoxBounds) -> Any:
         """Lower bounds by the second order form around points."""
         around = distances(low, high, point)
         with np.errstate(all="ignore"):
-            linear = total(multiply(Interval(slope.low[:, 0], slope.high[:, 0]), around), axis=0)
+            linear = total(multiply(BoxInterval(slope.low[:, 0], slope.high[:, 0]), around), axis=0)
             products = multiply(
-                Interval(around.low[:, :, None], around.high[:, :, None]),
-                Interval(around.low[:, None, :], around.high[:, None, :]),
+                BoxInterval(around.low[:, :, None], around.high[:, :, None]),
+                BoxInterval(around.low[:, None, :], around.high[:, None, :]),
             )
             # The square of a distance is not negative.
             n = low.shape[1]
             diagonal = np.arange(n)
             squares = np.maximum(products.low[:, diagonal, diagonal], 0.0)
             products.low[:, diagonal, diagonal] = squares
-            bent = total(multiply(Interval(second.low, second.high), products), axis=(0, 1))
+            bent = total(multiply(BoxInterval(second.low, second.high), products), axis=(0, 1))
             found = add(
-                add(Interval(value.low[:, 0], value.high[:, 0]), linear), Interval(0.5 * bent.low, 0.5 * bent.high)
+                add(BoxInterval(value.low[:, 0], value.high[:, 0]), linear),
+                BoxInterval(0.5 * bent.low, 0.5 * bent.high),
             )
         return found.low
 
-    def _smear(self, first: Enclosed, low: Any, high: Any) -> Any:
+    def _smear(self, first: BoxBounds, low: Any, high: Any) -> Any:
         """The change of the value that each direction may make; the share of the whole width where that is unknown."""
         widths = high - low
         slopes = np.maximum(abs(first.low[:, 0]), abs(first.high[:, 0]))
@@ -610,12 +615,16 @@ class MinimumSearch:
         if not second.smooth.all():
             return False
         found = contracted(
-            *box, point, Interval(slope.low[:, 0], slope.high[:, 0]), Interval(second.low, second.high), free[None]
+            *box,
+            point,
+            BoxInterval(slope.low[:, 0], slope.high[:, 0]),
+            BoxInterval(second.low, second.high),
+            free[None],
         )
         return bool(found.unique[0])
 
 
-class Rows(NamedTuple):
+class LinearBounds(NamedTuple):
     """Linear functions below k functions over boxes: `offset` `[boxes, k]` in the middle of the box, and `slopes`
     `[boxes, k, n]`, with the widths of the slopes that they replace. Where nothing is known the offset is -inf."""
 
@@ -629,42 +638,44 @@ class Relaxed(NamedTuple):
     below in the `middle`, both times `weight`. The weight is 0 where the box has no feasible point if the function is
     above 0 in it."""
 
-    slopes: Interval
+    slopes: BoxInterval
     middle: Any
-    weight: Interval
+    weight: BoxInterval
 
 
-def _rows_at_middle(value: Interval, slopes: Interval, low: Any, high: Any, point: Any) -> Rows:
+def _rows_at_middle(value: BoxInterval, slopes: BoxInterval, low: Any, high: Any, point: Any) -> LinearBounds:
     """Functions with values `[boxes, k]` at points in the boxes, by slopes `[boxes, k, n]` in their middle."""
     with np.errstate(all="ignore"):
         middle = 0.5 * slopes.low + 0.5 * slopes.high
-        exact = Interval(middle, middle)
+        exact = BoxInterval(middle, middle)
         around = distances(low, high, point)
-        error = multiply(subtract(slopes, exact), Interval(around.low[:, None], around.high[:, None]))
+        error = multiply(subtract(slopes, exact), BoxInterval(around.low[:, None], around.high[:, None]))
         offset = add(value, total(error, axis=(1,))).low
     return _known(middle, offset, slopes)
 
 
-def _rows_at_corner(value: Interval, slopes: Interval, low: Any, high: Any, point: Any, upper: Any) -> Rows:
+def _rows_at_corner(
+    value: BoxInterval, slopes: BoxInterval, low: Any, high: Any, point: Any, upper: Any
+) -> LinearBounds:
     """Functions with values `[boxes, k]` at the corners that are at the upper end where `upper` `[boxes, n]`."""
     extreme = np.where(upper[:, None], slopes.high, slopes.low)
     corner = np.where(upper, high, low)
     with np.errstate(all="ignore"):
-        toward = subtract(Interval(point, point), Interval(corner, corner))
-        moved = multiply(Interval(extreme, extreme), Interval(toward.low[:, None], toward.high[:, None]))
+        toward = subtract(BoxInterval(point, point), BoxInterval(corner, corner))
+        moved = multiply(BoxInterval(extreme, extreme), BoxInterval(toward.low[:, None], toward.high[:, None]))
         offset = add(value, total(moved, axis=(1,))).low
     return _known(extreme, offset, slopes)
 
 
-def _known(slopes: Any, offset: Any, replaced: Interval) -> Rows:
+def _known(slopes: Any, offset: Any, replaced: BoxInterval) -> LinearBounds:
     known = np.isfinite(slopes).all(axis=2) & np.isfinite(offset)
     with np.errstate(invalid="ignore"):
         widths = np.where(known[:, :, None], replaced.high - replaced.low, 0.0)
-    return Rows(np.where(known[:, :, None], slopes, 0.0), np.where(known, offset, -math.inf), widths)
+    return LinearBounds(np.where(known[:, :, None], slopes, 0.0), np.where(known, offset, -math.inf), widths)
 
 
-def _joined(parts: Sequence[Rows]) -> Rows:
-    return Rows(*(np.concatenate([part[k] for part in parts], axis=1) for k in range(3)))
+def _joined(parts: Sequence[LinearBounds]) -> LinearBounds:
+    return LinearBounds(*(np.concatenate([part[k] for part in parts], axis=1) for k in range(3)))
 
 
 class Relaxation(NamedTuple):
@@ -678,11 +689,11 @@ class Relaxation(NamedTuple):
     points: Any
 
 
-def _relaxed(objective: Rows, conditions: Rows, low: Any, high: Any, point: Any) -> Relaxation:
+def _relaxed(objective: LinearBounds, conditions: LinearBounds, low: Any, high: Any, point: Any) -> Relaxation:
     """The relaxation over boxes with points in them."""
     parts = [slice(k, k + _TOGETHER) for k in range(0, len(low), _TOGETHER)]
     solved = [
-        _solved(Rows(*(p[k] for p in objective)), Rows(*(p[k] for p in conditions)), low[k] - point[k], high[k] - point[k])
+        _solved(LinearBounds(*(p[k] for p in objective)), LinearBounds(*(p[k] for p in conditions)), low[k] - point[k], high[k] - point[k])
         for k in parts
     ]  # fmt: skip
     multipliers, moves = (np.concatenate([each[k] for each in solved]) for k in range(2))
@@ -692,20 +703,21 @@ def _relaxed(objective: Rows, conditions: Rows, low: Any, high: Any, point: Any)
     for own in (multipliers, np.where(np.arange(multipliers.shape[1]) < count, 0.0, multipliers)):
         # Where a row is not known, its multiplier is 0.
         offset = np.where(own > 0, both.offset, 0.0)
-        exact, constant = Interval(own, own), Interval(offset, offset)
+        exact, constant = BoxInterval(own, own), BoxInterval(offset, offset)
         with np.errstate(all="ignore"):
             slopes = total(
-                multiply(Interval(own[:, :, None], own[:, :, None]), Interval(both.slopes, both.slopes)), axis=(0,)
+                multiply(BoxInterval(own[:, :, None], own[:, :, None]), BoxInterval(both.slopes, both.slopes)),
+                axis=(0,),
             )
             middle = total(multiply(exact, constant), axis=(0,)).low
-            weight = total(Interval(own[:, :count], own[:, :count]), axis=(0,))
+            weight = total(BoxInterval(own[:, :count], own[:, :count]), axis=(0,))
         found.append(Relaxed(slopes, middle, weight))
     widths = np.where(multipliers[:, :, None] > 0, both.widths, 0.0)
     uncertain = np.einsum("br,brn->bn", multipliers, widths) * (high - low)
     return Relaxation(found[0], found[1], uncertain, np.clip(point + moves, low, high))
 
 
-def _solved(objective: Rows, conditions: Rows, below: Any, above: Any) -> tuple[Any, Any]:
+def _solved(objective: LinearBounds, conditions: LinearBounds, below: Any, above: Any) -> tuple[Any, Any]:
     """Multipliers `[boxes, rows]` of linear functions over boxes that reach from `below` to `above` `[boxes, n]`, and
     where the minima are; 0 where none are found."""
     from scipy.optimize import linprog

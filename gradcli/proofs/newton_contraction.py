@@ -12,7 +12,17 @@ from typing import Any
 import numpy as np
 
 from gradcli.named_tuples import NamedTuple
-from gradcli.proofs.box_arithmetic import Interval, add, down, matrix_product, multiply, negative, subtract, total, up
+from gradcli.proofs.box_arithmetic import (
+    BoxInterval,
+    add,
+    down,
+    matrix_product,
+    multiply,
+    negative,
+    subtract,
+    total,
+    up,
+)
 from gradcli.proofs.box_arithmetic import divide as quotient
 
 
@@ -31,7 +41,7 @@ def middle(low: Any, high: Any) -> Any:
     return np.clip(0.5 * low + 0.5 * high, low, high)
 
 
-def contracted(low: Any, high: Any, point: Any, residual: Interval, jacobian: Interval, free: Any) -> Contracted:
+def contracted(low: Any, high: Any, point: Any, residual: BoxInterval, jacobian: BoxInterval, free: Any) -> Contracted:
     """One step for boxes `[boxes, n]`, with residuals `[boxes, n]` at points in them and Jacobians `[boxes, n, n]` over
     them.
 
@@ -53,35 +63,35 @@ def contracted(low: Any, high: Any, point: Any, residual: Interval, jacobian: In
     with np.errstate(all="ignore"):
         inverse = _inverses(0.5 * a_low[known] + 0.5 * a_high[known])
         found = _step(
-            low[known], high[known], point[known], inverse, Interval(f_low[known], f_high[known]),
-            Interval(a_low[known], a_high[known]),
+            low[known], high[known], point[known], inverse, BoxInterval(f_low[known], f_high[known]),
+            BoxInterval(a_low[known], a_high[known]),
         )  # fmt: skip
     new_low[known], new_high[known], empty[known], unique[known] = found
     return Contracted(new_low, new_high, empty, unique)
 
 
-def _step(low: Any, high: Any, point: Any, inverse: Any, residual: Interval, jacobian: Interval) -> Contracted:
+def _step(low: Any, high: Any, point: Any, inverse: Any, residual: BoxInterval, jacobian: BoxInterval) -> Contracted:
     n = low.shape[1]
-    preconditioner = Interval(inverse, inverse)
+    preconditioner = BoxInterval(inverse, inverse)
     matrix = matrix_product(preconditioner, jacobian)
     moved = matrix_product(preconditioner, residual)
     around = distances(low, high, point)
-    rest = subtract(Interval(np.eye(n)[None], np.eye(n)[None]), matrix)
-    image = add(subtract(Interval(point, point), moved), matrix_product(rest, around))
+    rest = subtract(BoxInterval(np.eye(n)[None], np.eye(n)[None]), matrix)
+    image = add(subtract(BoxInterval(point, point), moved), matrix_product(rest, around))
     wide = low < high
     inside = ((low < image.low) & (image.high < high)) | (~wide & (image.low <= high) & (image.high >= low))
     unique = inside.all(axis=1) & wide.any(axis=1)
     new_low, new_high = np.fmax(low, image.low), np.fmin(high, image.high)
     empty = (new_low > new_high).any(axis=1)
     for i in range(n):
-        row = Interval(matrix.low[:, i], matrix.high[:, i])
+        row = BoxInterval(matrix.low[:, i], matrix.high[:, i])
         terms = multiply(row, distances(new_low, new_high, point))
         terms.low[:, i] = terms.high[:, i] = 0.0
-        off = add(Interval(moved.low[:, i], moved.high[:, i]), total(terms, axis=0))
-        diagonal = Interval(row.low[:, i], row.high[:, i])
+        off = add(BoxInterval(moved.low[:, i], moved.high[:, i]), total(terms, axis=0))
+        diagonal = BoxInterval(row.low[:, i], row.high[:, i])
         regular = (diagonal.low > 0) | (diagonal.high < 0)
         step = negative(quotient(off, diagonal))
-        target = add(Interval(point[:, i], point[:, i]), step)
+        target = add(BoxInterval(point[:, i], point[:, i]), step)
         least = np.where(regular, np.fmax(new_low[:, i], target.low), new_low[:, i])
         most = np.where(regular, np.fmin(new_high[:, i], target.high), new_high[:, i])
         empty |= least > most
@@ -107,18 +117,18 @@ def _inverses(matrices: Any) -> Any:
     return found
 
 
-def mean_value(value: Interval, slopes: Interval, low: Any, high: Any, point: Any) -> Interval:
+def mean_value(value: BoxInterval, slopes: BoxInterval, low: Any, high: Any, point: Any) -> BoxInterval:
     """The mean value form `[boxes, m]`: values at points, and slopes `[boxes, m, n]` times the distances from there."""
     around = distances(low, high, point)
-    return add(value, total(multiply(slopes, Interval(around.low[:, None, :], around.high[:, None, :])), axis=1))
+    return add(value, total(multiply(slopes, BoxInterval(around.low[:, None, :], around.high[:, None, :])), axis=1))
 
 
-def distances(low: Any, high: Any, point: Any) -> Interval:
+def distances(low: Any, high: Any, point: Any) -> BoxInterval:
     """The distances of the ends of boxes from points in them; exactly 0 where an end is the point."""
-    return Interval(np.where(low == point, 0.0, down(low - point)), np.where(high == point, 0.0, up(high - point)))
+    return BoxInterval(np.where(low == point, 0.0, down(low - point)), np.where(high == point, 0.0, up(high - point)))
 
 
-def cut(low: Any, high: Any, point: Any, value: Any, slopes: Interval, usable: Any) -> tuple[Any, Any, Any]:
+def cut(low: Any, high: Any, point: Any, value: Any, slopes: BoxInterval, usable: Any) -> tuple[Any, Any, Any]:
     """Remove from boxes `[boxes, n]` parts in which a function is certainly above 0; return the ends, and a mask of the
     boxes of which nothing is left.
 
@@ -126,23 +136,23 @@ def cut(low: Any, high: Any, point: Any, value: Any, slopes: Interval, usable: A
     are not `usable` stay as they are.
     """
     low, high = low.copy(), high.copy()
-    value = Interval(value, value)
+    value = BoxInterval(value, value)
     with np.errstate(all="ignore"):
         terms = multiply(slopes, distances(low, high, point))
         for i in range(low.shape[1]):
-            others = Interval(terms.low.copy(), terms.high.copy())
+            others = BoxInterval(terms.low.copy(), terms.high.copy())
             others.low[:, i] = others.high[:, i] = 0.0
             # The slope times the distance is at most this.
             most = -add(value, total(others, axis=0)).low
-            slope = Interval(slopes.low[:, i], slopes.high[:, i])
-            step = quotient(Interval(most, most), slope)
-            reached = add(Interval(point[:, i], point[:, i]), step)
+            slope = BoxInterval(slopes.low[:, i], slopes.high[:, i])
+            step = quotient(BoxInterval(most, most), slope)
+            reached = add(BoxInterval(point[:, i], point[:, i]), step)
             known = usable & np.isfinite(most)
             rising, falling = known & (slope.low > 0), known & (slope.high < 0)
             high[:, i] = np.where(rising, np.fmin(high[:, i], reached.high), high[:, i])
             low[:, i] = np.where(falling, np.fmax(low[:, i], reached.low), low[:, i])
         whole = mean_value(
-            Interval(value.low[:, None], value.low[:, None]), Interval(slopes.low[:, None], slopes.high[:, None]),
+            BoxInterval(value.low[:, None], value.low[:, None]), BoxInterval(slopes.low[:, None], slopes.high[:, None]),
             low, high, point,
         )  # fmt: skip
     empty = (low > high).any(axis=1) | (usable & (whole.low[:, 0] > 0))

@@ -14,8 +14,8 @@ import numpy as np
 
 from gradcli.errors import LimitError
 from gradcli.named_tuples import NamedTuple
-from gradcli.proofs.box_arithmetic import Interval
-from gradcli.proofs.box_programs import BoxProgram, Enclosed
+from gradcli.proofs.box_arithmetic import BoxInterval
+from gradcli.proofs.box_programs import BoxBounds, BoxProgram
 from gradcli.proofs.clusters import clusters
 from gradcli.proofs.newton_contraction import Contracted, contracted, cut, mean_value, middle
 
@@ -92,8 +92,8 @@ class RootIsolation:
         point = middle(low, high)
         at_point, first = self.program.values(point, point), self.program.first_derivatives(low, high)
         usable = smooth & at_point.smooth
-        slopes = Interval(first.low, first.high)
-        form = mean_value(Interval(at_point.low, at_point.high), slopes, low, high, point)
+        slopes = BoxInterval(first.low, first.high)
+        form = mean_value(BoxInterval(at_point.low, at_point.high), slopes, low, high, point)
         possible = ~(usable & ~((form.low <= 0) & (form.high >= 0)).all(axis=1))
         found = self._contracted(low, high, point, at_point, first)
         unique = possible & usable & found.unique & ~found.empty
@@ -106,7 +106,7 @@ class RootIsolation:
             for sign in (1.0, -1.0):
                 ends = (first.low[:, k], first.high[:, k]) if sign > 0 else (-first.high[:, k], -first.low[:, k])
                 least = at_point.low[:, k] if sign > 0 else -at_point.high[:, k]
-                low, high, empty = cut(low, high, point, least, Interval(*ends), usable & possible)
+                low, high, empty = cut(low, high, point, least, BoxInterval(*ends), usable & possible)
                 possible &= ~empty
                 low, high = np.where(empty[:, None], point, low), np.where(empty[:, None], point, high)
         smear = np.where(
@@ -189,8 +189,8 @@ class RootIsolation:
         first = self.program.first_derivatives(low, high)
         return self._contracted(low, high, point, at_point, first), value.smooth & at_point.smooth
 
-    def _contracted(self, low: Any, high: Any, point: Any, at_point: Enclosed, first: Enclosed) -> Contracted:
-        residual, slopes = Interval(at_point.low, at_point.high), Interval(first.low, first.high)
+    def _contracted(self, low: Any, high: Any, point: Any, at_point: BoxBounds, first: BoxBounds) -> Contracted:
+        residual, slopes = BoxInterval(at_point.low, at_point.high), BoxInterval(first.low, first.high)
         made = contracted(low, high, point, residual, slopes, np.ones(low.shape, bool))
         # A box without an inside proves nothing.
         return made._replace(unique=made.unique & (low < high).all(axis=1))

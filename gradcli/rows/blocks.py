@@ -50,7 +50,7 @@ def numbers_at(columns: Mapping[str, Column], row: int) -> dict[str, Any]:
     return {n: c.values[row] for n, c in columns.items() if row not in c.failing and not c.missing[row]}
 
 
-class Block(NamedTuple):
+class RowBlock(NamedTuple):
     """`rows` consecutive rows of a table.
 
     What is written again are `lines`, a series of the rows as they are in the input, or the columns of the frame
@@ -70,12 +70,12 @@ class Block(NamedTuple):
     is_typed: bool = False
 
 
-class Piece(NamedTuple):
+class UnparsedPiece(NamedTuple):
     """A part of a table of about `size` bytes that has not been parsed. Pieces are made in order and cheaply; the
     expensive `block` may be called once, by any thread."""
 
     size: int
-    block: Callable[[], Block]
+    block: Callable[[], RowBlock]
 
 
 def masked(array: Any, absent: Any) -> Any:

@@ -12,8 +12,8 @@ from gradcli.errors import GradcliError, OutputError, UsageError
 from gradcli.io import system
 from gradcli.named_tuples import NamedTuple
 from gradcli.rows import manifest, sources, workers
-from gradcli.rows.manifest import Input, Manifest, Part
-from gradcli.rows.pipeline import Progress
+from gradcli.rows.manifest import InputFile, Manifest, Part
+from gradcli.rows.pipeline import RunProgress
 
 # How often a part is computed again, by default, after its worker was lost.
 RETRIES = 3
@@ -49,7 +49,7 @@ class Work(Protocol):
     def check(self, done: Manifest, /) -> None: ...
 
 
-class Request(NamedTuple):
+class ClusterRequest(NamedTuple):
     """`work` whose parts are written into a directory. Existing parts are an error unless the run is to `resume`. A
     task is retried `retries` times where its worker dies."""
 
@@ -59,7 +59,9 @@ class Request(NamedTuple):
     retries: int = RETRIES
 
 
-def run(request: Request, begun: Manifest, pool: Pool, progress: Callable[[Progress], object] = lambda _: None) -> None:
+def run(
+    request: ClusterRequest, begun: Manifest, pool: Pool, progress: Callable[[RunProgress], object] = lambda _: None
+) -> None:
     """Compute all parts that are not done; the manifest records their results, also where the run is interrupted.
     `progress` is called after each part with the number of parts that are done and of rows of this run.
 
@@ -74,7 +76,7 @@ def run(request: Request, begun: Manifest, pool: Pool, progress: Callable[[Progr
             for part, result in results:
                 begun.record(part, result)
                 count, rows = count + 1, rows + result.get("rows_in", 0)
-                progress(Progress(count, rows))
+                progress(RunProgress(count, rows))
     finally:
         begun.save()
     work.check(begun)
@@ -85,7 +87,7 @@ def run(request: Request, begun: Manifest, pool: Pool, progress: Callable[[Progr
         )
 
 
-def begin(request: Request, pool: Pool) -> Manifest:
+def begin(request: ClusterRequest, pool: Pool) -> Manifest:
     """The manifest of the run: of the one that is resumed, or of a new one.
 
     Raises UsageError where the directory holds another run, or one that is not to be resumed.
@@ -108,7 +110,7 @@ def begin(request: Request, pool: Pool) -> Manifest:
     return begun
 
 
-def found(path: str) -> Input:
+def found(path: str) -> InputFile:
     """The size and the modification time of a file. Raises BindingError where it is not a file that all workers could
     read."""
     with sources.readable(path):
@@ -122,7 +124,7 @@ def check_same(done: Manifest) -> None:
             raise GradcliError(f"{each.path!r} has changed while it was read", hint="compute all of it again")
 
 
-def _make_directory(request: Request, has_run: bool) -> None:
+def _make_directory(request: ClusterRequest, has_run: bool) -> None:
     """Create the directory, and check that it holds no parts, which could not be told from those of this run."""
     directory = request.directory
     try:
@@ -149,7 +151,7 @@ def _tasks(
     return Tasks(workers.perform, keys, lambda key: (workers.VERSION, kind, task(key)), size)
 
 
-def _told(request: Request, pool: Pool, tasks: Tasks[int]) -> Generator[tuple[int, dict[str, Any]]]:
+def _told(request: ClusterRequest, pool: Pool, tasks: Tasks[int]) -> Generator[tuple[int, dict[str, Any]]]:
     """The result of each task. Raises UsageError for workers of another version."""
     with closing(_run_tasks(pool, tasks, request.retries)) as results:
         for key, result in results:

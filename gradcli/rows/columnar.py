@@ -11,9 +11,9 @@ from gradcli.errors import BindingError
 from gradcli.io import by_polars
 from gradcli.io.file_formats import columnar_format
 from gradcli.rows import columns, sources
-from gradcli.rows.blocks import Block, Column, Piece
+from gradcli.rows.blocks import Column, RowBlock, UnparsedPiece
 from gradcli.rows.json_lines import numbers
-from gradcli.rows.reading import ColumnSelection, Range, Reader, TableReadOptions, closed_on_error
+from gradcli.rows.reading import ByteRange, ColumnSelection, TableReader, TableReadOptions, closed_on_error
 
 FORMATS = ("parquet", "arrow")
 # The first bytes of an Arrow stream, which only tables are read from.
@@ -30,7 +30,7 @@ def detected_format(head: bytes) -> str | None:
     return "arrow" if head.startswith(_ARROW_STREAM) else columnar_format(head)
 
 
-class ColumnarReader(Reader):
+class ColumnarReader(TableReader):
     """A Parquet or Arrow file, whose `rows` rows are decoded on demand."""
 
     divisible = True
@@ -40,7 +40,7 @@ class ColumnarReader(Reader):
         source: str,
         format: str,
         reading: TableReadOptions,
-        part: Range | None = None,
+        part: ByteRange | None = None,
         file: IO[bytes] | None = None,
     ) -> None:
         """The table at `source`, or in a `file`, which is closed with the reader."""
@@ -53,7 +53,7 @@ class ColumnarReader(Reader):
             self._table = self._scanned()
             self.columns = self._table.collect_schema().names()
             self.rows = int(self._table.select(self._polars.len()).collect().item())
-        self._part = part or Range(0, self.rows)
+        self._part = part or ByteRange(0, self.rows)
 
     def _scanned(self) -> Any:
         """The table as a lazy frame of Polars."""
@@ -79,7 +79,7 @@ class ColumnarReader(Reader):
                 said = "it has several columns of one name"
             raise BindingError(f"cannot read {self.name!r}: {said}", hint="write it again") from error
 
-    def pieces(self, chosen: ColumnSelection) -> Iterator[Piece]:
+    def pieces(self, chosen: ColumnSelection) -> Iterator[UnparsedPiece]:
         kept = self.columns if chosen.kept is None else chosen.kept
         names = dict.fromkeys([*kept, *chosen.needed, *chosen.texts])
         own = [self.columns[self.column_index(name)] for name in names]
@@ -91,11 +91,11 @@ class ColumnarReader(Reader):
             frames = table.collect_batches(chunk_size=rows, maintain_order=True)
         return self._pieces(frames, chosen._replace(kept=kept))
 
-    def _pieces(self, frames: Iterable[Any], chosen: ColumnSelection) -> Iterator[Piece]:
+    def _pieces(self, frames: Iterable[Any], chosen: ColumnSelection) -> Iterator[UnparsedPiece]:
         with self._readable():
             for frame in _beginning_apart(frames):
                 size = (self.size or 0) * len(frame) // self.rows
-                yield Piece(size, partial(_block, frame, chosen))
+                yield UnparsedPiece(size, partial(_block, frame, chosen))
 
     def close(self) -> None:
         if self._file is not None:
@@ -111,8 +111,8 @@ def _beginning_apart(frames: Iterable[Any]) -> Iterator[Any]:
             yield from (frame[:_FIRST], frame[_FIRST:])
 
 
-def _block(frame: Any, chosen: ColumnSelection) -> Block:
-    return Block(
+def _block(frame: Any, chosen: ColumnSelection) -> RowBlock:
+    return RowBlock(
         rows=len(frame),
         numbers={name: _numbers(frame[name]) for name in chosen.needed},
         texts={name: frame[name].cast(str, strict=False).to_list() for name in chosen.texts},

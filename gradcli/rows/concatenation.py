@@ -10,7 +10,7 @@ from gradcli.errors import BindingError
 from gradcli.rows.json_line_rows import FORMAT as LINES
 from gradcli.rows.opening import open_table
 from gradcli.rows.outputs import STDIN
-from gradcli.rows.reading import Reader, TableReadOptions
+from gradcli.rows.reading import TableReader, TableReadOptions
 from gradcli.rows.sources import is_read_once, readable
 
 _STDIN_NAME = "standard input"
@@ -28,7 +28,7 @@ class ConcatenatedTables:
         self._reading = reading
         self._stream = stream
         # The readers of sources that can be read only once.
-        self._passing: dict[str, Reader] = {}
+        self._passing: dict[str, TableReader] = {}
         sizes = []
         for place, source in enumerate(sources):
             reader = self._opened(source)
@@ -43,7 +43,7 @@ class ConcatenatedTables:
         # The total size in bytes, None where it is not known.
         self.size = None if None in sizes else sum(filter(None, sizes))
 
-    def __iter__(self) -> Generator[Reader, None, None]:
+    def __iter__(self) -> Generator[TableReader, None, None]:
         """The tables one after the other; each is valid until the next one."""
         for source in self._sources:
             reader = self._opened(source)
@@ -55,7 +55,7 @@ class ConcatenatedTables:
                 self._check(reader)
                 yield reader
 
-    def _opened(self, source: str) -> Reader:
+    def _opened(self, source: str) -> TableReader:
         if source in self._passing:
             return self._passing[source]
         if source == STDIN:
@@ -68,7 +68,7 @@ class ConcatenatedTables:
             self._passing[source] = reader
         return reader
 
-    def _check(self, reader: Reader) -> None:
+    def _check(self, reader: TableReader) -> None:
         what = None
         if reader.format != LINES and reader.columns != self.columns:
             what = "columns"

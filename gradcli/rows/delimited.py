@@ -14,7 +14,7 @@ from gradcli.io import by_polars
 from gradcli.io.regular_tables import is_rectangular
 from gradcli.named_tuples import NamedTuple
 from gradcli.rows import columns
-from gradcli.rows.blocks import Block, Column
+from gradcli.rows.blocks import Column, RowBlock
 from gradcli.rows.records import Quoting, Record
 
 # Characters that can stand for line feeds in fields, or for a separator, in a text without them.
@@ -58,7 +58,7 @@ class Delimited:
         self._separator = dialect.separator.encode()
         self._quoting = Quoting(self._separator)
 
-    def block(self, data: bytes) -> Block:
+    def block(self, data: bytes) -> RowBlock:
         """The rows of whole records. Raises BindingError for bytes that are not UTF-8."""
         data = data if data.endswith(b"\n") else data + b"\n"
         if self._dialect.separator == " ":
@@ -70,7 +70,7 @@ class Delimited:
                 raise not_utf8() from error
             raise
 
-    def _regular(self, data: bytes) -> Block | None:
+    def _regular(self, data: bytes) -> RowBlock | None:
         """The rows of records that are well formed and have all columns; None where some may not."""
         # Polars takes a CR at the end of any field for a part of the line end.
         if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
@@ -90,7 +90,7 @@ class Delimited:
             block = self._block(_BLANK_LINE.sub(b"", data), mark)
         return block
 
-    def _block(self, data: bytes, mark: bytes | None) -> Block | None:
+    def _block(self, data: bytes, mark: bytes | None) -> RowBlock | None:
         """The rows of lines; None where a line does not have exactly one field per column."""
         floats = self._complete(data)
         if floats is None and self._has_structure(data):
@@ -105,7 +105,7 @@ class Delimited:
         else:
             fields = self._texts(data, self._selection.kept, mark)
         texts = self._texts(data, self._selection.texts, mark)
-        return Block(
+        return RowBlock(
             len(floats) if floats.width else data.count(b"\n"),
             self._numbers(data, floats, mark),
             {self._names[place]: texts[_named(place)].to_list() for place in self._selection.texts},
@@ -175,7 +175,7 @@ class Delimited:
         )
         return frame.select(map(_named, dict.fromkeys(places)))
 
-    def _by_record(self, data: bytes) -> Block:
+    def _by_record(self, data: bytes) -> RowBlock:
         """The rows of records of any kind; malformed ones and those with too few or too many fields are marked as
         failed."""
         width, selection = len(self._names), self._selection
@@ -208,7 +208,7 @@ class Delimited:
             return columns.of_texts(texts, self._dialect.fractions)
 
         kept = selection.kept
-        return Block(
+        return RowBlock(
             len(lines),
             {self._names[place]: numbers(place) for place in selection.numbers},
             {self._names[place]: read[place] for place in selection.texts},

@@ -9,7 +9,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.errors import GradcliError, ShapeError
 from gradcli.rows.blocks import unmasked, without
-from gradcli.rows.evaluation import Evaluated
+from gradcli.rows.evaluation import EvaluatedRows
 
 # The formats without lists.
 _FLAT = frozenset({"csv", "tsv"})
@@ -33,7 +33,7 @@ class ElementColumns:
         # The keys of complex results.
         self._complex: frozenset[str] = frozenset()
 
-    def names(self, first: Evaluated | None) -> list[str]:
+    def names(self, first: EvaluatedRows | None) -> list[str]:
         """The names of the columns, given the first results. Must be called once, before `columns`."""
         if self._shapes is None:
             self._shapes = shapes_of(first, self._results) if first is not None and self._flat else {}
@@ -53,7 +53,7 @@ class ElementColumns:
     def _shape(self, key: str) -> tuple[int, ...]:
         return (self._shapes or {}).get(key, _SCALAR)
 
-    def columns(self, evaluated: Evaluated) -> Evaluated:
+    def columns(self, evaluated: EvaluatedRows) -> EvaluatedRows:
         """The results by column name."""
         evaluated = self._of_one_kind(evaluated)
         if not self._flat:
@@ -76,7 +76,7 @@ class ElementColumns:
             null[[*failures]] = True
         return evaluated._replace(results=columns, null=null, failures=failures)
 
-    def _of_one_kind(self, evaluated: Evaluated) -> Evaluated:
+    def _of_one_kind(self, evaluated: EvaluatedRows) -> EvaluatedRows:
         """The results, in which rows with complex results that are real in earlier rows fail."""
         np = arrays.numpy_namespace()
         wrong = [key for key, found in evaluated.results.items() if key not in self._complex and _is_complex(found)]
@@ -132,12 +132,12 @@ def _is_complex(found: Any) -> bool:
     return any(getattr(item, "dtype", None) is not None and item.dtype.kind == "c" for item in unmasked(found)[0])
 
 
-def shapes_of(evaluated: Evaluated, keys: Iterable[str]) -> dict[str, tuple[int, ...]]:
+def shapes_of(evaluated: EvaluatedRows, keys: Iterable[str]) -> dict[str, tuple[int, ...]]:
     """The shape of the first existing result of each key."""
     return {key: _shape(evaluated, key) for key in keys}
 
 
-def _shape(evaluated: Evaluated, key: str) -> tuple[int, ...]:
+def _shape(evaluated: EvaluatedRows, key: str) -> tuple[int, ...]:
     """The shape of the first existing result of a key."""
     np = arrays.numpy_namespace()
     found, missing = without(evaluated.results[key], evaluated.null)

@@ -44,7 +44,7 @@ class TextCell(NamedTuple):
     text: str
 
 
-class Evaluated(NamedTuple):
+class EvaluatedRows(NamedTuple):
     """The results of n rows by key: arrays `[n, …]` or object arrays, masked where a row lacks only this result.
 
     `null` `[n]` marks the rows without results: those with a missing number and those that failed, with their errors in
@@ -58,7 +58,7 @@ class Evaluated(NamedTuple):
     first_word: TextCell | None = None
 
 
-class Evaluation:
+class TableEvaluation:
     """Evaluates the rows of a table by a plan; several threads may use it at once.
 
     It starts at most `threads` threads, one per core where that is None. Once more than `most_limited` rows of a block
@@ -82,7 +82,7 @@ class Evaluation:
             sincos.compile_in_background()
         self._only = None if plan.program is None else self._made(plan.program)
 
-    def run(self, count: int, numbers: Numbers, texts: Texts, failed: Mapping[int, str]) -> Evaluated:
+    def run(self, count: int, numbers: Numbers, texts: Texts, failed: Mapping[int, str]) -> EvaluatedRows:
         """The results of `count` rows. `failed` are the rows that could not be read, with the reasons."""
         if self._only is not None and not failed:
             whole = self._of_all(self._only, numbers, count)
@@ -107,7 +107,7 @@ class Evaluation:
                 self._evaluate(program, numbers, np.asarray(rows), found)
         return found.evaluated()
 
-    def _of_all(self, program: _Program, numbers: Numbers, count: int) -> Evaluated | None:
+    def _of_all(self, program: _Program, numbers: Numbers, count: int) -> EvaluatedRows | None:
         """The results where no row has a missing or failing number; else None."""
         np = arrays.numpy_namespace()
         inputs = _in_range(program.inputs(numbers), self._plan.asked.dtype)
@@ -122,7 +122,7 @@ class Evaluation:
             and all(results.derivatives.get(key) is not None for key in self._keys)
         ):
             derivatives = {key: results.derivatives[key] for key in self._keys}
-            return Evaluated({VALUE: results.value, **derivatives}, np.zeros(count, "bool"), {})
+            return EvaluatedRows({VALUE: results.value, **derivatives}, np.zeros(count, "bool"), {})
         found = _Found(count, self._keys, self._most_limited)
         found.put(results, None)
         return found.evaluated()
@@ -302,7 +302,7 @@ class _Found:
         for key, absent in results.absent.items():
             self._absent.setdefault(key, np.zeros(self.count, "bool"))[rows] = absent
 
-    def evaluated(self) -> Evaluated:
+    def evaluated(self) -> EvaluatedRows:
         np = arrays.numpy_namespace()
         results = self.gathered.results()
         failures = self.unread | {failure.index: failure.error for failure in results.failures}
@@ -317,7 +317,7 @@ class _Found:
                 array, absent = np.full(self.count, np.nan), np.ones(self.count, "bool")
             found[key] = array if absent is None else masked(array, absent)
         words = int(np.count_nonzero(self._words))
-        return Evaluated(found, self.null, failures, words, self._first_word)
+        return EvaluatedRows(found, self.null, failures, words, self._first_word)
 
 
 def _has_waves(program: Module) -> bool:

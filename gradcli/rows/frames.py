@@ -13,7 +13,7 @@ from gradcli.limits import MAX_LIMITED_ROWS
 from gradcli.named_tuples import NamedTuple
 from gradcli.rows.blocks import Column, numbers_at, without
 from gradcli.rows.columns import failing_text, words_of
-from gradcli.rows.evaluation import Evaluation
+from gradcli.rows.evaluation import TableEvaluation
 from gradcli.rows.failures import TextForNumber, failure_of
 from gradcli.rows.plan import COLUMN, RowRequest, make_plan
 
@@ -69,7 +69,7 @@ def mapped(
     numbers = {name: numbers_of(*frame.column(name)) for name in plan.needed}
     count = frame.rows()
     strict = on_error == "fail"
-    evaluation = Evaluation(plan, None, 0 if strict else MAX_LIMITED_ROWS, texts_fail=strict)
+    evaluation = TableEvaluation(plan, None, 0 if strict else MAX_LIMITED_ROWS, texts_fail=strict)
     evaluated = evaluation.run(count, numbers.__getitem__, _no_texts, {})
     if evaluated.failures:
         limited = [row for row, error in sorted(evaluated.failures.items()) if isinstance(error, LimitError)]

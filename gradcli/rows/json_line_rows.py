@@ -13,10 +13,10 @@ from typing import IO, Any, cast
 
 from gradcli.io import by_polars, json_text
 from gradcli.rows import records
-from gradcli.rows.blocks import Block, Piece
-from gradcli.rows.json_lines import Lines, Members, from_text, members, numbers
+from gradcli.rows.blocks import RowBlock, UnparsedPiece
+from gradcli.rows.json_lines import JsonLines, Members, from_text, members, numbers
 from gradcli.rows.plain_columns import plain
-from gradcli.rows.reading import ColumnSelection, Range, TableReadOptions, TextReader
+from gradcli.rows.reading import ByteRange, ColumnSelection, TableReadOptions, TextReader
 from gradcli.rows.sources import Stream
 
 FORMAT = "jsonl"
@@ -30,16 +30,16 @@ class LinesReader(TextReader):
 
     format = FORMAT
 
-    def __init__(self, stream: Stream, head: bytes, reading: TableReadOptions, part: Range | None = None) -> None:
+    def __init__(self, stream: Stream, head: bytes, reading: TableReadOptions, part: ByteRange | None = None) -> None:
         super().__init__(stream, reading, part)
         self._head = head
-        first = Lines(head[: records.last_line_end(head)] or head)
+        first = JsonLines(head[: records.last_line_end(head)] or head)
         self.columns = [*next(filter(None, first.objects), {})]
         # In a protocol, there is no second line before the first one is answered.
         self.any_column = not self.columns
         self._answers_blank = stream.waits
 
-    def pieces(self, chosen: ColumnSelection) -> Iterator[Piece]:
+    def pieces(self, chosen: ColumnSelection) -> Iterator[UnparsedPiece]:
         chosen = chosen._replace(to=chosen.to or FORMAT)
         all_columns = chosen.kept is None and chosen.to != FORMAT
         if all_columns:
@@ -48,13 +48,13 @@ class LinesReader(TextReader):
         if self._part is not None:
             head, read = b"", self._stream.within(*self._part)
         for data in records.blocks(read, records.last_line_end, self._block, head):
-            yield Piece(len(data), partial(_block, data, chosen, all_columns, self._answers_blank))
+            yield UnparsedPiece(len(data), partial(_block, data, chosen, all_columns, self._answers_blank))
 
 
-def _block(data: bytes, chosen: ColumnSelection, all_columns: bool, answers_blank: bool) -> Block:
+def _block(data: bytes, chosen: ColumnSelection, all_columns: bool, answers_blank: bool) -> RowBlock:
     """The rows of some text with the chosen columns. `all_columns` says that these are all of the first line, since no
     others were chosen."""
-    lines = Lines(data, answers_blank)
+    lines = JsonLines(data, answers_blank)
     own: dict[str, Any] = {"lines": lines.texts}
     kept = chosen.kept
     if kept is None:
@@ -63,7 +63,7 @@ def _block(data: bytes, chosen: ColumnSelection, all_columns: bool, answers_blan
         own = {"lines": [text if o is None else _only(text, kept) for text, o in zip(lines.texts, lines.objects)]}
     elif kept is not None:
         own = {"fields": _frame(lines, kept), "lost": lines.others(kept) if all_columns else ()}
-    return Block(
+    return RowBlock(
         rows=len(lines.texts),
         numbers={name: numbers(lines.items(name)) for name in chosen.needed},
         texts={name: [item if type(item) is str else None for item in lines.items(name)] for name in chosen.texts},
@@ -78,7 +78,7 @@ def _only(text: str, columns: Sequence[str]) -> str:
     return "{" + ",".join(f"{json_text.dumps(name)}:{found[name]}" for name in columns if name in found) + "}"
 
 
-def _frame(lines: Lines, columns: Sequence[str]) -> Any:
+def _frame(lines: JsonLines, columns: Sequence[str]) -> Any:
     """The members of the objects as a data frame of texts: strings by their value, others as they are written."""
     polars = by_polars.required("a table of rows")
     rows = [{} if o is None else members(text) for text, o in zip(lines.texts, lines.objects)]
@@ -99,7 +99,7 @@ class LinesWriter:
         self._members = Members(names)
         self.rows = 0
 
-    def prepared(self, block: Block, results: Mapping[str, Any], null: Any, skip: Any = None) -> tuple[int, bytes]:
+    def prepared(self, block: RowBlock, results: Mapping[str, Any], null: Any, skip: Any = None) -> tuple[int, bytes]:
         texts = list(block.lines) if block.lines is not None else _objects(block, self._columns)
         for row, why in block.failed.items() if block.lines is not None else ():
             texts[row] = json_text.dumps({ERROR: why, "line": texts[row]})
@@ -119,7 +119,7 @@ class LinesWriter:
     abandon = close
 
 
-def _objects(block: Block, columns: Sequence[str]) -> list[str]:
+def _objects(block: RowBlock, columns: Sequence[str]) -> list[str]:
     """The rows as JSON objects. In columns without types, texts that are written as JSON numbers become numbers."""
     names = [json_text.dumps(name) for name in columns]
     texts = []

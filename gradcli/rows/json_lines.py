@@ -27,7 +27,7 @@ _NULL = "null"
 _BETWEEN = 7091432587723106
 
 
-class Lines:
+class JsonLines:
     """The lines of some text, and their objects; where a line is not an object, that is None and the line is in
     `failed`.
 

@@ -29,7 +29,7 @@ _SHARE = 0.05
 _ANEW = "leave out --resume and name another directory to start anew"
 
 
-class Input(NamedTuple):
+class InputFile(NamedTuple):
     """An input file as it was found: its size in bytes and its modification time in nanoseconds, None for a URL."""
 
     path: str
@@ -47,15 +47,15 @@ class Part(NamedTuple):
     end: int | None
 
 
-def found(path: str) -> Input:
+def found(path: str) -> InputFile:
     """The input at a path. Raises OSError where there is no such file, and BindingError for one that can be read only
     once."""
     if is_url(path):
-        return Input(path, None, None)
+        return InputFile(path, None, None)
     status = system.status(path)
     if not stat.S_ISREG(status.st_mode):
         raise BindingError(f"{path!r} is no regular file", hint="copy its data to a file first: all workers read it")
-    return Input(path, status.st_size, status.st_mtime_ns)
+    return InputFile(path, status.st_size, status.st_mtime_ns)
 
 
 class Manifest:
@@ -66,7 +66,7 @@ class Manifest:
     """
 
     def __init__(
-        self, directory: str, command: str, version: str, job: Mapping[str, Any], inputs: Sequence[Input]
+        self, directory: str, command: str, version: str, job: Mapping[str, Any], inputs: Sequence[InputFile]
     ) -> None:
         self.directory = directory
         self.job = job
@@ -171,9 +171,9 @@ class Manifest:
                     f"the run in {self.directory!r} has another {place[-1]}: {_short(before)}, not {_short(now)}",
                     hint=f"go on with the same, or {_ANEW}",
                 )
-        self._check_inputs([Input(*(each[field] for field in Input._fields)) for each in record["inputs"]])
+        self._check_inputs([InputFile(*(each[field] for field in InputFile._fields)) for each in record["inputs"]])
 
-    def _check_inputs(self, earlier: Sequence[Input]) -> None:
+    def _check_inputs(self, earlier: Sequence[InputFile]) -> None:
         if [each.path for each in earlier] != [each.path for each in self.inputs]:
             others = sorted({each.path for each in earlier} ^ {each.path for each in self.inputs})
             which = f", as {others[0]!r}" if others else ", or in another order"

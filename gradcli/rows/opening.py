@@ -11,7 +11,7 @@ from gradcli.io.file_formats import begins_with_object
 from gradcli.rows import columnar, sources
 from gradcli.rows.json_line_rows import FORMAT as LINES
 from gradcli.rows.json_line_rows import LinesReader
-from gradcli.rows.reading import SAMPLE, DelimitedReader, Range, Reader, TableReadOptions, closed_on_error
+from gradcli.rows.reading import SAMPLE, ByteRange, DelimitedReader, TableReader, TableReadOptions, closed_on_error
 from gradcli.rows.records import MAX_RECORD
 
 # The beginning of a JSON array of objects or arrays.
@@ -19,8 +19,8 @@ _ARRAY = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[\s*[{\]]")
 
 
 def open_table(
-    source: str, reading: TableReadOptions, part: Range | None = None, stream: IO[bytes] | None = None
-) -> Reader:
+    source: str, reading: TableReadOptions, part: ByteRange | None = None, stream: IO[bytes] | None = None
+) -> TableReader:
     """The table in a file, or in a `stream` named `source`; `part` restricts it to a range.
 
     Raises BindingError where it cannot be read, UsageError for an invalid separator.

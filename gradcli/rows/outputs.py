@@ -20,7 +20,7 @@ NAMES = tuple(dict.fromkeys(TABLE_EXTENSIONS.values()))
 _OPEN = ("", ".txt", ".dat")
 
 
-class Target(NamedTuple):
+class OutputTarget(NamedTuple):
     """An output: its path (None for standard output), the inputs it is made of, its format and compression where they
     differ from those of the input, and the directory where it is one of several files."""
 
@@ -31,14 +31,14 @@ class Target(NamedTuple):
     directory: str | None = None
 
 
-def targets(sources: Sequence[str], output: str | None, to: str | None) -> list[Target]:
+def targets(sources: Sequence[str], output: str | None, to: str | None) -> list[OutputTarget]:
     """The outputs of a run over `sources`: one, or one for each source where `output` is a directory.
 
     Raises UsageError for an unknown format or extension, and where a file would be written twice or is an input.
     """
     check_format(to)
     if output is None or output == STDOUT:
-        return [Target(None, sources, to, None)]
+        return [OutputTarget(None, sources, to, None)]
     if not _is_directory(output, sources):
         if to is None and not _is_open(output):
             check_path(output, ", or --to says it")
@@ -78,9 +78,9 @@ def _is_directory(output: str, sources: Sequence[str]) -> bool:
     return len(sources) > 1 and format_of(output)[0] is None and not system.exists(output)
 
 
-def _target(path: str, sources: Sequence[str], to: str | None) -> Target:
+def _target(path: str, sources: Sequence[str], to: str | None) -> OutputTarget:
     format, compression = format_of(path)
-    return Target(path, sources, to or format, compression)
+    return OutputTarget(path, sources, to or format, compression)
 
 
 def _name(source: str, to: str | None) -> str:
@@ -99,7 +99,7 @@ def _ending(format: str) -> str:
     return next(ending for ending, name in TABLE_EXTENSIONS.items() if name == format)
 
 
-def _check(found: Sequence[Target], sources: Sequence[str]) -> None:
+def _check(found: Sequence[OutputTarget], sources: Sequence[str]) -> None:
     read = {system.real_path(source) for source in sources if source != STDIN}
     seen: set[str] = set()
     for target in found:

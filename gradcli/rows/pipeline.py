@@ -16,12 +16,12 @@ from gradcli import arrays
 from gradcli.errors import GradcliError, LimitError, ShapeError
 from gradcli.limits import MAX_LIMITED_ROWS
 from gradcli.named_tuples import NamedTuple
-from gradcli.rows.blocks import MOST_LOST, Block, Piece, numbers_at, without
+from gradcli.rows.blocks import MOST_LOST, RowBlock, UnparsedPiece, numbers_at, without
 from gradcli.rows.element_columns import ElementColumns, Shapes, shapes_of
-from gradcli.rows.evaluation import Evaluated, Evaluation
+from gradcli.rows.evaluation import EvaluatedRows, TableEvaluation
 from gradcli.rows.failures import Failure, TextForNumber, failure_of
 from gradcli.rows.plan import Plan
-from gradcli.rows.reading import ColumnSelection, Reader
+from gradcli.rows.reading import ColumnSelection, TableReader
 from gradcli.rows.writing import Writer, check_width, writer
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class NonfiniteRow(NamedTuple):
     inputs: Mapping[str, Any]
 
 
-class Report(NamedTuple):
+class RunReport(NamedTuple):
     """The counts of a run: rows read and written, rows without results since a number is `missing` or since they
     `failed`, and rows with results that are not finite; the first row of the latter two kinds; names of members that
     are `lost`, as the output has no column for them; and how many missing numbers are `texts`, with the first."""
@@ -72,9 +72,9 @@ class Report(NamedTuple):
     texts: int = 0
     first_text: TextForNumber | None = None
 
-    def plus(self, later: Report) -> Report:
+    def plus(self, later: RunReport) -> RunReport:
         """The report of two consecutive runs together."""
-        return Report(
+        return RunReport(
             self.rows_in + later.rows_in,
             self.rows_out + later.rows_out,
             self.missing + later.missing,
@@ -88,7 +88,7 @@ class Report(NamedTuple):
         )
 
 
-class Progress(NamedTuple):
+class RunProgress(NamedTuple):
     """The progress of a run: the bytes read and the rows."""
 
     size: int
@@ -99,10 +99,10 @@ class _Worked(NamedTuple):
     """An evaluated block with what the writer prepared, the number of rows that are not finite, the first of them, and
     the sorted indices of rows that failed. `evaluated` keeps only those errors that may be reported."""
 
-    block: Block
+    block: RowBlock
     source: str
     size: int
-    evaluated: Evaluated
+    evaluated: EvaluatedRows
     prepared: Any
     nonfinite: int
     first: int | None
@@ -110,15 +110,15 @@ class _Worked(NamedTuple):
 
 
 def run_rows(
-    readers: Iterable[Reader],
+    readers: Iterable[TableReader],
     plan: Plan,
     format: str,
     stream: IO[bytes],
     policy: FailurePolicy,
-    progress: Callable[[Progress], object] = lambda _: None,
+    progress: Callable[[RunProgress], object] = lambda _: None,
     threads: int | None = None,
     shapes: Shapes | None = None,
-) -> Report:
+) -> RunReport:
     """Evaluate the rows of some tables one after the other, and write them to a stream. A table is requested when the
     rows before it have been read; all have the same columns, and are written like the first one.
 
@@ -135,24 +135,24 @@ def run_rows(
         with closing(run.pieces()) as pieces, closing(_in_order(run.work, pieces, threads, run.ready)) as done:
             for worked in done:
                 run.finish(worked)
-                progress(Progress(run.size, run.report.rows_in))
+                progress(RunProgress(run.size, run.report.rows_in))
         return run.close()
     except BaseException:
         run.abandon()
         raise
 
 
-def first_shapes(reader: Reader, plan: Plan, format: str) -> Shapes | None:
+def first_shapes(reader: TableReader, plan: Plan, format: str) -> Shapes | None:
     """The shapes of the results of the first rows of a table, None where it has no rows."""
     piece = next(iter(reader.pieces(_chosen(plan, format))), None)
-    return None if piece is None else shapes_of(_evaluated(Evaluation(plan), piece.block()), plan.results)
+    return None if piece is None else shapes_of(_evaluated(TableEvaluation(plan), piece.block()), plan.results)
 
 
 def _chosen(plan: Plan, format: str) -> ColumnSelection:
     return ColumnSelection(plan.needed, plan.kept, plan.texts, format, [*plan.results.values()])
 
 
-def _evaluated(evaluation: Evaluation, block: Block) -> Evaluated:
+def _evaluated(evaluation: TableEvaluation, block: RowBlock) -> EvaluatedRows:
     return evaluation.run(block.rows, block.numbers.__getitem__, block.texts.__getitem__, block.failed)
 
 
@@ -161,7 +161,7 @@ class _Run:
 
     def __init__(
         self,
-        readers: Iterable[Reader],
+        readers: Iterable[TableReader],
         plan: Plan,
         format: str,
         stream: IO[bytes],
@@ -179,16 +179,16 @@ class _Run:
         self._stream = stream
         self._policy = policy
         most = MAX_LIMITED_ROWS if policy.max_failures is None else policy.max_failures
-        self._evaluation = Evaluation(plan, most_limited=most, texts_fail=policy.texts_fail)
+        self._evaluation = TableEvaluation(plan, most_limited=most, texts_fail=policy.texts_fail)
         self._spread = ElementColumns(plan.results, format, shapes)
         self._writer: Writer | None = None
         # The number of rows of the tables before the current one, and its name.
         self._before, self._source = 0, ""
-        self.report = Report()
+        self.report = RunReport()
         self.size = 0
         self._limited_rows = 0
 
-    def pieces(self) -> Generator[tuple[Reader, Piece], None, None]:
+    def pieces(self) -> Generator[tuple[TableReader, UnparsedPiece], None, None]:
         """The pieces of all tables, in order."""
         for piece in self._begun:
             yield self._first, piece
@@ -201,7 +201,7 @@ class _Run:
         """Return whether a piece is available without waiting."""
         return self._reader.ready()
 
-    def work(self, piece: tuple[Reader, Piece]) -> _Worked:
+    def work(self, piece: tuple[TableReader, UnparsedPiece]) -> _Worked:
         """Parse, evaluate and prepare a block. The first block must be processed alone, as it determines how results
         are written."""
         reader, part = piece
@@ -216,7 +216,7 @@ class _Run:
             evaluated = evaluated._replace(failures=self._told(evaluated.failures, failed.tolist()))
         elif first is None:
             # Free the numbers, which are not needed any more, while the block waits to be written.
-            block, evaluated = Block(block.rows, {}, lost=block.lost), evaluated._replace(results={})
+            block, evaluated = RowBlock(block.rows, {}, lost=block.lost), evaluated._replace(results={})
         return _Worked(block, reader.name, part.size, evaluated, prepared, nonfinite, first, failed)
 
     def _told(self, failures: Mapping[int, GradcliError], rows: Sequence[int]) -> dict[int, GradcliError]:
@@ -227,7 +227,7 @@ class _Run:
         limited = [row for row in rows if isinstance(failures[row], LimitError)][: MAX_LIMITED_ROWS + 1]
         return {row: failures[row] for row in sorted({*rows[:1], *limited})}
 
-    def begin(self, evaluated: Evaluated | None) -> None:
+    def begin(self, evaluated: EvaluatedRows | None) -> None:
         """Open the writer, for results like these."""
         names = self._spread.names(evaluated)
         if not names and not (self._first.columns if self._plan.kept is None else self._plan.kept):
@@ -238,7 +238,7 @@ class _Run:
         self._writer = writer(self._format, self._stream, names, like=self._first, kept=self._plan.kept)
 
     def _prepared(
-        self, block: Block, evaluated: Evaluated, failed: NDArray[numpy.intp], until: int | None = None
+        self, block: RowBlock, evaluated: EvaluatedRows, failed: NDArray[numpy.intp], until: int | None = None
     ) -> Any:
         """The prepared rows, without those that `failed` where they are skipped, and without those from `until` on."""
         gone = failed if self._policy.skip else failed[:0]
@@ -281,9 +281,9 @@ class _Run:
                 return index
         return None
 
-    def _of_block(self, worked: _Worked) -> Report:
+    def _of_block(self, worked: _Worked) -> RunReport:
         failed = len(worked.failed)
-        return Report(
+        return RunReport(
             rows_in=worked.block.rows,
             rows_out=worked.block.rows - (failed if self._policy.skip else 0),
             missing=int(arrays.numpy_namespace().count_nonzero(worked.evaluated.null)) - failed,
@@ -317,7 +317,7 @@ class _Run:
         inputs = self._inputs(worked.block, index)
         return failure_of(self._number(index), worked.source, inputs, worked.evaluated.failures[index])
 
-    def _inputs(self, block: Block, index: int) -> dict[str, Any]:
+    def _inputs(self, block: RowBlock, index: int) -> dict[str, Any]:
         """The inputs of the program for a row."""
         if index in block.failed or self._plan.program is None:
             return {}
@@ -327,7 +327,7 @@ class _Run:
         if self._writer is not None:
             self._writer.abandon()
 
-    def close(self) -> Report:
+    def close(self) -> RunReport:
         """Finish the output. Raises GradcliError where the number of written rows is not the expected one."""
         if self._writer is None:
             self.begin(None)
@@ -341,7 +341,7 @@ class _Run:
         return self.report
 
 
-def _nonfinite(evaluated: Evaluated) -> tuple[int, int | None]:
+def _nonfinite(evaluated: EvaluatedRows) -> tuple[int, int | None]:
     """The number of rows with results that are not finite, and the index of the first."""
     np = arrays.numpy_namespace()
     some = None

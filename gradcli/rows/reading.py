@@ -11,7 +11,7 @@ from gradcli.errors import BindingError, did_you_mean
 from gradcli.io import preambles, separators
 from gradcli.named_tuples import NamedTuple
 from gradcli.rows import records, sources
-from gradcli.rows.blocks import Block, Piece
+from gradcli.rows.blocks import RowBlock, UnparsedPiece
 from gradcli.rows.delimited import Delimited, Dialect, Selection, decoded, one_space_apart
 from gradcli.rows.records import Quoting, Record
 
@@ -30,7 +30,7 @@ class TableReadOptions(NamedTuple):
     block: int = records.BLOCK
 
 
-class Range(NamedTuple):
+class ByteRange(NamedTuple):
     """A part of a file: the bytes from `start` to before `end`, at record boundaries and with the header in the range
     that begins at 0; in a columnar format, rows."""
 
@@ -50,7 +50,7 @@ class ColumnSelection(NamedTuple):
     results: Sequence[str] = ()
 
 
-class Reader:
+class TableReader:
     """A table whose rows have not been read yet.
 
     `size` is that of the file in bytes, None where it is not known; `divisible` says that a Range of it can be read.
@@ -65,7 +65,7 @@ class Reader:
     any_column = False
     dialect = Dialect(",", False, "\n", "")
 
-    def pieces(self, chosen: ColumnSelection) -> Iterator[Piece]:
+    def pieces(self, chosen: ColumnSelection) -> Iterator[UnparsedPiece]:
         """The rows, in order. Raises BindingError for a name of no column or of several, and where the rows cannot be
         read."""
         raise NotImplementedError
@@ -89,7 +89,7 @@ class Reader:
 
 
 @contextmanager
-def closed_on_error(opened: Reader | IO[bytes]) -> Iterator[None]:
+def closed_on_error(opened: TableReader | IO[bytes]) -> Iterator[None]:
     """A context that closes `opened` on an error."""
     try:
         yield
@@ -98,10 +98,10 @@ def closed_on_error(opened: Reader | IO[bytes]) -> Iterator[None]:
         raise
 
 
-class TextReader(Reader):
+class TextReader(TableReader):
     """A table of consecutive records in a stream, read in blocks of `_block` bytes; `_part` restricts it to a range."""
 
-    def __init__(self, stream: sources.Stream, reading: TableReadOptions, part: Range | None) -> None:
+    def __init__(self, stream: sources.Stream, reading: TableReadOptions, part: ByteRange | None) -> None:
         self.name, self.size, self.divisible = stream.name, stream.size, stream.plain
         self._stream = stream
         self._part = part
@@ -118,7 +118,7 @@ class DelimitedReader(TextReader):
     """A table of delimited text, of which `head` has been read."""
 
     def __init__(
-        self, stream: sources.Stream, head: bytes, format: str | None, reading: TableReadOptions, part: Range | None
+        self, stream: sources.Stream, head: bytes, format: str | None, reading: TableReadOptions, part: ByteRange | None
     ) -> None:
         super().__init__(stream, reading, part)
         said = [reading.separator] if reading.separator else separators.DEFAULT
@@ -166,7 +166,7 @@ class DelimitedReader(TextReader):
                 raise BindingError(f"the first line of {self.name} has quotes that are not closed")
             self._rest += more
 
-    def pieces(self, chosen: ColumnSelection) -> Iterator[Piece]:
+    def pieces(self, chosen: ColumnSelection) -> Iterator[UnparsedPiece]:
         kept = [*range(len(self.columns))] if chosen.kept is None else [self.column_index(name) for name in chosen.kept]
         whole = chosen.kept is None and chosen.to in (None, self.format)
         selection = Selection(
@@ -179,10 +179,10 @@ class DelimitedReader(TextReader):
         if self._part is not None:
             head, read = b"", self._stream.within(max(self._part.start, self._start), self._part.end)
         for data in records.blocks(read, self._quoting.last_end, self._block, head):
-            yield Piece(len(data), partial(_parsed, parser, [data]))
+            yield UnparsedPiece(len(data), partial(_parsed, parser, [data]))
 
 
-def _parsed(parser: Delimited, data: list[bytes]) -> Block:
+def _parsed(parser: Delimited, data: list[bytes]) -> RowBlock:
     """The rows of the text that is the only element of a list. The list is emptied, so that the text is freed while it
     is parsed."""
     return parser.block(data.pop())

@@ -11,7 +11,7 @@ from gradcli.errors import ShapeError
 from gradcli.evaluation import python_values
 
 
-class Rows:
+class SelectedRows:
     """Rows with the indices `numbers`, a range or an array.
 
     `columns` are arrays of shape `[n, …]`, which belong to the array library `namespace` (None: NumPy).
@@ -42,7 +42,7 @@ class Rows:
         """The inputs of one row, as numbers and NumPy arrays."""
         return {**self._shared, **{n: arrays.tidy(arrays.to_numpy(c[place])) for n, c in self.columns.items()}}
 
-    def chosen(self, rows: Any) -> Rows:
+    def chosen(self, rows: Any) -> SelectedRows:
         """The rows selected by a boolean array or a slice."""
         if isinstance(rows, slice):
             return self._of(self.numbers[rows], rows)
@@ -51,9 +51,9 @@ class Rows:
         numbers = self.numbers.start + places if isinstance(self.numbers, range) else self.numbers[places]
         return self._of(numbers, places if self.namespace is None else self.namespace.asarray(places))
 
-    def _of(self, numbers: Any, places: Any) -> Rows:
+    def _of(self, numbers: Any, places: Any) -> SelectedRows:
         columns = {name: column[places] for name, column in self.columns.items()}
-        return Rows(numbers, columns, self.shared, self.namespace)
+        return SelectedRows(numbers, columns, self.shared, self.namespace)
 
     @cached_property
     def _shared(self) -> Mapping[str, Any]:
@@ -80,14 +80,14 @@ def counted(columns: Mapping[str, Any], rows: int | None) -> int:
 
 def uniform(
     columns: Mapping[str, Any], shared: Mapping[str, Any], count: int, namespace: arrays.Namespace | None
-) -> Iterator[Rows]:
+) -> Iterator[SelectedRows]:
     """Yield all rows in groups whose inputs have the same shapes; elements of object columns may differ in shape."""
     ragged = {
         name: [python_values.value(x) for x in c] for name, c in columns.items() if getattr(c.dtype, "kind", "") == "O"
     }
     plain = {name: python_values.value(c) for name, c in columns.items() if name not in ragged}
     if not ragged:
-        yield Rows(range(count), plain, shared, namespace)
+        yield SelectedRows(range(count), plain, shared, namespace)
         return
     np = arrays.numpy_namespace()
     groups: dict[Any, list[int]] = {}
@@ -95,4 +95,6 @@ def uniform(
         groups.setdefault(tuple(map(arrays.shape, items)), []).append(row)
     for places in groups.values():
         stacked = {name: np.stack([items[row] for row in places]) for name, items in ragged.items()}
-        yield Rows(np.asarray(places), {**{n: c[places] for n, c in plain.items()}, **stacked}, shared, namespace)
+        yield SelectedRows(
+            np.asarray(places), {**{n: c[places] for n, c in plain.items()}, **stacked}, shared, namespace
+        )

@@ -15,7 +15,7 @@ from gradcli.rows.element_columns import Shapes
 from gradcli.rows.failures import Failure, TextForNumber
 from gradcli.rows.job import Job
 from gradcli.rows.manifest import Manifest, Part
-from gradcli.rows.pipeline import NonfiniteRow, Report
+from gradcli.rows.pipeline import NonfiniteRow, RunReport
 from gradcli.rows.plan import of_plain
 
 # The size of the parts of a table in bytes, by default.
@@ -69,16 +69,16 @@ class RowWork:
         check_same(done)
 
 
-def report(done: Manifest, names: Sequence[str], dtype: str) -> Report:
+def report(done: Manifest, names: Sequence[str], dtype: str) -> RunReport:
     """The report on all rows that were computed, with numbers in a dtype; `names` are those of the inputs as the user
     gave them."""
-    total = Report()
+    total = RunReport()
     for _, result, place in _placed(done, names):
         if "error" not in result:
             counts = {name: result[name] for name in _COUNTS}
             failure, odd, text = result["first_failure"], result["first_nonfinite"], result["first_text"]
             total = total.plus(
-                Report(
+                RunReport(
                     **counts,
                     first_failure=failure and Failure(**place.of(failure)),
                     first_nonfinite=odd

@@ -29,7 +29,7 @@ from gradcli.program.ir import Atom, Executable, Program, Variable
 from gradcli.program.passes import optimise
 from gradcli.program.path_selection import joined
 from gradcli.program.record import record
-from gradcli.rows.row_inputs import Rows
+from gradcli.rows.row_inputs import SelectedRows
 
 if TYPE_CHECKING:
     from gradcli.evaluation.callables import Computation
@@ -87,7 +87,7 @@ class Paths:
         self,
         program: Computation,
         inputs: Mapping[str, Any],
-        rows: Rows,
+        rows: SelectedRows,
         wrt: Sequence[str],
         order: int,
         most: tuple[int, int],
@@ -184,7 +184,7 @@ class RowPath:
         """Return whether the path is valid for these shared inputs."""
         return all(_same(value, shared[name]) for name, value in self.fixed.items())
 
-    def holds(self, rows: Rows, threads: int) -> Any:
+    def holds(self, rows: SelectedRows, threads: int) -> Any:
         """Return a boolean array of the rows for which the guards hold; None where there are no guards."""
         if not self.program.guards:
             return None
@@ -195,7 +195,7 @@ class RowPath:
         self._run(self._inputs(rows.inputs), rows.count, [held], threads, guards=True)
         return held
 
-    def run(self, rows: Rows, threads: int) -> tuple[list[Any], Sequence[int]]:
+    def run(self, rows: SelectedRows, threads: int) -> tuple[list[Any], Sequence[int]]:
         """Return the outputs for rows that satisfy the guards, and the indices of those that failed."""
         if rows.namespace is not None:
             found = self._whole.run(rows, guards=False)
@@ -293,7 +293,7 @@ def _failed_rows(compute: Compute, start: int, stop: int) -> list[int]:
     return sorted(failed)
 
 
-def _floating(result: Any, rows: Rows) -> Any:
+def _floating(result: Any, rows: SelectedRows) -> Any:
     """A result as a floating-point array of the library of the rows that shares no memory with them; booleans become 0
     and 1."""
     assert rows.namespace is not None
@@ -328,7 +328,7 @@ class ColumnProgram:
         self._compiled: BoundedCache[Any, Executable | None] = BoundedCache(_MOST_PROGRAMS)
         self._lock = Lock()
 
-    def run(self, rows: Rows, *, guards: bool) -> list[Any] | None:
+    def run(self, rows: SelectedRows, *, guards: bool) -> list[Any] | None:
         """Return the outputs for all rows, or with `guards` whether all guards hold for each row; None on failure."""
         atoms = self._program.guards if guards else self._program.outputs
         key = rows.namespace, rows.count, guards
@@ -349,7 +349,7 @@ class ColumnProgram:
         except (GradcliError, MemoryError):
             return None
 
-    def _by_library(self, key: Any, compiled: Executable, rows: Rows) -> list[Any] | None:
+    def _by_library(self, key: Any, compiled: Executable, rows: SelectedRows) -> list[Any] | None:
         """Run the compiled program; None where it fails or refuses these rows."""
         try:
             found = compiled([rows.inputs[v.name] for v in self._program.inputs if v.name is not None])
@@ -362,7 +362,7 @@ class ColumnProgram:
             return None
         return None if found is None else [*found]
 
-    def _executable(self, key: Any, rows: Rows, atoms: Sequence[Atom]) -> Executable | None:
+    def _executable(self, key: Any, rows: SelectedRows, atoms: Sequence[Atom]) -> Executable | None:
         """Return the compiled program for this number of rows; None where there is none.
 
         It is compiled at the second call with the same number of rows.
@@ -384,7 +384,7 @@ class ColumnProgram:
             self._compiled[key] = run
         return run
 
-    def _recorded(self, rows: Rows, atoms: Sequence[Atom], *, guards: bool) -> Program:
+    def _recorded(self, rows: SelectedRows, atoms: Sequence[Atom], *, guards: bool) -> Program:
         def run(**given: Any) -> list[Any]:
             return _computed(self._program, atoms, given, self._columns, rows.count, joined=guards)
 

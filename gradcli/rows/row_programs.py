@@ -16,7 +16,7 @@ from gradcli.evaluation.row_evaluation import evaluated, keys
 from gradcli.executors.row_blocks import over_blocks
 from gradcli.executors.thread_pool import cores
 from gradcli.limits import MAX_ELEMENTS, MAX_LIMITED_ROWS, MAX_STEPS
-from gradcli.rows.row_inputs import Rows, counted, uniform
+from gradcli.rows.row_inputs import SelectedRows, counted, uniform
 from gradcli.rows.row_paths import Paths, RowPath
 from gradcli.rows.row_results import RowCollector, RowResults
 
@@ -98,14 +98,14 @@ class RowProgram:
                     self._remember(group, lone)
         return gathered.results()
 
-    def _remember(self, row: Rows, inputs: Mapping[str, Any]) -> None:
+    def _remember(self, row: SelectedRows, inputs: Mapping[str, Any]) -> None:
         """Keep the path of a single row for later single rows, where all rows of its kind take it."""
         path = next(iter(self._paths_of(row).known), None)
         own = row.namespace is None and all(inputs[name] is column for name, column in row.columns.items())
         if own and path is not None and path.is_everyones:
             self._lone = SingleRowRunner(path, inputs)
 
-    def _run_group(self, rows: Rows, gathered: RowCollector, threads: int) -> None:
+    def _run_group(self, rows: SelectedRows, gathered: RowCollector, threads: int) -> None:
         """Compute rows whose inputs have the same shapes.
 
         Many rows on several paths are processed in parts, so that selecting the rows of a path and putting back their
@@ -122,12 +122,12 @@ class RowProgram:
 
         over_blocks(compute, rows.count, _PART, threads)
 
-    def _run_uniform(self, rows: Rows, paths: Paths, gathered: RowCollector, threads: int) -> None:
+    def _run_uniform(self, rows: SelectedRows, paths: Paths, gathered: RowCollector, threads: int) -> None:
         """Compute rows of one kind, whose paths are `paths`."""
         # Rows for which a path was recorded: because of rounding, the path may still not be valid for them.
         recorded: set[int] = set()
         seen = 0
-        left: Rows | None = rows
+        left: SelectedRows | None = rows
         if paths.joined is not None and rows.count >= _JOINED:
             seen, joined = paths.joined
             left = self._along(joined, rows, gathered, threads)
@@ -140,7 +140,7 @@ class RowProgram:
             seen = len(known)
             left = self._one_by_one(left, paths, seen, recorded, gathered)
 
-    def _paths_of(self, rows: Rows) -> Paths:
+    def _paths_of(self, rows: SelectedRows) -> Paths:
         kind = rows.kind
         with self._lock:
             paths = self._kinds.get(kind)
@@ -148,7 +148,7 @@ class RowProgram:
                 paths = self._kinds[kind] = Paths()
             return paths
 
-    def _along(self, path: RowPath, rows: Rows, gathered: RowCollector, threads: int) -> Rows | None:
+    def _along(self, path: RowPath, rows: SelectedRows, gathered: RowCollector, threads: int) -> SelectedRows | None:
         """Compute the rows that take a path, and return the others; None where none are left."""
         if not path.fits_shared(rows.shared):
             return rows
@@ -169,8 +169,8 @@ class RowProgram:
         return None if everyone else rows.chosen(~held)
 
     def _one_by_one(
-        self, rows: Rows, paths: Paths, seen: int, recorded: set[int], gathered: RowCollector
-    ) -> Rows | None:
+        self, rows: SelectedRows, paths: Paths, seen: int, recorded: set[int], gathered: RowCollector
+    ) -> SelectedRows | None:
         """Evaluate rows one by one until a new path is known, and return the rows that are left; None where none are
         left."""
         for place in range(rows.count):
@@ -187,7 +187,7 @@ class RowProgram:
             gathered.put_one(number, *alone)
         return None
 
-    def _alone(self, rows: Rows, place: int, gathered: RowCollector) -> tuple[Any, Mapping[str, Any]] | None:
+    def _alone(self, rows: SelectedRows, place: int, gathered: RowCollector) -> tuple[Any, Mapping[str, Any]] | None:
         """Evaluate one row separately; None where that fails."""
         if gathered.has_too_many_limited():
             gathered.fail(int(rows.numbers[place]), gathered.too_many_limited_error())

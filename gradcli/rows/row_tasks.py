@@ -12,9 +12,9 @@ from gradcli.rows.columnar import ColumnarReader
 from gradcli.rows.failures import RowError
 from gradcli.rows.job import Job
 from gradcli.rows.opening import open_table
-from gradcli.rows.pipeline import Report, run_rows
+from gradcli.rows.pipeline import RunReport, run_rows
 from gradcli.rows.plan import make_plan, plain
-from gradcli.rows.reading import ColumnSelection, Range, Reader, TableReadOptions
+from gradcli.rows.reading import ByteRange, ColumnSelection, TableReader, TableReadOptions
 from gradcli.rows.sources import format_of
 from gradcli.rows.workers import SAME_FILES
 
@@ -32,7 +32,7 @@ def compute(task: Mapping[str, Any]) -> dict[str, Any]:
     the counts of its rows and its bytes."""
     _check_size(task)
     job, path, target = Job.of_json(task["job"]), task["path"], task["target"]
-    bounds = None if task["start"] is None else Range(task["start"], task["end"])
+    bounds = None if task["start"] is None else ByteRange(task["start"], task["end"])
     try:
         with closing(open_table(path, job.reading, bounds)) as reader:
             report = _written(job, reader, task["shapes"], target)
@@ -57,7 +57,7 @@ def _check_size(task: Mapping[str, Any]) -> None:
         raise GradcliError(f"{path!r} has {there} bytes, and had {size}", hint=SAME_FILES)
 
 
-def _written(job: Job, reader: Reader, shapes: Mapping[str, Sequence[int]] | None, target: str) -> Report:
+def _written(job: Job, reader: TableReader, shapes: Mapping[str, Sequence[int]] | None, target: str) -> RunReport:
     plan = make_plan(job.asked, reader.columns)
     settled = None if shapes is None else {key: tuple(shape) for key, shape in shapes.items()}
     reports = []
@@ -76,7 +76,7 @@ def _written(job: Job, reader: Reader, shapes: Mapping[str, Sequence[int]] | Non
 _PIECES = 16
 
 
-def divide_files(path: str, reading: TableReadOptions, part_bytes: int) -> tuple[str, list[Range | None]]:
+def divide_files(path: str, reading: TableReadOptions, part_bytes: int) -> tuple[str, list[ByteRange | None]]:
     """The format of a file and its parts: byte ranges of about `part_bytes` that begin and end at record boundaries, or
     row ranges of a columnar file. None stands for the whole of a file that cannot be divided.
 
@@ -95,18 +95,18 @@ def divide_files(path: str, reading: TableReadOptions, part_bytes: int) -> tuple
     return reader.format, [*_filled([header, *sizes], part_bytes)]
 
 
-def _of_rows(rows: int, most: int) -> Iterator[Range]:
+def _of_rows(rows: int, most: int) -> Iterator[ByteRange]:
     """Ranges of at most `most` rows."""
     for start in range(0, max(rows, 1), most):
-        yield Range(start, min(start + most, rows))
+        yield ByteRange(start, min(start + most, rows))
 
 
-def _filled(sizes: Iterable[int], most: int) -> Iterator[Range]:
+def _filled(sizes: Iterable[int], most: int) -> Iterator[ByteRange]:
     """Consecutive ranges of bytes, each with as many of the pieces of these sizes as fit into `most` bytes."""
     start = end = 0
     for size in sizes:
         if end > start and end + size - start > most:
-            yield Range(start, end)
+            yield ByteRange(start, end)
             start = end
         end += size
-    yield Range(start, end)
+    yield ByteRange(start, end)

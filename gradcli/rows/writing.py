@@ -12,11 +12,11 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 from gradcli.errors import BindingError, LimitError, OutputError
 from gradcli.io import by_polars, json_text
 from gradcli.rows import columnar
-from gradcli.rows.blocks import Block, Column, without
+from gradcli.rows.blocks import Column, RowBlock, without
 from gradcli.rows.json_line_rows import FORMAT as LINES
 from gradcli.rows.json_line_rows import LinesWriter
 from gradcli.rows.plain_columns import plain
-from gradcli.rows.reading import Reader
+from gradcli.rows.reading import TableReader
 
 if TYPE_CHECKING:
     import numpy
@@ -42,7 +42,7 @@ class Writer(Protocol):
 
     def prepared(
         self,
-        block: Block,
+        block: RowBlock,
         results: Mapping[str, NDArray[Any]],
         null: NDArray[numpy.bool],
         skip: NDArray[numpy.bool] | None = None,
@@ -61,7 +61,7 @@ class Writer(Protocol):
 
 
 def writer(
-    format: str, stream: IO[bytes], names: Sequence[str], like: Reader, kept: Sequence[str] | None = None
+    format: str, stream: IO[bytes], names: Sequence[str], like: TableReader, kept: Sequence[str] | None = None
 ) -> Writer:
     """The writer of the rows of the table `like` with the columns `kept`, None for all, and results with these names.
     Raises BindingError for duplicate column names in formats other than delimited text."""
@@ -74,7 +74,7 @@ def writer(
     return DelimitedWriter(format, stream, names, like, kept)
 
 
-def check_width(format: str, like: Reader, kept: Sequence[str] | None) -> None:
+def check_width(format: str, like: TableReader, kept: Sequence[str] | None) -> None:
     """Raise LimitError for more columns than a format supports, before any row is read."""
     width = len(like.columns if kept is None else kept)
     if format in columnar.FORMATS and width > _MOST_COLUMNS:
@@ -84,7 +84,7 @@ def check_width(format: str, like: Reader, kept: Sequence[str] | None) -> None:
         )
 
 
-def _check_names(names: Sequence[str], format: str, like: Reader) -> None:
+def _check_names(names: Sequence[str], format: str, like: TableReader) -> None:
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         raise BindingError(
@@ -98,7 +98,7 @@ class DelimitedWriter:
     number."""
 
     def __init__(
-        self, format: str, stream: IO[bytes], names: Sequence[str], like: Reader, kept: Sequence[str] | None
+        self, format: str, stream: IO[bytes], names: Sequence[str], like: TableReader, kept: Sequence[str] | None
     ) -> None:
         self._polars = by_polars.required("a table of rows")
         self._stream = stream
@@ -112,7 +112,7 @@ class DelimitedWriter:
         if like.dialect.head is not None:
             self._write_header(like, kept, alike)
 
-    def _write_header(self, like: Reader, kept: Sequence[str] | None, alike: bool) -> None:
+    def _write_header(self, like: TableReader, kept: Sequence[str] | None, alike: bool) -> None:
         whole = kept is None and alike
         names = [*([] if whole else like.columns if kept is None else kept), *self._names]
         text = self._separator.join(map(self._quoted, names))
@@ -126,7 +126,7 @@ class DelimitedWriter:
 
     def prepared(
         self,
-        block: Block,
+        block: RowBlock,
         results: Mapping[str, NDArray[Any]],
         null: NDArray[numpy.bool],
         skip: NDArray[numpy.bool] | None = None,
@@ -211,7 +211,7 @@ class ColumnarWriter:
     numbers become numbers, and others stay texts. Results are numbers, or lists of numbers for tensors."""
 
     def __init__(
-        self, format: str, stream: IO[bytes], names: Sequence[str], like: Reader, kept: Sequence[str] | None
+        self, format: str, stream: IO[bytes], names: Sequence[str], like: TableReader, kept: Sequence[str] | None
     ) -> None:
         self._polars = by_polars.required("a table of rows")
         self._names = names
@@ -222,7 +222,7 @@ class ColumnarWriter:
 
     def prepared(
         self,
-        block: Block,
+        block: RowBlock,
         results: Mapping[str, NDArray[Any]],
         null: NDArray[numpy.bool],
         skip: NDArray[numpy.bool] | None = None,
@@ -231,7 +231,7 @@ class ColumnarWriter:
         frame = self._polars.DataFrame([*own, *(self._numbers(name, results[name], null) for name in self._names)])
         return frame if skip is None else frame.filter(~self._polars.Series(skip))
 
-    def _own(self, name: str, series: Any, block: Block) -> Any:
+    def _own(self, name: str, series: Any, block: RowBlock) -> Any:
         column: Column | None = block.numbers.get(name)
         if block.is_typed or series.dtype != self._polars.String or column is None:
             return series.alias(name)

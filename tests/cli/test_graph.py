@@ -16,7 +16,7 @@ import pytest
 
 from gradcli.cli.main import main
 from gradcli.cli.process.environment import Environment
-from gradcli.cli.rendering.drawing.svg import Size, layout
+from gradcli.cli.rendering.drawing.svg import BoxSize, layout
 from gradcli.evaluation import graph_view as graphs
 from gradcli.evaluation.outline import MANY, outline
 from gradcli.language.syntax import parse
@@ -383,7 +383,7 @@ class TestFormats:
     def test_lines_pass_beside_the_boxes(self):
         rng = random.Random(3)
         operands = [[], [0], *(sorted({rng.randrange(max(0, i - 12), i) for _ in range(3)}) for i in range(2, 80))]
-        sizes = [Size(rng.uniform(20, 200), rng.uniform(20, 60)) for _ in operands]
+        sizes = [BoxSize(rng.uniform(20, 200), rng.uniform(20, 60)) for _ in operands]
         placed = layout(sizes, operands)
         ends = [(operand, user) for user, used in enumerate(operands) for operand in used]
         passed = 0

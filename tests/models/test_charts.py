@@ -12,7 +12,7 @@ import pytest
 from gradcli import install_command
 from gradcli.errors import BackendError, UsageError
 from gradcli.models.plotting import by_matplotlib, charts
-from gradcli.models.plotting.charts import Arrows, Band, Chart, Field, Points, Polyline
+from gradcli.models.plotting.charts import Arrows, Band, Chart, GridValues, Points, Polyline
 from gradcli.models.results import History, Iteration
 
 X = np.linspace(0.0, 4.0, 9)
@@ -88,7 +88,7 @@ def test_the_arrows_of_a_field_point_uphill():
     x, y = np.linspace(0, 10, 21), np.linspace(0, 1, 11)
     at = np.array([2.0, 5.0, 5.0]), np.array([0.5, 0.5, 0.2])
     arrows = Arrows(*at, np.array([1.0, 0.0, np.nan]), np.array([0.0, -3.0, 1.0]))
-    figure = by_matplotlib.drawn(Chart([Field("f", x, y, x + 0 * y[:, None], arrows)], "x", "y"))
+    figure = by_matplotlib.drawn(Chart([GridValues("f", x, y, x + 0 * y[:, None], arrows)], "x", "y"))
     mesh, _, quiver = figure.axes[0].collections
     np.testing.assert_array_equal(np.asarray(mesh.get_array()).reshape(11, 21)[3], x)
     np.testing.assert_array_equal(quiver.get_offsets(), [[2.0, 0.5], [5.0, 0.5]])

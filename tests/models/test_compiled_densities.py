@@ -13,7 +13,7 @@ from gradcli.errors import LimitError
 from gradcli.executors import llvm_ufuncs
 from gradcli.models import sample
 from gradcli.models.packing import Packing
-from gradcli.models.sampling.densities import LogDensity, Target
+from gradcli.models.sampling.densities import LogDensity, SampledDensity
 from gradcli.models.sampling.no_u_turn import PhasePoint
 from tests.models.posteriors import POSTERIORS, stored
 
@@ -45,10 +45,10 @@ PROGRAMS = [
 ]
 
 
-def target(program: str, start: dict[str, Any], data: dict[str, Any], low: dict[str, float]) -> Target:
+def target(program: str, start: dict[str, Any], data: dict[str, Any], low: dict[str, float]) -> SampledDensity:
     packing = Packing.of(start)
     bounds = packing.bounds({name: (end, math.inf) for name, end in low.items()})
-    return Target(program, packing, data, *bounds, packing.flat(start), 10, (10**6, 10**8))
+    return SampledDensity(program, packing, data, *bounds, packing.flat(start), 10, (10**6, 10**8))
 
 
 def agrees(density: LogDensity, size: int, scale: float = 0.5, accuracy: float = 1e-11) -> None:

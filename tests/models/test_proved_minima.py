@@ -13,7 +13,7 @@ import pytest
 import gradcli
 from gradcli.errors import BindingError, EvaluationError, UsageError
 from gradcli.proofs import box_arithmetic
-from gradcli.proofs.box_arithmetic import Interval
+from gradcli.proofs.box_arithmetic import BoxInterval
 
 # Programs, bounds, the global minimum, and points at which it is taken.
 PROBLEMS: dict[str, tuple[str, str, float, list[dict[str, float]]]] = {
@@ -424,7 +424,7 @@ def test_bounds_of_a_number_times_its_logarithm() -> None:
     generator = np.random.default_rng(0)
     for _ in range(2_000):
         low, high = np.sort(generator.choice([0.0, 1e-300, 1 / math.e, 1.0, 2.0, *generator.random(4) * 3], 2))
-        box = Interval(np.array([low]), np.array([high]))
+        box = BoxInterval(np.array([low]), np.array([high]))
         with np.errstate(all="ignore"):
             found = box_arithmetic.times_logarithm(box, box_arithmetic.logarithm(box))
         places = low + (high - low) * generator.random(20)

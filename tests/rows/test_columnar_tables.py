@@ -14,7 +14,7 @@ import pytest
 from gradcli.errors import BindingError, PipeClosed
 from gradcli.rows import writing
 from gradcli.rows.opening import open_table
-from gradcli.rows.reading import ColumnSelection, Range, TableReadOptions
+from gradcli.rows.reading import ByteRange, ColumnSelection, TableReadOptions
 
 TABLE = polars.DataFrame(
     {
@@ -132,7 +132,7 @@ def test_parts_and_streams_give_each_row_once(tmp_path, block):
     path = tmp_path / "t.parquet"
     polars.DataFrame({"x": range(1000), "y": [1.5] * 1000}).write_parquet(path, row_group_size=100)
     found = []
-    for part in (Range(0, 130), Range(130, 131), Range(131, 1000)):
+    for part in (ByteRange(0, 130), ByteRange(130, 131), ByteRange(131, 1000)):
         reader = open_table(str(path), TableReadOptions(block=block * 100), part)
         found += [x for piece in reader.pieces(ColumnSelection(["x"])) for x in piece.block().numbers["x"].values]
         reader.close()

@@ -14,7 +14,7 @@ from gradcli.rows.outputs import STDIN
 from gradcli.rows.reading import TableReadOptions
 
 
-class SearchOptions(map_arguments.TableOptions, opt.ProgramRun):
+class SearchArguments(map_arguments.TableOptions, opt.ProgramRun):
     """The options of the commands that search or sample a function of parameters and of the rows of tables."""
 
     seed: Annotated[int, opt.Option("--seed", metavar="N", min=0, help="The seed of random choices.")] = 0

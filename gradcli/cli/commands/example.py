@@ -12,7 +12,7 @@ from gradcli.cli.process.environment import Environment
 from gradcli.errors import DifferentiationError
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.operation import Operation
-from gradcli.primitives.signature import Parameter
+from gradcli.primitives.signature import SignatureParameter
 
 
 class Example(NamedTuple):
@@ -62,7 +62,7 @@ def _words(operation: Operation) -> list[str]:
     return [f"{operation.name}({call})", *(f"{name}={value}" for name, value in bound.items())]
 
 
-def _argument(parameter: Parameter, value: Any, bound: dict[str, str]) -> str:
+def _argument(parameter: SignatureParameter, value: Any, bound: dict[str, str]) -> str:
     """An argument in the call: floats are bound to a name; integers and strings are written as literals."""
     if parameter.default is not None:
         return f"{parameter.name}={_literal(value)}"

@@ -10,7 +10,7 @@ from gradcli.models.fitting.fit_execution import prepare
 from gradcli.models.fitting.fit_requests import FitRequest
 from gradcli.models.fitting.groups import group_parts
 from gradcli.models.fitting.search.estimation import SearchOptions
-from gradcli.rows.cluster import Request
+from gradcli.rows.cluster import ClusterRequest
 from gradcli.rows.sources import is_read_once
 
 
@@ -27,7 +27,7 @@ def run(
     # Standard input is read by this process; only files must be visible to workers.
     paths = cluster_runs.absolute_paths([path for path in request.table.sources if not is_read_once(path)])
     work = group_parts.GroupWork(request, ready, paths, "jsonl" if options.json else "csv")
-    done = cluster_runs.compute_parts(options, Request(work, directory, options.resume), environment)
+    done = cluster_runs.compute_parts(options, ClusterRequest(work, directory, options.resume), environment)
 
     has_missing = cluster_runs.report_missing(options, done, group_parts.failures(done), environment)
     account = group_parts.report(done)

@@ -21,8 +21,8 @@ from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.rows.concatenation import ConcatenatedTables
 from gradcli.rows.failures import RowError
 from gradcli.rows.job import Job
-from gradcli.rows.outputs import STDIN, Target, compressing, targets
-from gradcli.rows.pipeline import FailurePolicy, Report, run_rows
+from gradcli.rows.outputs import STDIN, OutputTarget, compressing, targets
+from gradcli.rows.pipeline import FailurePolicy, RunReport, run_rows
 from gradcli.rows.plan import Plan, RowRequest, has_numbers_for_names, make_plan
 from gradcli.rows.reading import TableReadOptions
 from gradcli.rows.sources import files
@@ -212,7 +212,7 @@ def run(options: MapOptions, environment: Environment) -> ExitStatus:
     plans = [make_plan(given.asked, each.columns) for each in tables]
     _tell_header(given.asked, reading, tables, options, environment)
     _tell_reduction(given.asked, tables, options, environment)
-    report = Report()
+    report = RunReport()
     try:
         for each, plan, output in zip(tables, plans, outputs):
             report = report.plus(_mapped(each, plan, output, policy, options, environment))
@@ -280,14 +280,14 @@ def _reading(options: MapOptions) -> TableReadOptions:
 def _mapped(
     tables: ConcatenatedTables,
     plan: Plan,
-    output: Target,
+    output: OutputTarget,
     policy: FailurePolicy,
     options: MapOptions,
     environment: Environment,
-) -> Report:
+) -> RunReport:
     """Evaluate the rows of tables and write them to one output."""
     format = output.format or tables.format
-    reports: list[Report] = []
+    reports: list[RunReport] = []
 
     def write(stream: IO[bytes]) -> None:
         with progress.shown(environment, options.quiet, tables.size) as show, closing(iter(tables)) as readers:

@@ -12,7 +12,7 @@ from gradcli.cli.process.environment import Environment
 from gradcli.cli.rendering import row_report
 from gradcli.errors import ExitStatus, UsageError
 from gradcli.rows import row_parts
-from gradcli.rows.cluster import RETRIES, Request
+from gradcli.rows.cluster import RETRIES, ClusterRequest
 from gradcli.rows.job import Job
 from gradcli.rows.opening import open_table
 from gradcli.rows.outputs import STDIN, check_format
@@ -42,7 +42,7 @@ def run(options: MapOptionsOnCluster, job: Job, sources: Sequence[str], environm
         plan = make_plan(job.asked, reader.columns)
         shapes = first_shapes(reader, plan, job.to or reader.format)
     retries = RETRIES if options.retries is None else options.retries
-    request = Request(RowWork(job, paths, shapes, part_bytes or None), directory, options.resume, retries)
+    request = ClusterRequest(RowWork(job, paths, shapes, part_bytes or None), directory, options.resume, retries)
     done = cluster_runs.compute_parts(options, request, environment)
 
     report = row_parts.report(done, sources, job.asked.dtype)

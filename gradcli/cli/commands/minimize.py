@@ -38,7 +38,7 @@ Examples:
 _EXAMPLE = "gradcli minimize '(x - 2)**2' x=1"
 
 
-class MinimizeOptions(model_arguments.SearchOptions):
+class MinimizeOptions(model_arguments.SearchArguments):
     """The options of `gradcli minimize`."""
 
     words: Annotated[

@@ -30,7 +30,7 @@ Examples:
 _EXAMPLE = "gradcli sample '-x**2/2' x=0"
 
 
-class SampleOptions(model_arguments.SearchOptions):
+class SampleOptions(model_arguments.SearchArguments):
     """The options of `gradcli sample`."""
 
     words: Annotated[

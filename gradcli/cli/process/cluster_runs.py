@@ -58,7 +58,7 @@ def absolute_paths(sources: Sequence[str]) -> list[str]:
     return paths
 
 
-def compute_parts(options: ClusterOptions, request: cluster.Request, environment: Environment) -> Manifest:
+def compute_parts(options: ClusterOptions, request: cluster.ClusterRequest, environment: Environment) -> Manifest:
     """Compute the parts and return the manifest with their states."""
 
     def tell(text: str) -> None:

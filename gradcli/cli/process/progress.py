@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from gradcli.cli.process.environment import Environment
-from gradcli.rows.pipeline import Progress
+from gradcli.rows.pipeline import RunProgress
 
 # Seconds before the bar is shown; most runs are over by then.
 _PATIENCE = 0.5
 
 
 @contextmanager
-def shown(environment: Environment, quiet: bool, total: int | None) -> Iterator[Callable[[Progress], None]]:
+def shown(environment: Environment, quiet: bool, total: int | None) -> Iterator[Callable[[RunProgress], None]]:
     """Within the block, the yielded function updates a progress bar, if standard error is a terminal: rows, rows per
     second, and the time left if the `total` in bytes is known."""
     stream = environment.stderr
@@ -36,7 +36,7 @@ class _Bar:
         self._begin = time.monotonic()
         self._bar: Any = None
 
-    def show(self, progress: Progress) -> None:
+    def show(self, progress: RunProgress) -> None:
         seconds = time.monotonic() - self._begin
         if self._bar is None and seconds > _PATIENCE:
             self._start()

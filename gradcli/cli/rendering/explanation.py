@@ -15,7 +15,7 @@ from gradcli.errors import position
 from gradcli.evaluation.explanation.chain_rule import Explanation, Leaf, Note, Step, Term
 from gradcli.evaluation.explanation.local_derivatives import LocalDerivative
 from gradcli.evaluation.explanation.rules import RulesExplanation
-from gradcli.evaluation.explanation.second_order import Factor, SecondDerivative, SecondStep, SecondTerm
+from gradcli.evaluation.explanation.second_order import DerivativeFactor, SecondDerivative, SecondStep, SecondTerm
 from gradcli.evaluation.explanation.step_texts import escaped
 from gradcli.formulas.differentiation_rules import RuleDerivation
 from gradcli.io.text_tables import number_text
@@ -258,7 +258,7 @@ class _Text:
     def total(self, of: str, by: Sequence[str]) -> str:
         return self._quotient(self._total_sign, of, by)
 
-    def derivative(self, factor: Factor) -> str:
+    def derivative(self, factor: DerivativeFactor) -> str:
         return self.local(factor.of, factor.by) if factor.local else self.total(factor.of, factor.by)
 
     def _quotient(self, sign: str, of: str, by: Sequence[str]) -> str:

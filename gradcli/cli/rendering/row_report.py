@@ -13,11 +13,11 @@ from gradcli.evaluation import session
 from gradcli.io import json_text
 from gradcli.rows.blocks import MOST_LOST
 from gradcli.rows.failures import Failure, TextForNumber
-from gradcli.rows.pipeline import FailurePolicy, NonfiniteRow, Report
+from gradcli.rows.pipeline import FailurePolicy, NonfiniteRow, RunReport
 from gradcli.rows.plan import Plan
 
 
-def tell(report: Report, plan: Plan, policy: FailurePolicy, several: bool, environment: Environment) -> None:
+def tell(report: RunReport, plan: Plan, policy: FailurePolicy, several: bool, environment: Environment) -> None:
     """Write the warnings to standard error."""
     if report.first_failure is not None:
         environment.write_error(_failed(report, report.first_failure, policy, several))
@@ -40,7 +40,7 @@ def tell(report: Report, plan: Plan, policy: FailurePolicy, several: bool, envir
         environment.write_error(_nonfinite(report, report.first_nonfinite, plan, several))
 
 
-def tell_json(report: Report, several: bool, environment: Environment) -> None:
+def tell_json(report: RunReport, several: bool, environment: Environment) -> None:
     """Write the counts to standard error, as one line of JSON."""
     first = report.first_failure
     members: dict[str, Any] = {
@@ -66,7 +66,7 @@ def _rows(count: int, of: int) -> str:
     return f"{count:,} of {of:,} row{'' if of == 1 else 's'}"
 
 
-def _failed(report: Report, first: Failure, policy: FailurePolicy, several: bool) -> str:
+def _failed(report: RunReport, first: Failure, policy: FailurePolicy, several: bool) -> str:
     error = first.error(with_source=several)
     became = "left out" if policy.skip else "without results"
     lines = [
@@ -79,7 +79,7 @@ def _failed(report: Report, first: Failure, policy: FailurePolicy, several: bool
     return "\n".join(lines)
 
 
-def _text(report: Report, first: TextForNumber, several: bool) -> str:
+def _text(report: RunReport, first: TextForNumber, several: bool) -> str:
     has = "has" if report.texts == 1 else "have"
     where = first.message(with_source=several)
     return (
@@ -91,7 +91,7 @@ def _are(count: int) -> str:
     return "is" if count == 1 else "are"
 
 
-def _nonfinite(report: Report, odd: NonfiniteRow, plan: Plan, several: bool) -> str:
+def _nonfinite(report: RunReport, odd: NonfiniteRow, plan: Plan, several: bool) -> str:
     table = f" of {odd.source}" if several else ""
     count = report.nonfinite
     text = f"warning: {_rows(count, report.rows_in)} {'has' if count == 1 else 'have'} results that are not finite; the first is row {odd.row}{table}"

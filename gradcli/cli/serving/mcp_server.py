@@ -12,7 +12,7 @@ from mcp.server.stdio import stdio_server
 
 from gradcli import __version__
 from gradcli.cli.serving import tools
-from gradcli.cli.serving.worker_processes import Answer, BusyError, Workers
+from gradcli.cli.serving.worker_processes import BusyError, JsonReply, Workers
 
 _INSTRUCTIONS = (
     "Values and exact derivatives of formulas: eval for numbers, diff for formulas, and fits, minima, roots, uncertainties "
@@ -33,7 +33,7 @@ async def _serve(workers: Workers) -> None:
         try:
             answer = await anyio.to_thread.run_sync(workers.answer, params.name, params.arguments or {})
         except BusyError as error:
-            answer = Answer(False, {"error": error.as_json()})
+            answer = JsonReply(False, {"error": error.as_json()})
         text = json.dumps(answer.members, ensure_ascii=False)
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=text)],

@@ -51,7 +51,7 @@ class RequestLimits(NamedTuple):
         return [f"--max-steps={self.steps}", f"--max-elements={self.elements}"]
 
 
-class Answer(NamedTuple):
+class JsonReply(NamedTuple):
     """The JSON object of a result, or of an error."""
 
     succeeded: bool
@@ -90,7 +90,7 @@ class Workers:
                 process.wait()
                 self._parent = None
 
-    def answer(self, command: Any, arguments: Any) -> Answer:
+    def answer(self, command: Any, arguments: Any) -> JsonReply:
         """Run a request. Every failure becomes an answer, but BusyError is raised where too many wait."""
         try:
             words = tools.command_line(command, arguments, self.limits.options())
@@ -170,11 +170,11 @@ class Workers:
         return self._parent
 
 
-def _failed(error: GradcliError) -> Answer:
-    return Answer(False, {"error": error.as_json()})
+def _failed(error: GradcliError) -> JsonReply:
+    return JsonReply(False, {"error": error.as_json()})
 
 
-def _read(run: dict[str, Any], blank: str) -> Answer:
+def _read(run: dict[str, Any], blank: str) -> JsonReply:
     """The answer of a command from what it printed, without the `blank` before the program."""
     members = {}
     with suppress(ValueError):
@@ -185,14 +185,14 @@ def _read(run: dict[str, Any], blank: str) -> Answer:
     for warning in members.get("warnings", ()):
         _move(warning, len(blank))
     if run["status"] == 0 and members:
-        return Answer(True, members)
+        return JsonReply(True, members)
     for line in run["err"].splitlines():
         with suppress(ValueError):
             if "error" in (found := json.loads(line)):
                 _move(found["error"], len(blank))
-                return Answer(False, members | found)
+                return JsonReply(False, members | found)
     message = run["err"].strip() or "the request was not computed"
-    return Answer(False, members | {"error": {"kind": "evaluation", "message": message}})
+    return JsonReply(False, members | {"error": {"kind": "evaluation", "message": message}})
 
 
 def _move(place: Any, by: int) -> None:

@@ -45,7 +45,7 @@ class LocalDerivative(NamedTuple):
     value: Any
 
 
-class Run(Protocol):
+class ExplainedRun(Protocol):
     """The run that a step belongs to."""
 
     units: Units
@@ -59,7 +59,7 @@ class Run(Protocol):
         """The values of the operands of a step, by identifier."""
 
 
-def local_derivatives(node: Node, unit: Unit, run: Run, texts: StepTexts) -> list[LocalDerivative]:
+def local_derivatives(node: Node, unit: Unit, run: ExplainedRun, texts: StepTexts) -> list[LocalDerivative]:
     """The derivatives of the result of a step by the steps and leaves that it reads."""
     numbers = run.local_numbers(node)
     formulas = _formulas(unit, run, texts, numbers)
@@ -101,7 +101,7 @@ def pulled_numbers(node: Node, units: Units) -> dict[Any, Any]:
     return {t: v if not shape or (elementwise and arrays.shape(v) == shape) else None for t, v in found.items()}
 
 
-def _formulas(unit: Unit, run: Run, texts: StepTexts, numbers: Mapping[Any, Any]) -> dict[Any, str]:
+def _formulas(unit: Unit, run: ExplainedRun, texts: StepTexts, numbers: Mapping[Any, Any]) -> dict[Any, str]:
     """The formulas of a step whose operations are elementwise; only those whose numbers are those of the run."""
     if texts.expression is None or not all(
         isinstance(n, PrimitiveNode) and n.primitive.elementwise for n in unit.nodes

@@ -19,7 +19,7 @@ from gradcli.language.interpreter.values import as_numpy
 from gradcli.named_tuples import NamedTuple
 
 
-class Curvature(NamedTuple):
+class StepCurvature(NamedTuple):
     """A second derivative of a step by two of its operands, as a formula and as a number."""
 
     by: tuple[str, str]
@@ -28,7 +28,7 @@ class Curvature(NamedTuple):
     value: float
 
 
-class Factor(NamedTuple):
+class DerivativeFactor(NamedTuple):
     """A derivative: a `local` one of a step by its operands, or one by inputs."""
 
     local: bool
@@ -39,7 +39,7 @@ class Factor(NamedTuple):
 class SecondTerm(NamedTuple):
     """A product that a second derivative of a step is the sum of: the factors with their numbers, and their product."""
 
-    factors: Sequence[tuple[Factor, float]]
+    factors: Sequence[tuple[DerivativeFactor, float]]
     value: float
 
 
@@ -49,7 +49,7 @@ class SecondStep(NamedTuple):
     symbol: str
     first: tuple[float, float]
     value: float
-    curvatures: Sequence[Curvature]
+    curvatures: Sequence[StepCurvature]
     terms: Sequence[SecondTerm]
 
 
@@ -62,7 +62,7 @@ class SecondDerivative(NamedTuple):
     steps: Sequence[SecondStep]
 
 
-class Run(local_derivatives.Run, Protocol):
+class SecondOrderRun(local_derivatives.ExplainedRun, Protocol):
     """The run whose second derivatives are explained."""
 
     value: Any
@@ -79,7 +79,7 @@ class Run(local_derivatives.Run, Protocol):
         """The value that a step computed."""
 
 
-def second_derivatives(run: Run, wrt: Sequence[str]) -> list[SecondDerivative]:
+def second_derivatives(run: SecondOrderRun, wrt: Sequence[str]) -> list[SecondDerivative]:
     """The second derivatives of the value by each two of the inputs.
 
     Raises DifferentiationError where a step is not a formula of numbers.
@@ -98,7 +98,7 @@ class _Locals(NamedTuple):
     formulas: Mapping[tuple[Any, Any], str]
 
 
-def _locals(run: Run, node: Node) -> _Locals:
+def _locals(run: SecondOrderRun, node: Node) -> _Locals:
     texts = run.texts(node)
     first = run.local_numbers(node)
     numbers = not node.shape_of(0) and all(v is not None and not arrays.shape(v) for v in first.values())
@@ -120,7 +120,7 @@ def _locals(run: Run, node: Node) -> _Locals:
     return _Locals(node, {t: float(as_numpy(v)) for t, v in first.items()}, second, _formulas(run, texts, names))
 
 
-def _formulas(run: Run, texts: StepTexts, names: Sequence[str]) -> dict[tuple[Any, Any], str]:
+def _formulas(run: SecondOrderRun, texts: StepTexts, names: Sequence[str]) -> dict[tuple[Any, Any], str]:
     assert texts.expression is not None
     try:
         found = derivatives_as_formulas(texts.expression, {}, names, 2).derivatives
@@ -133,7 +133,7 @@ def _formulas(run: Run, texts: StepTexts, names: Sequence[str]) -> dict[tuple[An
         return {}
 
 
-def _along(run: Run, steps: Sequence[_Locals], pair: tuple[str, str]) -> SecondDerivative:
+def _along(run: SecondOrderRun, steps: Sequence[_Locals], pair: tuple[str, str]) -> SecondDerivative:
     """The chain rule of order two, from the inputs to the value."""
     slopes: dict[str, dict[Any, float]] = {name: {run.leaves[name]: 1.0} for name in pair}
     second: dict[Any, float] = {}
@@ -145,7 +145,7 @@ def _along(run: Run, steps: Sequence[_Locals], pair: tuple[str, str]) -> SecondD
         terms = [*_terms(run, step, pair, symbols, slopes, second)]
         second[step.node] = sum(term.value for term in terms)
         curvatures = [
-            Curvature(
+            StepCurvature(
                 (run.labels.label(a), run.labels.label(b)),
                 (run.labels.symbol(a), run.labels.symbol(b)),
                 formula,
@@ -167,7 +167,7 @@ def _counts(slopes: Mapping[str, Mapping[Any, float]], pair: tuple[str, str], a:
 
 
 def _terms(
-    run: Run,
+    run: SecondOrderRun,
     step: _Locals,
     pair: tuple[str, str],
     symbols: tuple[str, str],
@@ -178,19 +178,19 @@ def _terms(
     one, other = slopes[pair[0]], slopes[pair[1]]
     for (a, b), curvature in step.second.items():
         if curvature and one.get(a) and other.get(b):
-            factors: list[tuple[Factor, float]] = [
-                (Factor(True, own, (run.labels.symbol(a), run.labels.symbol(b))), curvature)
+            factors: list[tuple[DerivativeFactor, float]] = [
+                (DerivativeFactor(True, own, (run.labels.symbol(a), run.labels.symbol(b))), curvature)
             ]
             for operand, along, by, slope in ((a, pair[0], symbols[0], one[a]), (b, pair[1], symbols[1], other[b])):
                 if operand is not run.leaves[along]:
-                    factors.append((Factor(False, run.labels.symbol(operand), (by,)), slope))
+                    factors.append((DerivativeFactor(False, run.labels.symbol(operand), (by,)), slope))
             yield SecondTerm(factors, curvature * one[a] * other[b])
     for operand, slope in step.first.items():
         if slope and second.get(operand):
             yield SecondTerm(
                 [
-                    (Factor(True, own, (run.labels.symbol(operand),)), slope),
-                    (Factor(False, run.labels.symbol(operand), symbols), second[operand]),
+                    (DerivativeFactor(True, own, (run.labels.symbol(operand),)), slope),
+                    (DerivativeFactor(False, run.labels.symbol(operand), symbols), second[operand]),
                 ],
                 slope * second[operand],
             )

@@ -12,7 +12,7 @@ from gradcli.errors import DifferentiationError, NonHolomorphicError, NotRecorda
 from gradcli.formulas.complex_variables.holomorphic_programs import is_holomorphic
 from gradcli.formulas.complex_variables.imaginary_unit import check_code
 from gradcli.formulas.complex_variables.wirtinger import (
-    Request,
+    WirtingerRequest,
     gradient_formulas,
     holomorphic_formulas,
     wirtinger_formulas,
@@ -76,7 +76,7 @@ def formulas_with_conjugates(
         return None
     if any(arrays.shape(atom) for e in value.equations for atom in (*e.inputs, e.output)):
         raise _tensors()
-    request = Request(value, function, complex_names, wrt)
+    request = WirtingerRequest(value, function, complex_names, wrt)
     if wirtinger or complex_names.isdisjoint(wrt):
         found = wirtinger_formulas(request, order, shorten)
     elif not arrays.is_complex(value.outputs[0]):

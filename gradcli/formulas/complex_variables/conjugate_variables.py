@@ -41,7 +41,7 @@ _TESTS = frozenset(["equal", "not_equal", "isfinite", "isnan", "isinf", "logical
 PARTS = frozenset([real_part, imaginary_part, phase])
 
 
-class Pair(NamedTuple):
+class ConjugatePair(NamedTuple):
     """A value and its conjugate, which are one object where the value is real."""
 
     value: Any
@@ -62,7 +62,7 @@ class Kept(NamedTuple):
     conjugate: Atom
 
 
-class Derivatives(NamedTuple):
+class ConjugateDerivatives(NamedTuple):
     """Derivatives by the names of real inputs, and by z and conj(z) of complex ones, as outputs of one program that
     follow its value. Its inputs are the imaginary unit, the inputs, the conjugates of complex ones, and what `kept` has."""
 
@@ -86,7 +86,7 @@ def by_conjugates(
     *,
     keep: Collection[Primitive] = (),
     logarithmic: bool = False,
-) -> Derivatives:
+) -> ConjugateDerivatives:
     """The derivatives of a program of numbers by the inputs `wrt`, of which those in `complex_names` are complex.
 
     The modulus and the parts of complex numbers that are in `keep` become variables, of which the derivatives are known.
@@ -106,7 +106,7 @@ def by_conjugates(
             arguments.clear()
             with enable_grad():
                 leaves = {n: Tensor(given[n]).requires_grad_(n in names) for n in (*inputs, *conjugates.values())}
-                pairs = {n: Pair(leaves[n], leaves[conjugates.get(n, n)]) for n in inputs}
+                pairs = {n: ConjugatePair(leaves[n], leaves[conjugates.get(n, n)]) for n in inputs}
                 reading = _Reading(program, pairs, given, logarithmic)
                 value = reading.output()
                 found = gradients(value, [leaves[name] for name in names], create_graph=False)
@@ -123,7 +123,7 @@ def by_conjugates(
     outputs = found.outputs[len(names) + 1 :]
     pairs = zip(outputs[::2], outputs[1::2], strict=True)
     kept = [Kept(variables[_kept_name(i)], p, *pair) for (i, p), pair in zip(arguments.items(), pairs, strict=True)]
-    return Derivatives(found._replace(outputs=found.outputs[: len(names) + 1]), names, kept)
+    return ConjugateDerivatives(found._replace(outputs=found.outputs[: len(names) + 1]), names, kept)
 
 
 def with_moduli_of_factors(program: Program) -> Program:
@@ -173,16 +173,16 @@ class _Reading:
     their conjugates."""
 
     def __init__(
-        self, program: Program, inputs: Mapping[str, Pair], given: Mapping[str, Any], logarithmic: bool
+        self, program: Program, inputs: Mapping[str, ConjugatePair], given: Mapping[str, Any], logarithmic: bool
     ) -> None:
         self.program = program
         self.logarithmic = logarithmic
         self.unit = given[IMAGINARY_UNIT]
         self.given = given
-        self.arguments: dict[int, Pair] = {}
+        self.arguments: dict[int, ConjugatePair] = {}
         # The equations that are kept, by primitive and argument.
         self.same: dict[Any, int] = {}
-        self.known: dict[Variable, Pair] = {v: inputs[v.name or ""] for v in program.inputs}
+        self.known: dict[Variable, ConjugatePair] = {v: inputs[v.name or ""] for v in program.inputs}
 
     def output(self) -> Any:
         for i, equation in enumerate(self.program.equations):
@@ -190,25 +190,25 @@ class _Reading:
         (output,) = self.program.outputs
         return self._atom(output).value
 
-    def _atom(self, atom: Atom) -> Pair:
+    def _atom(self, atom: Atom) -> ConjugatePair:
         if isinstance(atom, Variable):
             return self.known[atom]
         if not arrays.is_complex(atom) or arrays.shape(atom):
-            return Pair(atom, atom)
+            return ConjugatePair(atom, atom)
         number = complex(atom)
         if not number.imag:
             real = number.real
-            return Pair(real, real)
+            return ConjugatePair(real, real)
         imaginary = multiply(number.imag, self.unit) if number.imag != 1 else self.unit
         if not number.real:
-            return Pair(imaginary, negative(imaginary))
-        return Pair(add(number.real, imaginary), subtract(number.real, imaginary))
+            return ConjugatePair(imaginary, negative(imaginary))
+        return ConjugatePair(add(number.real, imaginary), subtract(number.real, imaginary))
 
-    def _equation(self, i: int, equation: Equation) -> Pair:
+    def _equation(self, i: int, equation: Equation) -> ConjugatePair:
         primitive, _, params, _ = equation
         operands = [self._atom(a) for a in equation.inputs]
         if primitive is conjugate:
-            return Pair(*reversed(operands[0]))
+            return ConjugatePair(*reversed(operands[0]))
         if primitive is from_parts:
             return self._from_parts(*operands)
         if all(operand.is_real for operand in operands):
@@ -219,44 +219,46 @@ class _Reading:
             return operands[0]
         if primitive.name in ("zeros_like", "ones_like"):
             number = float(primitive.name == "ones_like")
-            return Pair(number, number)
+            return ConjugatePair(number, number)
         values = [operand.value for operand in operands]
         if primitive.name in _TESTS:
             found = bind(primitive, values, params)
-            return Pair(found, found)
+            return ConjugatePair(found, found)
         check_reflected(primitive, params)
         conjugates = [operand.conjugate for operand in operands]
-        return Pair(bind(primitive, values, params), bind(primitive, conjugates, params))
+        return ConjugatePair(bind(primitive, values, params), bind(primitive, conjugates, params))
 
-    def _of_reals(self, primitive: Primitive, operands: Sequence[Pair], params: Mapping[str, Any]) -> Pair:
+    def _of_reals(
+        self, primitive: Primitive, operands: Sequence[ConjugatePair], params: Mapping[str, Any]
+    ) -> ConjugatePair:
         """An operation on real numbers, some of which may be typed as complex ones."""
         if primitive is real_part or (primitive.name == "cast" and "complex" in params["dtype"]):
             return operands[0]
         if primitive is imaginary_part:
-            return Pair(0.0, 0.0)
+            return ConjugatePair(0.0, 0.0)
         found = bind(primitive, [operand.value for operand in operands], params)
-        return Pair(found, found)
+        return ConjugatePair(found, found)
 
-    def _from_parts(self, real: Pair, imaginary: Pair) -> Pair:
+    def _from_parts(self, real: ConjugatePair, imaginary: ConjugatePair) -> ConjugatePair:
         times = multiply(self.unit, imaginary.value)
-        return Pair(add(real.value, times), subtract(real.value, times))
+        return ConjugatePair(add(real.value, times), subtract(real.value, times))
 
-    def _part(self, i: int, primitive: Primitive, operand: Pair) -> Pair:
+    def _part(self, i: int, primitive: Primitive, operand: ConjugatePair) -> ConjugatePair:
         if _kept_name(i) not in self.given:
             found = _PARTS_OF[primitive](operand, self.unit)
-            return Pair(found, found)
+            return ConjugatePair(found, found)
         argument, other = constant(operand.value), constant(operand.conjugate)
         i = self.same.setdefault((primitive, _identity(argument)), i)
         if primitive is absolute:
             self.same[primitive, _identity(other)] = i
-        self.arguments.setdefault(i, Pair(argument, other))
+        self.arguments.setdefault(i, ConjugatePair(argument, other))
         kept = self.given[_kept_name(i)]
         change = self._change(operand, kept) if primitive is absolute else _PARTS_OF[primitive](operand, self.unit)
         # The variable with the derivative of what it stands for, which itself cancels.
         found = add(kept, subtract(change, constant(change)))
-        return Pair(found, found)
+        return ConjugatePair(found, found)
 
-    def _change(self, operand: Pair, modulus: Any) -> Any:
+    def _change(self, operand: ConjugatePair, modulus: Any) -> Any:
         """An expression with the derivative of the modulus."""
         if self.logarithmic:
             return multiply(modulus, divide(add(log(operand.value), log(operand.conjugate)), 2.0))
@@ -277,22 +279,22 @@ def check_reflected(primitive: Primitive, params: Mapping[str, Any]) -> None:
         )
 
 
-def _modulus(operand: Pair, _unit: Any) -> Any:
+def _modulus(operand: ConjugatePair, _unit: Any) -> Any:
     return sqrt(multiply(operand.value, operand.conjugate))
 
 
-def _real(operand: Pair, _unit: Any) -> Any:
+def _real(operand: ConjugatePair, _unit: Any) -> Any:
     return divide(add(operand.value, operand.conjugate), 2.0)
 
 
-def _imaginary(operand: Pair, unit: Any) -> Any:
+def _imaginary(operand: ConjugatePair, unit: Any) -> Any:
     return divide(subtract(operand.value, operand.conjugate), multiply(2.0, unit))
 
 
-def _angle(operand: Pair, unit: Any) -> Any:
+def _angle(operand: ConjugatePair, unit: Any) -> Any:
     return divide(subtract(log(operand.value), log(operand.conjugate)), multiply(2.0, unit))
 
 
-_PARTS_OF: dict[Primitive, Callable[[Pair, Any], Any]] = {
+_PARTS_OF: dict[Primitive, Callable[[ConjugatePair, Any], Any]] = {
     absolute: _modulus, real_part: _real, imaginary_part: _imaginary, phase: _angle,
 }  # fmt: skip

@@ -39,7 +39,7 @@ class TooHardError(Exception):
     """There is no proof: a number is not finite, or a polynomial is too long."""
 
 
-class Quotient(NamedTuple):
+class RationalFunction(NamedTuple):
     """A quotient of polynomials."""
 
     above: Polynomial
@@ -65,10 +65,10 @@ class _Proof:
         self.squares = squares
         self.numbers: dict[Hashable, int] = {IMAGINARY_UNIT: _UNIT}
         # The squares of variables that are square roots.
-        self.roots: dict[int, Quotient] = {}
+        self.roots: dict[int, RationalFunction] = {}
         # Moduli, by those with the same square.
         self.equals: dict[int, int] = {}
-        self.known: dict[Variable, Quotient] = {}
+        self.known: dict[Variable, RationalFunction] = {}
 
     def holds(self) -> bool:
         for variable in self.program.inputs:
@@ -82,17 +82,17 @@ class _Proof:
             self.equals[i] = moduli.setdefault(square.key, i)
         return all(self._vanishes(self.atom(output).above) for output in self.program.outputs)
 
-    def atom(self, atom: Atom) -> Quotient:
+    def atom(self, atom: Atom) -> RationalFunction:
         if isinstance(atom, Variable):
             return self.known[atom]
         if arrays.shape(atom) or arrays.is_complex(atom) or not math.isfinite(atom):
             raise TooHardError
         return number(Fraction(float(atom)))
 
-    def _variable(self, key: Hashable) -> Quotient:
-        return Quotient({((self.numbers.setdefault(key, len(self.numbers)), 1),): Fraction(1)}, _ONE)
+    def _variable(self, key: Hashable) -> RationalFunction:
+        return RationalFunction({((self.numbers.setdefault(key, len(self.numbers)), 1),): Fraction(1)}, _ONE)
 
-    def _equation(self, equation: Equation) -> Quotient:
+    def _equation(self, equation: Equation) -> RationalFunction:
         primitive, inputs, params, _ = equation
         if primitive is where:
             return self._choice(*inputs)
@@ -106,7 +106,7 @@ class _Proof:
             return rule(self, *operands, **params)
         return self._variable((primitive.name, frozen(params), *(o.key for o in operands)))
 
-    def _choice(self, condition: Atom, one: Atom, other: Atom) -> Quotient:
+    def _choice(self, condition: Atom, one: Atom, other: Atom) -> RationalFunction:
         """One of two numbers. Rules of derivatives choose by equality at single points, which do not matter."""
         made = next((e for e in self.program.equations if e.output is condition), None)
         if made is not None and made.primitive is equal and self._differ(*map(self.atom, made.inputs)):
@@ -114,18 +114,18 @@ class _Proof:
         first, second = self.atom(one), self.atom(other)
         return first if first == second else self._variable(("where", condition, first.key, second.key))
 
-    def _differ(self, x: Quotient, y: Quotient) -> bool:
+    def _differ(self, x: RationalFunction, y: RationalFunction) -> bool:
         """Return whether two numbers differ at almost all points, as polynomials of inputs do."""
         independent = {self.numbers[v.name] for v in self.program.inputs if v not in self.squares}
         above = total(x, scaled(-1, y)).above
         return bool(above) and all(i in independent for monomial in above for i, _ in monomial)
 
-    def root(self, x: Quotient) -> Quotient:
+    def root(self, x: RationalFunction) -> RationalFunction:
         found = self._variable(("sqrt", x.key))
         self.roots[self.numbers["sqrt", x.key]] = x
         return found
 
-    def exponential(self, x: Quotient) -> Quotient:
+    def exponential(self, x: RationalFunction) -> RationalFunction:
         if len(x.below) != 1:
             sign = 1 if min(x.above.items())[1] > 0 else -1
             found = self._variable(("exp", scaled(sign, x).key))
@@ -138,14 +138,14 @@ class _Proof:
             found = product(found, self._power(self._variable(key), twelfths.numerator))
         return found
 
-    def _power(self, x: Quotient, n: int) -> Quotient:
+    def _power(self, x: RationalFunction, n: int) -> RationalFunction:
         """A whole power of a variable."""
         ((monomial, _),) = x.above.items()
         ((i, _),) = monomial
         above: Polynomial = {((i, abs(n)),): Fraction(1)}
-        return Quotient(above, _ONE) if n > 0 else Quotient(_ONE, above)
+        return RationalFunction(above, _ONE) if n > 0 else RationalFunction(_ONE, above)
 
-    def power(self, x: Quotient, y: Quotient) -> Quotient:
+    def power(self, x: RationalFunction, y: RationalFunction) -> RationalFunction:
         """x**y, as a whole power times exp(r*log(x)) with the rest r of the exponent."""
         constant = y.above.get((), Fraction(0)) if y.below == _ONE else Fraction(0)
         n = math.floor(constant)
@@ -157,10 +157,10 @@ class _Proof:
             return product(found, self.root(x))
         return product(found, self.exponential(product(rest, self.logarithm(x))))
 
-    def logarithm(self, x: Quotient) -> Quotient:
+    def logarithm(self, x: RationalFunction) -> RationalFunction:
         return self._variable(("log", frozen({}), x.key))
 
-    def wave(self, x: Quotient, sign: int, *, turned: bool) -> Quotient:
+    def wave(self, x: RationalFunction, sign: int, *, turned: bool) -> RationalFunction:
         """The sum (`sign` 1) or difference (-1) of exp(x) and exp(-x), halved; `turned` with 1j*x in place of x."""
         unit = self._variable(IMAGINARY_UNIT)
         inner = product(unit, x) if turned else x
@@ -214,50 +214,50 @@ class _Proof:
 # --- arithmetic
 
 
-def number(value: Fraction) -> Quotient:
-    return Quotient({(): value} if value else {}, _ONE)
+def number(value: Fraction) -> RationalFunction:
+    return RationalFunction({(): value} if value else {}, _ONE)
 
 
 ONE = number(Fraction(1))
 
 
-def scaled(factor: Fraction | int, x: Quotient) -> Quotient:
-    return Quotient({m: factor * c for m, c in x.above.items()}, x.below)
+def scaled(factor: Fraction | int, x: RationalFunction) -> RationalFunction:
+    return RationalFunction({m: factor * c for m, c in x.above.items()}, x.below)
 
 
-def total(x: Quotient, y: Quotient) -> Quotient:
+def total(x: RationalFunction, y: RationalFunction) -> RationalFunction:
     if x.below == y.below:
         return _reduced(_plus(x.above, y.above), x.below)
     return _reduced(_plus(_times(x.above, y.below), _times(y.above, x.below)), _times(x.below, y.below))
 
 
-def product(x: Quotient, y: Quotient) -> Quotient:
+def product(x: RationalFunction, y: RationalFunction) -> RationalFunction:
     if x.above == y.below:
-        return Quotient(y.above, x.below)
+        return RationalFunction(y.above, x.below)
     if y.above == x.below:
-        return Quotient(x.above, y.below)
+        return RationalFunction(x.above, y.below)
     return _reduced(_times(x.above, y.above), _times(x.below, y.below))
 
 
-def quotient(x: Quotient, y: Quotient) -> Quotient:
+def quotient(x: RationalFunction, y: RationalFunction) -> RationalFunction:
     if not y.above:
         raise TooHardError
-    return product(x, Quotient(y.below, y.above))
+    return product(x, RationalFunction(y.below, y.above))
 
 
-def whole_power(x: Quotient, n: float) -> Quotient:
+def whole_power(x: RationalFunction, n: float) -> RationalFunction:
     if abs(n) > _LARGEST_POWER or not float(n).is_integer():
         raise TooHardError
     found = _reduced(_raised(x.above, abs(int(n))), _raised(x.below, abs(int(n))))
     return found if n >= 0 else quotient(ONE, found)
 
 
-def _reduced(above: Polynomial, below: Polynomial) -> Quotient:
+def _reduced(above: Polynomial, below: Polynomial) -> RationalFunction:
     """A quotient without common monomials, and with 1 as the first coefficient of the denominator."""
     if not below:
         raise TooHardError
     if not above:
-        return Quotient({}, _ONE)
+        return RationalFunction({}, _ONE)
     while all(monomial and monomial[0][0] == _UNIT for monomial in below):
         above, below = (_times(part, {((_UNIT, 1),): Fraction(1)}) for part in (above, below))
     common: dict[int, int] | None = None
@@ -268,7 +268,7 @@ def _reduced(above: Polynomial, below: Polynomial) -> Quotient:
             break
     divisor = tuple(sorted((common or {}).items()))
     first = below[min(below)]
-    return Quotient(*({_merged(m, divisor, -1): c / first for m, c in part.items()} for part in (above, below)))
+    return RationalFunction(*({_merged(m, divisor, -1): c / first for m, c in part.items()} for part in (above, below)))
 
 
 def _merged(one: Monomial, other: Monomial, sign: int = 1) -> Monomial:
@@ -330,40 +330,42 @@ def _raised(polynomial: Polynomial, n: int) -> Polynomial:
 # --- the functions that are written in others
 
 
-def _sine(proof: _Proof, x: Quotient) -> Quotient:
+def _sine(proof: _Proof, x: RationalFunction) -> RationalFunction:
     return proof.wave(x, -1, turned=True)
 
 
-def _cosine(proof: _Proof, x: Quotient) -> Quotient:
+def _cosine(proof: _Proof, x: RationalFunction) -> RationalFunction:
     return proof.wave(x, 1, turned=True)
 
 
-def _hyperbolic_sine(proof: _Proof, x: Quotient) -> Quotient:
+def _hyperbolic_sine(proof: _Proof, x: RationalFunction) -> RationalFunction:
     return proof.wave(x, -1, turned=False)
 
 
-def _hyperbolic_cosine(proof: _Proof, x: Quotient) -> Quotient:
+def _hyperbolic_cosine(proof: _Proof, x: RationalFunction) -> RationalFunction:
     return proof.wave(x, 1, turned=False)
 
 
-def _inverse(function: Callable[[_Proof, Quotient], Quotient], proof: _Proof, x: Quotient, n: int = 1) -> Quotient:
+def _inverse(
+    function: Callable[[_Proof, RationalFunction], RationalFunction], proof: _Proof, x: RationalFunction, n: int = 1
+) -> RationalFunction:
     return quotient(ONE, whole_power(function(proof, x), n))
 
 
 def _ratio(
-    above: Callable[[_Proof, Quotient], Quotient],
-    below: Callable[[_Proof, Quotient], Quotient],
+    above: Callable[[_Proof, RationalFunction], RationalFunction],
+    below: Callable[[_Proof, RationalFunction], RationalFunction],
     proof: _Proof,
-    x: Quotient,
-) -> Quotient:
+    x: RationalFunction,
+) -> RationalFunction:
     return quotient(above(proof, x), below(proof, x))
 
 
-def _square(x: Quotient) -> Quotient:
+def _square(x: RationalFunction) -> RationalFunction:
     return product(x, x)
 
 
-_RULES: Mapping[str, Callable[..., Quotient]] = {
+_RULES: Mapping[str, Callable[..., RationalFunction]] = {
     "add": lambda _proof, x, y: total(x, y),
     "subtract": lambda _proof, x, y: total(x, scaled(-1, y)),
     "multiply": lambda _proof, x, y: product(x, y),

@@ -21,7 +21,7 @@ from gradcli.calculus.derivatives import gradients
 from gradcli.errors import DifferentiationError, GradcliError, LimitError
 from gradcli.formulas.complex_variables.conjugate_variables import (
     PARTS,
-    Derivatives,
+    ConjugateDerivatives,
     Kept,
     by_conjugates,
     conjugate_name,
@@ -59,7 +59,7 @@ _HANDICAP, _OF_ROOTS = 8, 40
 _LAST = 1_000_000
 
 
-class Request(NamedTuple):
+class WirtingerRequest(NamedTuple):
     """A function to differentiate: a program of numbers, the function that it computes, its complex inputs, and those
     to differentiate by."""
 
@@ -69,7 +69,7 @@ class Request(NamedTuple):
     wrt: Sequence[str]
 
 
-def wirtinger_formulas(request: Request, order: int, shorten: Shorten) -> dict[str, Program]:
+def wirtinger_formulas(request: WirtingerRequest, order: int, shorten: Shorten) -> dict[str, Program]:
     """The derivatives of `order` by real inputs, and by complex ones z and conj(z), each mixed one once.
 
     Raises DifferentiationError for an operation whose conjugate is not known, and where no formula is known to hold.
@@ -87,7 +87,7 @@ def wirtinger_formulas(request: Request, order: int, shorten: Shorten) -> dict[s
     return found
 
 
-def gradient_formulas(request: Request, shorten: Shorten) -> dict[str, Program]:
+def gradient_formulas(request: WirtingerRequest, shorten: Shorten) -> dict[str, Program]:
     """The gradients of a real value: by complex inputs z = a + i*b they are d/da + i*d/db, twice the derivatives by
     conj(z). Raises as `wirtinger_formulas` does."""
     doubled = {conjugate_name(name): name for name in request.wrt if name in request.complex_names}
@@ -95,7 +95,7 @@ def gradient_formulas(request: Request, shorten: Shorten) -> dict[str, Program]:
     return {doubled.get(name, name): formula for name, formula in found.items() if name not in request.complex_names}
 
 
-def holomorphic_formulas(request: Request, order: int, shorten: Shorten) -> dict[str, Program]:
+def holomorphic_formulas(request: WirtingerRequest, order: int, shorten: Shorten) -> dict[str, Program]:
     """The derivatives of `order` of a value that is holomorphic in complex inputs. Raises as `wirtinger_formulas`
     does."""
     conjugates = {conjugate_name(name) for name in request.complex_names}
@@ -140,12 +140,12 @@ def numbers_at(programs: Mapping[str, Program], point: Mapping[str, Any]) -> dic
         return {key: _function(program)(point) for key, program in programs.items()}
 
 
-def _names(request: Request) -> list[str]:
+def _names(request: WirtingerRequest) -> list[str]:
     pairs = ([n, conjugate_name(n)] if n in request.complex_names else [n] for n in request.wrt)
     return [*itertools.chain.from_iterable(pairs)]
 
 
-def _first_order(request: Request, shorten: Shorten, doubled: Mapping[str, str] = {}) -> dict[str, Program]:
+def _first_order(request: WirtingerRequest, shorten: Shorten, doubled: Mapping[str, str] = {}) -> dict[str, Program]:
     """The first derivatives, those by the names in `doubled` twice."""
     first, *others = _forms(request.program)
     forms = [(first, _derivatives_in(first, request))]
@@ -194,7 +194,7 @@ def _forms(program: Program) -> Sequence[_Form]:
     return found
 
 
-def _derivatives_in(form: _Form, request: Request) -> Derivatives:
+def _derivatives_in(form: _Form, request: WirtingerRequest) -> ConjugateDerivatives:
     """The derivatives in a form. The rules of functions exclude points, which formulas need not."""
     names, wrt = request.complex_names, request.wrt
     found = by_conjugates(form.program, names, wrt, keep=form.keep, logarithmic=form.logarithmic)
@@ -202,7 +202,11 @@ def _derivatives_in(form: _Form, request: Request) -> Derivatives:
 
 
 def _candidates(
-    request: Request, forms: Sequence[tuple[_Form, Derivatives]], name: str, factor: float, shorten: Shorten
+    request: WirtingerRequest,
+    forms: Sequence[tuple[_Form, ConjugateDerivatives]],
+    name: str,
+    factor: float,
+    shorten: Shorten,
 ) -> Sequence[tuple[int, Program]]:
     """Formulas for one derivative, each with its length in characters: as many as a share of the steps allows, and the
     one that is not simplified."""
@@ -210,7 +214,7 @@ def _candidates(
     _, first = forms[0]
     found: list[tuple[int, Program]] = []
 
-    def written(derivatives: Derivatives, shorten: Shorten) -> tuple[int, Program]:
+    def written(derivatives: ConjugateDerivatives, shorten: Shorten) -> tuple[int, Program]:
         program = _times(factor, derivatives.by(name))
         short = _spliced(request.program, derivatives, shorten(program), shorten)
         return len(text(short, short=SHORT)), short
@@ -227,7 +231,9 @@ def _candidates(
     return [*found, (_LAST + length, plain)]
 
 
-def _by_parts(derivatives: Derivatives, complex_names: Collection[str], part: Primitive) -> Derivatives:
+def _by_parts(
+    derivatives: ConjugateDerivatives, complex_names: Collection[str], part: Primitive
+) -> ConjugateDerivatives:
     """Derivatives with 2*real(z) - z, or z - 2j*imag(z), in place of the conjugate of each complex input z."""
     inputs = {v.name or "": v for v in derivatives.program.inputs}
     before: list[Equation] = []
@@ -246,7 +252,7 @@ def _by_parts(derivatives: Derivatives, complex_names: Collection[str], part: Pr
         same[inputs[conjugate_name(name)]] = found
     program = _with(derivatives.program, same, before)
     program = program._replace(inputs=(*program.inputs, *(part.variable for part in kept)))
-    return Derivatives(program, derivatives.names, [*kept, *derivatives.kept])
+    return ConjugateDerivatives(program, derivatives.names, [*kept, *derivatives.kept])
 
 
 def _times(factor: float, program: Program) -> Program:
@@ -269,7 +275,7 @@ def _with(program: Program, same: Mapping[Variable, Atom], before: Sequence[Equa
     return program._replace(equations=(*before, *equations), outputs=outputs)
 
 
-def _spliced(value: Program, derivatives: Derivatives, program: Program, shorten: Shorten) -> Program:
+def _spliced(value: Program, derivatives: ConjugateDerivatives, program: Program, shorten: Shorten) -> Program:
     """A program in the inputs of the program `value`, with the imaginary unit, conjugates, moduli and parts in place of
     the variables that stand for them."""
     inputs = {v.name or "": v for v in value.inputs}
@@ -304,7 +310,7 @@ class _Known(NamedTuple):
     derivatives: Mapping[str, Any]
 
 
-def _known(request: Request) -> Sequence[_Known]:
+def _known(request: WirtingerRequest) -> Sequence[_Known]:
     """The derivatives at the points where there are any. Raises what all of them raise, and DifferentiationError where
     no derivative is finite."""
     found: list[_Known] = []
@@ -335,7 +341,7 @@ def _number(k: int, i: int, is_complex: bool) -> complex | float:
     return cmath.rect(modulus, angle) if is_complex else math.copysign(modulus, math.cos(angle))
 
 
-def _derivatives(request: Request, point: Mapping[str, Any]) -> dict[str, Any]:
+def _derivatives(request: WirtingerRequest, point: Mapping[str, Any]) -> dict[str, Any]:
     with enable_grad():
         leaves = {name: Tensor(point[name]).requires_grad_() for name in request.wrt if name in point}
         value = request.function({**point, **leaves})

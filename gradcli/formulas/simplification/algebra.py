@@ -55,7 +55,7 @@ class Symbol(Formula):
     value: Variable | float
 
 
-class Call(Formula):
+class OpaqueCall(Formula):
     """A primitive that the algebra does not expand, applied to `children`; or, where `primitive` is None, the constant
     `array`."""
 
@@ -157,8 +157,8 @@ class Algebra:
     def array(self, constant: Any, key: Hashable, shape: Shape, dtype: str) -> Formula:
         """A constant that is not a plain number."""
 
-        def make(rank: int) -> Call:
-            node = Call(rank, shape, ())
+        def make(rank: int) -> OpaqueCall:
+            node = OpaqueCall(rank, shape, ())
             node.primitive, node.params, node.dtype, node.array = None, {}, dtype, constant
             return node
 
@@ -173,8 +173,8 @@ class Algebra:
         shape: Shape,
         dtype: str,
     ) -> Formula:
-        def make(rank: int) -> Call:
-            node = Call(rank, shape, tuple(operands))
+        def make(rank: int) -> OpaqueCall:
+            node = OpaqueCall(rank, shape, tuple(operands))
             node.primitive, node.params, node.dtype, node.array = primitive, params, dtype, None
             return node
 
@@ -184,7 +184,7 @@ class Algebra:
         """An elementwise function of one operand."""
         return self.call(primitive, [x], params, x.shape, "float64")
 
-    def with_operands(self, node: Call, operands: Sequence[Formula]) -> Formula:
+    def with_operands(self, node: OpaqueCall, operands: Sequence[Formula]) -> Formula:
         """The same call with other operands, which have the same values."""
         assert node.primitive is not None
         return self.call(node.primitive, operands, node.params, node.shape, node.dtype)
@@ -446,12 +446,12 @@ class Algebra:
 
 def is_call(node: Formula, name: str) -> bool:
     """Return whether a node applies the primitive with this name."""
-    return isinstance(node, Call) and node.primitive is not None and node.primitive.name == name
+    return isinstance(node, OpaqueCall) and node.primitive is not None and node.primitive.name == name
 
 
 def is_constant(node: Formula) -> bool:
     """Return whether a node is a constant that is not a plain number: an array, nan or an infinity."""
-    return isinstance(node, Call) and node.primitive is None
+    return isinstance(node, OpaqueCall) and node.primitive is None
 
 
 def _is_largest_magnitude(node: Formula) -> bool:

@@ -12,8 +12,8 @@ from gradcli.arrays.shapes import Shape
 from gradcli.formulas.simplification import trigonometric_identities
 from gradcli.formulas.simplification.algebra import (
     Algebra,
-    Call,
     Formula,
+    OpaqueCall,
     Product,
     Sum,
     Symbol,
@@ -79,7 +79,7 @@ class Forms:
             return algebra.add(*[algebra.scale(c, self._best[t]) for t, c in node.terms.items()])
         if isinstance(node, Product):
             return algebra.multiply(*[algebra.power(self._best[b], self._best[e]) for b, e in node.powers.items()])
-        if isinstance(node, Call) and node.primitive is not None:
+        if isinstance(node, OpaqueCall) and node.primitive is not None:
             operands = [self._best_in_shape(c) for c in node.children]
             if is_call(node, "where"):
                 condition, x, y = operands
@@ -184,7 +184,7 @@ class Forms:
         for term in node.terms:
             for base, exponent in algebra.powers(term).items():
                 for (_, unit), n in algebra.units(base, exponent):
-                    if isinstance(base, Call) or unit is not algebra.one:
+                    if isinstance(base, OpaqueCall) or unit is not algebra.one:
                         terms.setdefault(algebra.power(base, algebra.scale(n, unit)), []).append(term)
         for part, having in terms.items():
             if 1 < len(having) < len(node.terms):
@@ -266,11 +266,11 @@ class Lengths:
     def _length(self, node: Formula) -> Length:
         if isinstance(node, Symbol):
             return Length(len(node.value.name or "") if isinstance(node.value, Variable) else 2)
-        if isinstance(node, Call):
+        if isinstance(node, OpaqueCall):
             return self._call(node)
         return self._sum(self.algebra.terms(node).items())
 
-    def _call(self, node: Call) -> Length:
+    def _call(self, node: OpaqueCall) -> Length:
         if node.primitive is None:
             return Length(min(_ELEMENT * arrays.size(node.array), _LONGEST_ARRAY))
         name, operands = node.primitive.name, [self._known[c] for c in node.children]
@@ -399,7 +399,7 @@ def _where(algebra: Algebra, node: Formula, known: dict[Formula, Formula], depth
     if isinstance(node, Product):
         parts = [algebra.power(_where(algebra, b, known, depth + 1), e) for b, e in node.powers.items()]
         return algebra.multiply(*parts)
-    if is_call(node, "where") and isinstance(node, Call):
+    if is_call(node, "where") and isinstance(node, OpaqueCall):
         condition, x, y = node.children
         x, y = _where(algebra, x, known, depth + 1), _where(algebra, y, known, depth + 1)
         return make_where(algebra, _known(algebra, condition, known), x, y, node.dtype)
@@ -426,7 +426,7 @@ def simplified_product(algebra: Algebra, operands: Sequence[Formula], shape: Sha
 
 
 def _is_identity(node: Formula) -> bool:
-    if not isinstance(node, Call) or not is_constant(node) or len(node.shape) != 2:
+    if not isinstance(node, OpaqueCall) or not is_constant(node) or len(node.shape) != 2:
         return False
     rows, columns = node.shape
     return rows == columns and arrays.tolist(node.array) == [[float(i == j) for j in range(rows)] for i in range(rows)]
@@ -491,4 +491,4 @@ def _without_transposes(algebra: Algebra, node: Formula, best: Callable[[Formula
 
 
 def _is_transpose(node: Formula) -> bool:
-    return isinstance(node, Call) and is_call(node, "permute") and node.params["axes"] == (1, 0)
+    return isinstance(node, OpaqueCall) and is_call(node, "permute") and node.params["axes"] == (1, 0)

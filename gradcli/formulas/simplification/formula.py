@@ -16,8 +16,8 @@ from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.formulas.simplification.algebra import (
     Algebra,
-    Call,
     Formula,
+    OpaqueCall,
     Product,
     Sum,
     TooLongError,
@@ -152,7 +152,7 @@ class _ProgramReader:
         if compared is None or compared.primitive not in _STRICT or shared is None or shared.primitive is not where:
             return comparison
         tie = self._maker(shared.inputs[0])
-        if tie is None or tie.primitive is not equal or not isinstance(comparison, Call):
+        if tie is None or tie.primitive is not equal or not isinstance(comparison, OpaqueCall):
             return comparison
         first, second = comparison.children
         if {self.atom(a) for a in tie.inputs} != {first, second} or first.rank <= second.rank:
@@ -176,7 +176,7 @@ class _ProgramReader:
                 )
             elif isinstance(node, Product):
                 found = algebra.multiply(*[algebra.power(new[b], new[e]) for b, e in node.powers.items()])
-            elif isinstance(node, Call) and node.primitive is not None:
+            elif isinstance(node, OpaqueCall) and node.primitive is not None:
                 operands = [self.in_shape(new[c], c.shape) for c in node.children]
                 if any(o is not c for o, c in zip(operands, node.children)):
                     found = self._applied(node.primitive, operands, node.params, node.shape, node.dtype)
@@ -187,7 +187,7 @@ class _ProgramReader:
         """A tensor minus a multiple of its sum, as a multiple of its deviation from the mean; None if no match."""
         algebra = self.algebra
         for total, c in node.terms.items():
-            if not is_call(total, "sum") or not isinstance(total, Call):
+            if not is_call(total, "sum") or not isinstance(total, OpaqueCall):
                 continue
             (x,) = total.children
             factor = -c * math.prod(x.shape) / max(math.prod(total.shape), 1)

@@ -16,8 +16,8 @@ from gradcli.arrays.shapes import broadcast
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.formulas.simplification.algebra import (
     Algebra,
-    Call,
     Formula,
+    OpaqueCall,
     Product,
     Sum,
     Symbol,
@@ -294,7 +294,7 @@ _OPPOSITE: Mapping[Primitive | None, Primitive] = {
 
 def opposite(algebra: Algebra, condition: Formula) -> Formula | None:
     """The comparison that holds exactly where `condition` does not; None if there is none (or with nan constants)."""
-    other = _OPPOSITE.get(condition.primitive) if isinstance(condition, Call) else None
+    other = _OPPOSITE.get(condition.primitive) if isinstance(condition, OpaqueCall) else None
     return (
         None
         if other is None or algebra.has_nan
@@ -306,7 +306,7 @@ def _with_swapped_branches(algebra: Algebra, choice: Formula) -> Formula:
     """A choice with its branches swapped and the opposite condition, where that is a comparison."""
     condition, x, y = choice.children
     against = opposite(algebra, condition)
-    if against is None or not isinstance(choice, Call):
+    if against is None or not isinstance(choice, OpaqueCall):
         return choice
     return algebra.call(where, [against, y, x], {}, choice.shape, choice.dtype)
 
@@ -317,7 +317,7 @@ def _joined(algebra: Algebra, how: Primitive, *conditions: Formula) -> Formula:
 
 def _choice(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[str, Any]) -> Formula:
     condition, x, y = operands
-    of_truths = all(isinstance(o, Call) and o.dtype == "bool" for o in (x, y))
+    of_truths = all(isinstance(o, OpaqueCall) and o.dtype == "bool" for o in (x, y))
     return make_where(algebra, condition, x, y, "bool" if of_truths else "float64")
 
 
@@ -363,7 +363,7 @@ def _equality(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[st
 def _has_infinity(node: Formula) -> bool:
     """Return whether a term of a sum is infinite, so that the finite rest does not matter."""
     terms = node.terms if isinstance(node, Sum) else ()
-    constants = [t.array for t in terms if isinstance(t, Call) and t.primitive is None]
+    constants = [t.array for t in terms if isinstance(t, OpaqueCall) and t.primitive is None]
     return any(arrays.all_true(abs(constant) == math.inf) for constant in constants)
 
 
@@ -379,7 +379,7 @@ def _is_generic(node: Formula, of_number: bool) -> bool:
     stack, seen = [node], {node}
     while stack:
         current = stack.pop()
-        if isinstance(current, Call) and current.primitive is not None:
+        if isinstance(current, OpaqueCall) and current.primitive is not None:
             primitive = current.primitive
             predicate = primitive.truths and primitive.vjp is None
             if primitive.elementwise and (primitive.selects or primitive.piecewise or predicate):
@@ -531,7 +531,7 @@ def _value(node: Formula, known: dict[Formula, Any], probe: Callable[[float], fl
         parts = Random(node.rank)
         numbers = [probe(parts.random()) for _ in range(math.prod(node.shape))]
         return reshape(arrays.asarray(numbers, "float64"), node.shape) if node.shape else numbers[0]
-    if isinstance(node, Call):
+    if isinstance(node, OpaqueCall):
         if node.primitive is None:
             return node.array
         return bind(node.primitive, [known[c] for c in node.children], node.params)

@@ -9,7 +9,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape, broadcast
-from gradcli.formulas.simplification.algebra import Algebra, Call, Formula, Sum, Symbol, topological_order
+from gradcli.formulas.simplification.algebra import Algebra, Formula, OpaqueCall, Sum, Symbol, topological_order
 from gradcli.formulas.simplification.numbers import numerator_and_denominator
 from gradcli.primitives.entries.arithmetic import add, divide, multiply, negative, subtract
 from gradcli.primitives.entries.exponential import exp
@@ -89,11 +89,11 @@ class EquationWriter:
     def _node(self, node: Formula) -> Atom:
         if isinstance(node, Symbol):
             return node.value
-        if isinstance(node, Call):
+        if isinstance(node, OpaqueCall):
             return self._call(node)
         return self._sum(self.algebra.terms(node))
 
-    def _call(self, node: Call) -> Atom:
+    def _call(self, node: OpaqueCall) -> Atom:
         if node.primitive is None:
             return node.array
         inputs = [self._written[c] for c in node.children]
@@ -119,7 +119,7 @@ class EquationWriter:
     def _term_order(self, term: Formula) -> tuple[bool, Fraction, int]:
         """The sort key of a term: constants last, higher degrees first, then the order of the program."""
         powers = self.algebra.powers(term)
-        exponents = [self.algebra.as_number(e) for b, e in powers.items() if isinstance(b, (Symbol, Call))]
+        exponents = [self.algebra.as_number(e) for b, e in powers.items() if isinstance(b, (Symbol, OpaqueCall))]
         return not powers, -sum((e for e in exponents if e is not None), Fraction(0)), term.rank
 
     def _term(self, powers: Mapping[Formula, Formula], coefficient: Fraction) -> Atom:

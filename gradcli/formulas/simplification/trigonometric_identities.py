@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
-from gradcli.formulas.simplification.algebra import Algebra, Call, Formula, Product, Sum, is_call, topological_order
+from gradcli.formulas.simplification.algebra import (
+    Algebra,
+    Formula,
+    OpaqueCall,
+    Product,
+    Sum,
+    is_call,
+    topological_order,
+)
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.entries.trigonometric import cos, cosh, sin, sinh, tan, tanh
 from gradcli.primitives.primitive import Primitive
@@ -53,7 +61,7 @@ def with_pythagorean_identities(algebra: Algebra, node: Formula) -> Iterator[For
     """A sum in which the squares of one function are replaced by those of another, for each identity that applies."""
     if not isinstance(node, Sum):
         return
-    called = {b.primitive for term in node.terms for b in algebra.powers(term) if isinstance(b, Call)}
+    called = {b.primitive for term in node.terms for b in algebra.powers(term) if isinstance(b, OpaqueCall)}
     for square in _SQUARES:
         if square.function in called:
             yield _replaced(algebra, node, square)
@@ -66,7 +74,7 @@ def _replaced(algebra: Algebra, node: Sum, square: _Square) -> Formula:
         if found is None:
             parts.append(algebra.scale(c, term))
             continue
-        assert isinstance(found, Call)
+        assert isinstance(found, OpaqueCall)
         rest = algebra.divide(term, algebra.power(found, algebra.number(square.power)))
         other = algebra.power(algebra.function(square.other, found.children[0]), algebra.number(square.other_power))
         parts += [

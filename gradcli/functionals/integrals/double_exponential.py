@@ -18,7 +18,7 @@ _FIRST, _FARTHEST, _HALVINGS = 0.25, 4.5, 4
 _NEGLIGIBLE = 1e-20
 
 
-class Lines(NamedTuple):
+class WholeLineIntegrals(NamedTuple):
     """The integrals of some rows, their error estimates and those of their magnitudes; and for which rows these are
     known to be right, as far as the nodes tell."""
 
@@ -28,7 +28,7 @@ class Lines(NamedTuple):
     settled: Any
 
 
-def whole_lines(function: Integrand, rows: Any, tolerance: Tolerance, bounds: Bounds | None) -> Lines:
+def whole_lines(function: Integrand, rows: Any, tolerance: Tolerance, bounds: Bounds | None) -> WholeLineIntegrals:
     """The integrals from -inf to inf of the integrands with the numbers `rows` [n].
 
     One is not settled where the sums do not converge at once, where the integrand has no value at a node, and where it may
@@ -64,7 +64,7 @@ def whole_lines(function: Integrand, rows: Any, tolerance: Tolerance, bounds: Bo
     settled &= error <= tolerance.of(found[-1], size)
     if bounds is not None:
         settled &= ~_hides(bounds, rows, t, values, size)
-    return Lines(found[-1], error, size, settled)
+    return WholeLineIntegrals(found[-1], error, size, settled)
 
 
 def _error(sums: list[Any]) -> Any:

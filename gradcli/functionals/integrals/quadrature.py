@@ -69,7 +69,7 @@ class Panels(NamedTuple):
         return Panels(*(part[mask] for part in self))
 
 
-class Refined(NamedTuple):
+class RefinedPanels(NamedTuple):
     """The integrals over the panels that were refined, their error estimates and those of their magnitudes, [rows], and
     the panels that were left."""
 
@@ -98,7 +98,7 @@ class Tolerance(NamedTuple):
 
 def refined(
     new: Panels, function: Integrand, count: int, tolerance: Tolerance, most_halvings: int = _MOST_HALVINGS
-) -> Refined:
+) -> RefinedPanels:
     """The `count` integrals of a function over the panels `new`, halved until each integral reaches its tolerance or no
     more helps; a few panels at most as often as `most_halvings` says.
 
@@ -129,7 +129,7 @@ def refined(
         ends = np.concatenate([new.low, middle]), np.concatenate([middle, new.high])
         new = evaluated(function, np.concatenate([new.row, new.row]), *ends)
         halvings += 1
-    return Refined(*_sums(done, count), Panels(*(np.concatenate(parts) for parts in zip(*left))))
+    return RefinedPanels(*_sums(done, count), Panels(*(np.concatenate(parts) for parts in zip(*left))))
 
 
 def _sums(panels: Sequence[Panels], count: int) -> tuple[Any, Any, Any]:

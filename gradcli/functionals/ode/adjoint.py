@@ -27,7 +27,7 @@ from gradcli.functionals.ode.recurrences import NoRecurrenceError
 from gradcli.functionals.ode.right_sides import function
 from gradcli.functionals.ode.smooth_pieces import switching
 from gradcli.functionals.ode.solution import check_steps, followed
-from gradcli.functionals.ode.solver_progress import NoStepError, Problem, Progress
+from gradcli.functionals.ode.solver_progress import NoStepError, SolverProblem, SolverProgress
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import constant
 from gradcli.program.ir import Program
@@ -85,7 +85,7 @@ def _swept(
 ) -> Any:
     np = arrays.numpy_namespace()
     n, equations = system.states, _equations(system)
-    problem = Problem(system, given, times[0], tuple(sorted(breaks)), rtol, atol)
+    problem = SolverProblem(system, given, times[0], tuple(sorted(breaks)), rtol, atol)
     lapses = [t - times[0] for t in times]
     forward = followed(problem, lapses, method, keeps=True)
     if forward.passed is None:
@@ -98,9 +98,9 @@ def _swept(
         entering[t - last] = entering.get(t - last, 0.0) + cotangent
     begin = entering.pop(0.0)
     stops = (*entering, *(b - last for b in problem.stops))
-    backward = Problem(equations.system, [last, *given, *known[0.0], *begin], 0.0, stops, rtol, atol)
-    progress = Progress(sorted(known, key=abs), [*known[0.0], *begin, *[0.0] * len(equations.reads)])
-    stepper = taylor.Stepper(backward, progress) if last else None
+    backward = SolverProblem(equations.system, [last, *given, *known[0.0], *begin], 0.0, stops, rtol, atol)
+    progress = SolverProgress(sorted(known, key=abs), [*known[0.0], *begin, *[0.0] * len(equations.reads)])
+    stepper = taylor.TaylorStepper(backward, progress) if last else None
     while not progress.done:
         assert stepper is not None
         first = len(progress.found)

@@ -11,10 +11,10 @@ from gradcli.executors import stepwise
 from gradcli.functionals.body import Body
 from gradcli.functionals.integrals.quadrature import nodes_between, sampled
 from gradcli.functionals.integrals.resolution import resolving_panels
-from gradcli.functionals.interval_bounds import Range, UnboundedError, has_ranges, ranges
+from gradcli.functionals.interval_bounds import NoBoundsError, Range, has_ranges, ranges
 from gradcli.functionals.ode.ode_system import System
 from gradcli.functionals.ode.right_sides import function
-from gradcli.functionals.ode.solver_progress import Problem
+from gradcli.functionals.ode.solver_progress import SolverProblem
 from gradcli.loops.rolled_loop import BodyPath
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.entries import arithmetic, powers
@@ -39,7 +39,7 @@ _PARTS, _MISSED, _BENT, _LEAST_RANGE = 64, 1e-9, 0.1, 1e-9
 _WIDE_POWER = 8
 
 
-def hides(problem: Problem, time: float, series: Sequence[Sequence[float]], lapse: float) -> bool:
+def hides(problem: SolverProblem, time: float, series: Sequence[Sequence[float]], lapse: float) -> bool:
     """Whether a step from a time may step over a peak of the right side."""
     np = arrays.numpy_namespace()
     if is_polynomial(problem.system):
@@ -61,7 +61,7 @@ def hides_each(system: System, given: Any, times: Any, series: Any, lapses: Any)
     try:
         with arrays.using_namespace(None):
             bounds = ranges(base.body.program, inputs)[: base.states]
-    except UnboundedError:
+    except NoBoundsError:
         return np.zeros(len(times), bool)
     found = np.zeros(len(times), bool)
     for (least, most), slope, size in zip(bounds, slopes, np.abs(states).max(axis=1)):
@@ -71,7 +71,9 @@ def hides_each(system: System, given: Any, times: Any, series: Any, lapses: Any)
     return found
 
 
-def has_unseen_exponentials(problem: Problem, time: float, states: Sequence[float], negligible: float = UNSEEN) -> bool:
+def has_unseen_exponentials(
+    problem: SolverProblem, time: float, states: Sequence[float], negligible: float = UNSEEN
+) -> bool:
     """Whether an exponential or the like of states is so small or large at a place that no series there shows it."""
     body = _kind(problem.system).exponents
     if body is None:
@@ -83,7 +85,7 @@ def has_unseen_exponentials(problem: Problem, time: float, states: Sequence[floa
     return any(abs(exponent) > negligible for exponent in found)
 
 
-def becomes_active(problem: Problem, time: float, series: Sequence[Sequence[float]], lapse: float) -> bool:
+def becomes_active(problem: SolverProblem, time: float, series: Sequence[Sequence[float]], lapse: float) -> bool:
     """Return whether a series may show such an exponential within a step that begins without it."""
     np = arrays.numpy_namespace()
     given = np.array(problem.given)[:, None]
@@ -175,7 +177,7 @@ def peaks(system: System, given: Sequence[float], end: float) -> list[float]:
     def bounds(low: Any, high: Any, row: Any) -> tuple[Any, Any]:
         try:
             found = ranges(forcing, [Range(low, high), *(Range(g, g) for g in given)])
-        except UnboundedError:
+        except NoBoundsError:
             return np.full(low.shape, -np.inf), np.full(low.shape, np.inf)
         least, most = (np.array([np.broadcast_to(b[k], low.shape) for b in found]) for k in (0, 1))
         return least[row, np.arange(len(low))], most[row, np.arange(len(low))]

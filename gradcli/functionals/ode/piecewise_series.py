@@ -13,13 +13,13 @@ from gradcli.functionals.ode.ode_system import System
 from gradcli.functionals.ode.recurrences import Recurrences, recurrences
 from gradcli.functionals.ode.rounding import rounded_otherwise
 from gradcli.functionals.ode.smooth_pieces import Decisions, Margin, decisions_at, piece, switching
-from gradcli.functionals.ode.solver_progress import NoStepError, Problem
+from gradcli.functionals.ode.solver_progress import NoStepError, SolverProblem
 from gradcli.named_tuples import NamedTuple
 
 Series = Sequence[Sequence[float]]
 
 
-class Expansion(NamedTuple):
+class PieceSeries(NamedTuple):
     """The series of the states, and those of the margins, which are positive up to the end of the piece."""
 
     states: Series
@@ -108,7 +108,7 @@ _known: WeakKeyDictionary[System, _Pieces] = WeakKeyDictionary()
 class PiecewiseSeries:
     """The series of the solution of a problem, from one place to the next. Raises NoRecurrenceError."""
 
-    def __init__(self, problem: Problem, time: float, states: Sequence[float]) -> None:
+    def __init__(self, problem: SolverProblem, time: float, states: Sequence[float]) -> None:
         system = problem.system
         self._given = problem.given
         self._pieces = _known.get(system) or _known.setdefault(system, _Pieces(system))
@@ -121,19 +121,19 @@ class PiecewiseSeries:
         """The machine code of steps, if it is made."""
         return self._code.steps
 
-    def at(self, order: int, time: float, states: Sequence[float]) -> Expansion:
+    def at(self, order: int, time: float, states: Sequence[float]) -> PieceSeries:
         """The series at a place in the piece. Raises NoStepError where there are none."""
         try:
             found = self._code.coefficients(order, time, *states, *self._given)
         except (ArithmeticError, ValueError):
             raise NoStepError from None
-        return Expansion(found[: len(states)], found[len(states) :])
+        return PieceSeries(found[: len(states)], found[len(states) :])
 
     def rates_rounded_otherwise(self, time: float, states: Sequence[float]) -> list[float]:
         """The rates of the states where the states, and the result of each operation, are rounded in another way."""
         return self._code.rates_rounded_otherwise([time, *states, *self._given], len(states))
 
-    def crossing(self, expansion: Expansion, lapse: float) -> Crossing | None:
+    def crossing(self, expansion: PieceSeries, lapse: float) -> Crossing | None:
         """The first end of the piece in a step; None if there is none."""
         sign = 1.0 if lapse >= 0 else -1.0
         found = []

@@ -12,7 +12,7 @@ from gradcli.functionals.body import Body
 from gradcli.functionals.ode.ode_system import System
 from gradcli.functionals.ode.right_sides import Bodies, RightSides, bodies, function
 from gradcli.functionals.ode.smooth_pieces import Decisions, Margin, decisions_at, piece, switching
-from gradcli.functionals.ode.solver_progress import Problem
+from gradcli.functionals.ode.solver_progress import SolverProblem
 from gradcli.functionals.ode.transitions import switches_between, through
 from gradcli.loops.rolled_loop import BodyPath
 from gradcli.named_tuples import NamedTuple
@@ -58,7 +58,7 @@ def _made(system: System, decisions: Decisions) -> _Piece:
 class PiecewiseSides:
     """The right sides of a problem in the piece of a place, which may be its end."""
 
-    def __init__(self, problem: Problem, time: float, states: Sequence[float]) -> None:
+    def __init__(self, problem: SolverProblem, time: float, states: Sequence[float]) -> None:
         self._problem = problem
         self._origin = problem.system.origin or problem.system
         program = self._origin.body.program

@@ -16,7 +16,7 @@ from gradcli import arrays, limits
 from gradcli.functionals.ode.hidden_peaks import PLACES, SHORTEST_PART, active_within, has_unseen_exponentials
 from gradcli.functionals.ode.piecewise_sides import PiecewiseSides
 from gradcli.functionals.ode.right_sides import RightSides
-from gradcli.functionals.ode.solver_progress import NoStepError, Problem, Progress
+from gradcli.functionals.ode.solver_progress import NoStepError, SolverProblem, SolverProgress
 from gradcli.named_tuples import NamedTuple
 
 _STAGES = 9
@@ -86,10 +86,10 @@ class _End(NamedTuple):
     margins: Sequence[int]
 
 
-class Stepper:
+class RadauStepper:
     """Makes the steps of a problem."""
 
-    def __init__(self, problem: Problem, progress: Progress) -> None:
+    def __init__(self, problem: SolverProblem, progress: SolverProgress) -> None:
         self._problem, self._progress = problem, progress
         self._piecewise = PiecewiseSides(problem, progress.time, progress.states)
         np = arrays.numpy_namespace()

@@ -44,7 +44,7 @@ class Margin(NamedTuple):
     beyond: Any
 
 
-class Piece(NamedTuple):
+class SmoothPiece(NamedTuple):
     """The outputs of `program` are the slopes of the states, followed by the margins."""
 
     program: Program
@@ -92,7 +92,7 @@ def _decision(primitive: Primitive, operands: Sequence[Any], value: Any) -> Any:
     return float(_ROUNDED[primitive](quotient)) if math.isfinite(quotient) else 0.0
 
 
-def piece(program: Program, decisions: Decisions, results: int) -> Piece:
+def piece(program: Program, decisions: Decisions, results: int) -> SmoothPiece:
     """The piece where equations are decided so; the first `results` outputs are kept."""
     made = _Writer()
     for number, equation in enumerate(program.equations):
@@ -102,7 +102,9 @@ def piece(program: Program, decisions: Decisions, results: int) -> Piece:
     outputs = (*map(made.atom, program.outputs[:results]), *(atom for _, atom in kept))
     smooth = optimise(Program(program.inputs, tuple(made.equations), outputs))
     left = [(m, o) for (m, _), o in zip(kept, smooth.outputs[results:]) if isinstance(o, Variable)]
-    return Piece(smooth._replace(outputs=(*smooth.outputs[:results], *(o for _, o in left))), [m for m, _ in left])
+    return SmoothPiece(
+        smooth._replace(outputs=(*smooth.outputs[:results], *(o for _, o in left))), [m for m, _ in left]
+    )
 
 
 def _live(program: Program, meaning: Mapping[Variable, Atom], results: int) -> set[Atom]:

@@ -14,7 +14,7 @@ from gradcli.functionals.ode.hidden_peaks import peaks
 from gradcli.functionals.ode.ode_system import System
 from gradcli.functionals.ode.recurrences import NoRecurrenceError
 from gradcli.functionals.ode.right_sides import RightSides, bodies
-from gradcli.functionals.ode.solver_progress import NoStepError, Problem, Progress
+from gradcli.functionals.ode.solver_progress import NoStepError, SolverProblem, SolverProgress
 from gradcli.functionals.ode.taylor_machine_code import SHORTEST
 
 # Bound on the number of steps.
@@ -52,18 +52,18 @@ def solve(
             continue
         if not is_ordered(moments):
             raise EvaluationError("times go back", hint="they have to ascend, or to descend, from the first one")
-        problem = Problem(system, values, moments[0], tuple(sorted(breaks)), rtol, atol)
+        problem = SolverProblem(system, values, moments[0], tuple(sorted(breaks)), rtol, atol)
         found[row] = _solved(problem, [t - moments[0] for t in moments], method)
     return found
 
 
-def _solved(problem: Problem, times: Sequence[float], method: str) -> Any:
+def _solved(problem: SolverProblem, times: Sequence[float], method: str) -> Any:
     return followed(problem, times, method).found
 
 
-def followed(problem: Problem, times: Sequence[float], method: str, *, keeps: bool = False) -> Progress:
-    """The solution of a problem up to the last of some lapses; see `Progress` for what it `keeps`."""
-    progress = Progress(times, [float(s) for s in problem.system.start(*problem.given)], keeps=keeps)
+def followed(problem: SolverProblem, times: Sequence[float], method: str, *, keeps: bool = False) -> SolverProgress:
+    """The solution of a problem up to the last of some lapses; see `SolverProgress` for what it `keeps`."""
+    progress = SolverProgress(times, [float(s) for s in problem.system.start(*problem.given)], keeps=keeps)
     hidden = peaks(problem.system, problem.given, times[-1])
     if hidden:
         problem = problem._replace(breaks=sorted([*problem.breaks, *(problem.origin + t for t in hidden)]))
@@ -76,7 +76,7 @@ def followed(problem: Problem, times: Sequence[float], method: str, *, keeps: bo
     return progress
 
 
-def _by_taylor(problem: Problem, progress: Progress, sides: RightSides, *, stays: bool) -> float | None:
+def _by_taylor(problem: SolverProblem, progress: SolverProgress, sides: RightSides, *, stays: bool) -> float | None:
     """Go on by Taylor's method, to the end or, unless it `stays`, to where another method is better.
 
     Returns the length of the step that is too small where that is one place alone, such as a removable singularity: near
@@ -84,7 +84,7 @@ def _by_taylor(problem: Problem, progress: Progress, sides: RightSides, *, stays
     """
     keeps_steps = progress.passed is not None
     try:
-        stepper = taylor.Stepper(problem, progress)
+        stepper = taylor.TaylorStepper(problem, progress)
         while not progress.done:
             stepper.advance(1 if keeps_steps else _TEST_STEPS - progress.steps % _TEST_STEPS)
             check_steps(problem, progress)
@@ -106,7 +106,7 @@ def _by_taylor(problem: Problem, progress: Progress, sides: RightSides, *, stays
     return None
 
 
-def _is_stiff(sides: RightSides, progress: Progress, length: float) -> bool:
+def _is_stiff(sides: RightSides, progress: SolverProgress, length: float) -> bool:
     """Whether a step is short only because something decays quickly."""
     np = arrays.numpy_namespace()
     count = sides.base_states
@@ -118,12 +118,12 @@ def _is_stiff(sides: RightSides, progress: Progress, length: float) -> bool:
     return bool(-fastest.real * length > _STIFF and -fastest.real > abs(fastest.imag))
 
 
-def _by_radau(problem: Problem, progress: Progress, sides: RightSides, blocked: float | None) -> None:
+def _by_radau(problem: SolverProblem, progress: SolverProgress, sides: RightSides, blocked: float | None) -> None:
     """Go on by Radau's points, to the end or, where a step of another method was `blocked`, until the error alone limits
     the steps."""
     length = blocked or 0.0
     try:
-        stepper = radau.Stepper(problem, progress)
+        stepper = radau.RadauStepper(problem, progress)
         while not progress.done:
             before = progress.time
             stepper.advance()
@@ -135,7 +135,7 @@ def _by_radau(problem: Problem, progress: Progress, sides: RightSides, blocked: 
         _refuse(problem, progress, sides, length)
 
 
-def _refuse(problem: Problem, progress: Progress, sides: RightSides, length: float) -> NoReturn:
+def _refuse(problem: SolverProblem, progress: SolverProgress, sides: RightSides, length: float) -> NoReturn:
     """Raise EvaluationError for a solution that goes no further, where steps have a length that is too small."""
     place = f"t = {problem.origin + progress.time:.8g}"
     try:
@@ -154,7 +154,7 @@ def _refuse(problem: Problem, progress: Progress, sides: RightSides, length: flo
     )
 
 
-def _jacobian(sides: RightSides, progress: Progress) -> Sequence[float]:
+def _jacobian(sides: RightSides, progress: SolverProgress) -> Sequence[float]:
     np = arrays.numpy_namespace()
     try:
         found = sides.jacobians(np.array([progress.time]), np.array([progress.states[: sides.base_states]]))
@@ -164,7 +164,7 @@ def _jacobian(sides: RightSides, progress: Progress) -> Sequence[float]:
     return flat
 
 
-def check_steps(problem: Problem, progress: Progress) -> None:
+def check_steps(problem: SolverProblem, progress: SolverProgress) -> None:
     """Raise EvaluationError for a solution that takes too many steps."""
     if progress.steps > _MOST_STEPS:
         place = problem.origin + progress.time

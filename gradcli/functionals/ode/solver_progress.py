@@ -16,7 +16,7 @@ class NoStepError(Exception):
     """A step that leads nowhere: the right side has no value or no derivatives, or the step becomes too small."""
 
 
-class Problem(NamedTuple):
+class SolverProblem(NamedTuple):
     """A system with its given values, and how the solution is wanted.
 
     `origin` is the first time, which is 0 to the system; `breaks` are times that are stepped onto.
@@ -48,7 +48,7 @@ class Problem(NamedTuple):
         return [LEAST_SIZE if 0.0 < size < LEAST_SIZE else size for size in found]
 
 
-class Progress:
+class SolverProgress:
     """The time that is reached with the states there, and the states at those of `times` that lie behind it.
 
     If it `keeps` them, `passed` has the ends of all steps with the states there; it is None else, and where the states

@@ -18,10 +18,10 @@ from gradcli.functionals.ode.hidden_peaks import (
     hides,
     is_polynomial,
 )
-from gradcli.functionals.ode.piecewise_series import Crossing, Expansion, PiecewiseSeries, Series
+from gradcli.functionals.ode.piecewise_series import Crossing, PieceSeries, PiecewiseSeries, Series
 from gradcli.functionals.ode.recurrences import order_for
 from gradcli.functionals.ode.smooth_pieces import Decisions
-from gradcli.functionals.ode.solver_progress import NoStepError, Problem, Progress
+from gradcli.functionals.ode.solver_progress import NoStepError, SolverProblem, SolverProgress
 from gradcli.functionals.ode.taylor_machine_code import SHORTEST, Rooms, StepRules
 from gradcli.functionals.ode.transitions import after_switch
 from gradcli.named_tuples import NamedTuple
@@ -50,17 +50,17 @@ def shrinkage(order: int) -> float:
     return math.exp(-2 - 0.7 / (order - 1))
 
 
-class Step(NamedTuple):
+class TaylorStep(NamedTuple):
     """The series at the begin of a step, and the length that it may have, 0 where the series are not finite."""
 
-    expansion: Expansion
+    expansion: PieceSeries
     length: float
 
 
-class Stepper:
+class TaylorStepper:
     """Makes the steps of a problem."""
 
-    def __init__(self, problem: Problem, progress: Progress) -> None:
+    def __init__(self, problem: SolverProblem, progress: SolverProgress) -> None:
         self.tolerance = tolerance_of(problem.rtol)
         self.order = order_for(self.tolerance)
         self._longest = abs(progress.left) * LONGEST
@@ -71,7 +71,7 @@ class Stepper:
         self._series = PiecewiseSeries(problem, progress.time, progress.states)
         self.restart(progress.states)
 
-    def _settled(self, time: float, states: Sequence[float]) -> Step:
+    def _settled(self, time: float, states: Sequence[float]) -> TaylorStep:
         """The step from a place, which may be the end of a piece, in the piece in which it goes on."""
         sizes = self._problem.sizes(states)
         tried: list[Decisions] = []
@@ -86,16 +86,16 @@ class Stepper:
             if self._series.decisions in tried or len(tried) > _MOST_TRIED:
                 raise EvaluationError("the right side switches back and forth", hint="the solution slides along a jump")
 
-    def _crossing(self, step: Step) -> Crossing | None:
+    def _crossing(self, step: TaylorStep) -> Crossing | None:
         """The end of the piece within the whole length of a step: within a part of it, a margin that is 0 but for
         rounding at the begin may seem to have another sign."""
         left = self._progress.left
         return self._series.crossing(step.expansion, math.copysign(min(step.length, abs(left)), left))
 
-    def _step(self, expansion: Expansion, sizes: Sequence[float]) -> Step:
+    def _step(self, expansion: PieceSeries, sizes: Sequence[float]) -> TaylorStep:
         limits.charge_steps(len(sizes) * self.order)
         length = step_length(expansion.states, sizes, self._problem.system.groups, self.order)
-        return Step(expansion, min(self._longest, length))
+        return TaylorStep(expansion, min(self._longest, length))
 
     def restart(self, states: Sequence[float]) -> None:
         """Go on from other states at the time that is reached."""
@@ -158,7 +158,7 @@ class Stepper:
         if length != length:
             sizes = self._problem.sizes(self._progress.states)
             length = step_length(rooms.series(), sizes, self._problem.system.groups, self.order)
-        self.step = Step(Expansion((), ()), min(self._longest, length))
+        self.step = TaylorStep(PieceSeries((), ()), min(self._longest, length))
 
     def _check_length(self, end: float) -> None:
         """Raise NoStepError for the end of a step that is too small."""
@@ -219,7 +219,9 @@ class Stepper:
                 break
         return abs(lapse)
 
-    def _verified(self, lapse: float, end: float, states: Sequence[float], slopes: Sequence[float]) -> Step | None:
+    def _verified(
+        self, lapse: float, end: float, states: Sequence[float], slopes: Sequence[float]
+    ) -> TaylorStep | None:
         """The step that follows in the same piece; None where the right side at the end belies the slopes."""
         try:
             after = self._series.at(self.order, end, states)

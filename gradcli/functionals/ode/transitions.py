@@ -26,7 +26,7 @@ from gradcli.functionals.ode.ode_system import System
 from gradcli.functionals.ode.piecewise_series import Series
 from gradcli.functionals.ode.right_sides import function
 from gradcli.functionals.ode.smooth_pieces import Decisions, Margin, decisions_at, piece, switching
-from gradcli.functionals.ode.solver_progress import Problem
+from gradcli.functionals.ode.solver_progress import SolverProblem
 from gradcli.kinds.jets import Jet
 from gradcli.loops.rolled_loop import BodyPath
 from gradcli.named_tuples import NamedTuple
@@ -54,7 +54,7 @@ _transitions: WeakKeyDictionary[System, dict[Hashable, Body]] = WeakKeyDictionar
 
 
 def after_switch(
-    problem: Problem, time: float, states: Sequence[float], before: Series, after: Series, lapse: float
+    problem: SolverProblem, time: float, states: Sequence[float], before: Series, after: Series, lapse: float
 ) -> Sequence[float]:
     """The states after a switch, from those before, the series on both sides, and the step that ended there.
 
@@ -71,7 +71,9 @@ def after_switch(
     return through(problem, time, states, _switches(origin, *sides))
 
 
-def through(problem: Problem, time: float, states: Sequence[float], switches: Sequence[Switch]) -> Sequence[float]:
+def through(
+    problem: SolverProblem, time: float, states: Sequence[float], switches: Sequence[Switch]
+) -> Sequence[float]:
     """The states after all `switches` at a time, from those before.
 
     Raises DifferentiationError where the solution touches the switch, and where several switch at once that move in

@@ -17,7 +17,7 @@ from gradcli.errors import EvaluationError
 from gradcli.functionals import shortfalls
 from gradcli.functionals.body import Body, coefficient_operands, of_each
 from gradcli.functionals.interval_bounds import Range, has_ranges, ranges
-from gradcli.functionals.sums.summation import Series, Sum, check_limits, totals
+from gradcli.functionals.sums.summation import SeriesTerms, SeriesTotal, check_limits, totals
 from gradcli.functionals.switches import is_smooth
 from gradcli.kinds.jets import Jet
 from gradcli.primitives.bind import bind
@@ -93,11 +93,11 @@ def _of_rows(rows: Any, body: Body, rtol: float, atol: float) -> list[float]:
         return np.broadcast_to(least, low.shape), np.broadcast_to(most, low.shape)
 
     known = bounds if has_ranges(body.program) else None
-    sums = totals(Series(terms, expansion, is_smooth_between, known), first, last)
+    sums = totals(SeriesTerms(terms, expansion, is_smooth_between, known), first, last)
     return [_checked(found, body, rtol, atol) for found in sums]
 
 
-def _checked(found: Sum, body: Body, rtol: float, atol: float) -> float:
+def _checked(found: SeriesTotal, body: Body, rtol: float, atol: float) -> float:
     if found.fault is not None:
         return shortfalls.undefined(found.fault, is_derivative=body.is_derivative)
     if not found.error <= max(rtol * abs(found.value), atol):

@@ -59,7 +59,7 @@ _SWITCHES = "no sum was found: the terms switch"
 _IRREGULAR = "no sum was found: the terms do not shrink regularly"
 
 
-class Series(NamedTuple):
+class SeriesTerms(NamedTuple):
     """The terms of several series as functions of their number."""
 
     terms: Terms
@@ -75,14 +75,14 @@ class Series(NamedTuple):
         return found.reshape(len(rows), len(numbers))
 
     @property
-    def mirrored(self) -> Series:
+    def mirrored(self) -> SeriesTerms:
         """The series whose terms k are the terms -k of these."""
 
         def expansion(k: Any, order: int, row: Any) -> Any:
             signs = (-1.0) ** arrays.numpy_namespace().arange(order + 1)
             return signs[:, None] * self.expansion(-k, order, row)
 
-        return Series(
+        return SeriesTerms(
             lambda k, row: self.terms(-k, row),
             expansion,
             lambda low, high, row: self.is_smooth(-high, -low, row),
@@ -90,7 +90,7 @@ class Series(NamedTuple):
         )
 
 
-class Sum(NamedTuple):
+class SeriesTotal(NamedTuple):
     """The sum of a series with its estimated error, and the reason why there is none, if there is one."""
 
     value: float
@@ -98,7 +98,7 @@ class Sum(NamedTuple):
     fault: str | None = None
 
 
-def totals(series: Series, first: Any, last: Any) -> list[Sum]:
+def totals(series: SeriesTerms, first: Any, last: Any) -> list[SeriesTotal]:
     """The sums of the terms of each series from its number of `first` to that of `last`, which may be infinite, two arrays
     [series].
 
@@ -106,7 +106,7 @@ def totals(series: Series, first: Any, last: Any) -> list[Sum]:
     """
     np = arrays.numpy_namespace()
     limits_of_rows, group = np.unique(np.stack([first, last]), axis=1, return_inverse=True)
-    found = [Sum(0.0, 0.0)] * len(first)
+    found = [SeriesTotal(0.0, 0.0)] * len(first)
     with np.errstate(all="ignore"):
         for number, (low, high) in enumerate(limits_of_rows.T.tolist()):
             check_limits(low, high)
@@ -117,7 +117,7 @@ def totals(series: Series, first: Any, last: Any) -> list[Sum]:
     return found
 
 
-def _between(series: Series, rows: Any, first: float, last: float) -> list[Sum]:
+def _between(series: SeriesTerms, rows: Any, first: float, last: float) -> list[SeriesTotal]:
     """The sums of the series with the numbers `rows` from one term to another."""
     if not len(rows):
         return []
@@ -128,7 +128,7 @@ def _between(series: Series, rows: Any, first: float, last: float) -> list[Sum]:
     if math.isfinite(last):
         return _infinite(series.mirrored, rows, -last)
     both = zip(_infinite(series, rows, 0.0), _infinite(series.mirrored, rows, 1.0))
-    return [Sum(up.value + down.value, up.error + down.error, up.fault or down.fault) for up, down in both]
+    return [SeriesTotal(up.value + down.value, up.error + down.error, up.fault or down.fault) for up, down in both]
 
 
 def check_limits(first: float, last: float) -> None:
@@ -138,7 +138,7 @@ def check_limits(first: float, last: float) -> None:
             raise EvaluationError(f"a sum goes from one whole number to another, and {number:g} is none")
 
 
-def _finite(series: Series, rows: Any, first: float, last: float) -> list[Sum]:
+def _finite(series: SeriesTerms, rows: Any, first: float, last: float) -> list[SeriesTotal]:
     count = last - first + 1
     if count > _MOST_TERMS:
         raise LimitError(f"a sum of {count:.3g} terms is too long", hint="an infinite series is summed to its limit")
@@ -151,7 +151,7 @@ def _finite(series: Series, rows: Any, first: float, last: float) -> list[Sum]:
         parts.append([_rounded_once(terms) for terms in found])
         sizes += np.abs(found).sum(axis=1)
     values = map(_rounded_once, np.array(parts).reshape(-1, len(rows)).T)
-    return [Sum(value, 2.0**-53 * size) for value, size in zip(values, sizes.tolist())]
+    return [SeriesTotal(value, 2.0**-53 * size) for value, size in zip(values, sizes.tolist())]
 
 
 def _rounded_once(terms: Any) -> float:
@@ -159,15 +159,15 @@ def _rounded_once(terms: Any) -> float:
     return math.fsum(terms) if arrays.numpy_namespace().isfinite(terms).all() else float(terms.sum())
 
 
-def _plain(terms: Any) -> Sum:
+def _plain(terms: Any) -> SeriesTotal:
     """The sum of terms, all others being negligible."""
-    return Sum(math.fsum(terms), 2.0**-53 * float(abs(terms).sum()))
+    return SeriesTotal(math.fsum(terms), 2.0**-53 * float(abs(terms).sum()))
 
 
-def _infinite(series: Series, rows: Any, first: float) -> list[Sum]:
+def _infinite(series: SeriesTerms, rows: Any, first: float) -> list[SeriesTotal]:
     """The sums of the terms from number `first` on."""
     np = arrays.numpy_namespace()
-    found: dict[int, Sum] = {}
+    found: dict[int, SeriesTotal] = {}
     left, terms = rows, np.zeros((len(rows), 0))
     with shortfalls.undefined_as_nan() as reasons:
         for count in _COUNTS:
@@ -186,7 +186,7 @@ def _infinite(series: Series, rows: Any, first: float) -> list[Sum]:
             if not len(left):
                 return [found[row] for row in rows.tolist()]
         lasting = _lasting(series, left, first)
-    found.update((row, Sum(math.nan, math.inf, _DIVERGES)) for row in left[lasting].tolist())
+    found.update((row, SeriesTotal(math.nan, math.inf, _DIVERGES)) for row in left[lasting].tolist())
     left, terms = left[~lasting], terms[~lasting]
     alternates = (terms[:, -2 * _FIRST :] * terms[:, -2 * _FIRST - 1 : -1] < 0).all(axis=1)
     found.update(zip(left[alternates].tolist(), map(_alternating, terms[alternates])))
@@ -194,7 +194,7 @@ def _infinite(series: Series, rows: Any, first: float) -> list[Sum]:
     return [found[row] for row in rows.tolist()]
 
 
-def _ended(series: Series, rows: Any, first: float, terms: Any) -> Any:
+def _ended(series: SeriesTerms, rows: Any, first: float, terms: Any) -> Any:
     """Of which series all terms after the known ones, [rows, terms], are negligible, as far as bounds or samples tell."""
     np = arrays.numpy_namespace()
     count = terms.shape[1]
@@ -218,7 +218,7 @@ def _ended(series: Series, rows: Any, first: float, terms: Any) -> Any:
     return ended
 
 
-def _lasting(series: Series, rows: Any, first: float) -> Any:
+def _lasting(series: SeriesTerms, rows: Any, first: float) -> Any:
     """Of which series the terms do not vanish, which diverge, even if extrapolation gives them a sum, as it does to those
     that alternate between two numbers."""
     np = arrays.numpy_namespace()
@@ -227,7 +227,7 @@ def _lasting(series: Series, rows: Any, first: float) -> Any:
     return np.isfinite(far) & (near > 0) & (far >= _VANISHING * near)
 
 
-def _broken_off(terms: Any, first: float, reasons: Sequence[str]) -> Sum:
+def _broken_off(terms: Any, first: float, reasons: Sequence[str]) -> SeriesTotal:
     """The sum of a series of which some term is no number: by the terms before, where they have vanished, as where factors
     overflow, or can be extrapolated."""
     np = arrays.numpy_namespace()
@@ -238,9 +238,9 @@ def _broken_off(terms: Any, first: float, reasons: Sequence[str]) -> Sum:
     if known >= _FIRST:
         value, error = limit_of_sums(terms[:known].tolist())
         if error <= _ACCURATE * abs(value):
-            return Sum(value, error)
+            return SeriesTotal(value, error)
     reason = f": {reasons[0]}" if reasons else ""
-    return Sum(math.nan, math.inf, f"the term {first + known:g} is no number{reason}")
+    return SeriesTotal(math.nan, math.inf, f"the term {first + known:g} is no number{reason}")
 
 
 def _places(first: float, count: float) -> Any:
@@ -249,7 +249,7 @@ def _places(first: float, count: float) -> Any:
     return first + count * 2.0 ** np.arange(_FARTHEST)
 
 
-def _may_peak(series: Series, rows: Any, places: Any) -> Any:
+def _may_peak(series: SeriesTerms, rows: Any, places: Any) -> Any:
     """Whether terms of each series may be much larger than those at the places next to them."""
     np = arrays.numpy_namespace()
     if series.bounds is None:
@@ -267,20 +267,20 @@ def _largest(bounds: Bounds, rows: Any, places: Any) -> Any:
     return np.maximum(np.abs(least), np.abs(most)).reshape(len(rows), len(places))
 
 
-def _alternating(terms: Any) -> Sum:
+def _alternating(terms: Any) -> SeriesTotal:
     """The sum of a series of which the last known terms alternate: those are extrapolated, as far on they change slowly."""
     np = arrays.numpy_namespace()
     last = np.abs(terms[-_LAST:])
     if (last[1:] >= last[:-1]).all():
-        return Sum(math.nan, math.inf, _DIVERGES)
+        return SeriesTotal(math.nan, math.inf, _DIVERGES)
     value, error = limit_of_sums([math.fsum(terms[:-_FIRST]), *terms[-_FIRST:].tolist()])
-    return Sum(value, error + 2.0**-53 * float(np.sqrt(np.sum(terms**2))))
+    return SeriesTotal(value, error + 2.0**-53 * float(np.sqrt(np.sum(terms**2))))
 
 
-def _slow(series: Series, rows: Any, first: float, found: Any) -> list[Sum]:
+def _slow(series: SeriesTerms, rows: Any, first: float, found: Any) -> list[SeriesTotal]:
     """The sums by the formula of Euler and Maclaurin for the terms after the first ones, `found`, [rows, terms], where it
     applies, else by blocks."""
-    sums: dict[int, Sum] = {}
+    sums: dict[int, SeriesTotal] = {}
     left, hidden = [*range(len(rows))], set()
     for j in range(_MOST_DOUBLINGS):
         for i, total in zip(left, _by_formula(series, rows[left], first, found[left], j)):
@@ -295,13 +295,13 @@ def _slow(series: Series, rows: Any, first: float, found: Any) -> list[Sum]:
     for i in left:
         if i in hidden or any(series.is_smooth(first + 2.0**j, math.inf, int(rows[i])) for j in _EXAMINED_POWERS):
             what = "have a peak" if i in hidden else "switch"
-            sums[i] = Sum(math.nan, math.inf, f"no sum was found: the terms {what} beyond number {begin:,.0f}")
+            sums[i] = SeriesTotal(math.nan, math.inf, f"no sum was found: the terms {what} beyond number {begin:,.0f}")
         else:
             sums[i] = _irregular(series, rows[i], first)
     return [sums[i] for i in range(len(rows))]
 
 
-def _by_formula(series: Series, rows: Any, first: float, found: Any, doublings: int) -> list[Sum | None]:
+def _by_formula(series: SeriesTerms, rows: Any, first: float, found: Any, doublings: int) -> list[SeriesTotal | None]:
     """The sums with the formula of Euler and Maclaurin after the first terms `found`, [rows, terms], times a power of 2; None
     where the terms have a peak farther on."""
     np = arrays.numpy_namespace()
@@ -309,7 +309,7 @@ def _by_formula(series: Series, rows: Any, first: float, found: Any, doublings: 
     places = _places(first, found.shape[1] * 2.0**doublings)
     begin = float(places[0])
     smooth = [i for i, row in enumerate(rows.tolist()) if series.is_smooth(begin - _TESTED, math.inf, row)]
-    sums: list[Sum | None] = [Sum(math.nan, math.inf, _SWITCHES)] * len(rows)
+    sums: list[SeriesTotal | None] = [SeriesTotal(math.nan, math.inf, _SWITCHES)] * len(rows)
     for i, tail in zip(smooth, _tails(series, rows[smooth], places, sizes[smooth])):
         if tail is None or tail.fault == _IRREGULAR:
             sums[i] = tail
@@ -317,17 +317,17 @@ def _by_formula(series: Series, rows: Any, first: float, found: Any, doublings: 
         (between,) = _finite(series, rows[i : i + 1], first + found.shape[1], begin - 1)
         value = math.fsum([*found[i], between.value, tail.value])
         error = between.error + tail.error + 2.0**-52 * float(sizes[i])
-        sums[i] = Sum(value, error, tail.fault)
+        sums[i] = SeriesTotal(value, error, tail.fault)
     return sums
 
 
-def _irregular(series: Series, row: int, first: float) -> Sum:
+def _irregular(series: SeriesTerms, row: int, first: float) -> SeriesTotal:
     """The sum by blocks of a series to which no formula applies."""
     blocks = _by_blocks(series, row, first)
     return blocks if blocks.error <= 1e-2 * abs(blocks.value) else blocks._replace(fault=_IRREGULAR)
 
 
-def _tails(series: Series, rows: Any, places: Any, sizes: Any) -> list[Sum | None]:
+def _tails(series: SeriesTerms, rows: Any, places: Any, sizes: Any) -> list[SeriesTotal | None]:
     """The sums of the terms from the first of some places on by the formula of Euler and Maclaurin, of series whose first
     terms have the magnitudes `sizes`; None where the terms have a peak farther on, after which it may hold.
 
@@ -344,8 +344,8 @@ def _tails(series: Series, rows: Any, places: Any, sizes: Any) -> list[Sum | Non
     if peaks:
         for i, found in zip(peaks, _integrals(series, rows[peaks], begin, math.inf, series.bounds, scale)):
             rest[i] = found
-    results: list[Sum | None] = [
-        Sum(math.nan, math.inf, _DIVERGES if "diverges" in (r.fault or "") else _IRREGULAR) for r in rest
+    results: list[SeriesTotal | None] = [
+        SeriesTotal(math.nan, math.inf, _DIVERGES if "diverges" in (r.fault or "") else _IRREGULAR) for r in rest
     ]
     known = [i for i, r in enumerate(rest) if r.fault is None]
     if not known:
@@ -361,19 +361,19 @@ def _tails(series: Series, rows: Any, places: Any, sizes: Any) -> list[Sum | Non
     return results
 
 
-def _tail(rest: Integral, tested: Integral, terms: Any, before: _Correction, after: _Correction) -> Sum:
+def _tail(rest: Integral, tested: Integral, terms: Any, before: _Correction, after: _Correction) -> SeriesTotal:
     """The integral over a tail with its correction, by how well this holds for the terms before."""
     size = float(abs(terms).sum())
     apart = abs(math.fsum([*terms, -tested.value, -before.value, after.value]))
     if not apart <= _ALIKE * size:
-        return Sum(math.nan, math.inf, _IRREGULAR)
+        return SeriesTotal(math.nan, math.inf, _IRREGULAR)
     # The difference is that of all later terms in proportion, and rounding where it is small.
     missed = apart * rest.size / tested.size if apart > _SAME * size else 0.0
-    return Sum(rest.value + after.value, rest.error + after.truncation + missed + 2.0**-52 * rest.size)
+    return SeriesTotal(rest.value + after.value, rest.error + after.truncation + missed + 2.0**-52 * rest.size)
 
 
 def _integrals(
-    series: Series, rows: Any, low: float, high: float, bounds: Bounds | None = None, scale: float = 1.0
+    series: SeriesTerms, rows: Any, low: float, high: float, bounds: Bounds | None = None, scale: float = 1.0
 ) -> list[Integral]:
     """The integrals of the terms between two numbers, by a variable that is the distance from the first of them over a
     `scale`."""
@@ -398,7 +398,7 @@ class _Correction(NamedTuple):
     truncation: float
 
 
-def _corrections(series: Series, rows: Any, begin: float) -> list[_Correction]:
+def _corrections(series: SeriesTerms, rows: Any, begin: float) -> list[_Correction]:
     """For each series, of the terms from number `begin` on."""
     np = arrays.numpy_namespace()
     coefficients = series.expansion(np.full(len(rows), begin), 2 * len(_BERNOULLI) - 1, rows)
@@ -409,7 +409,7 @@ def _corrections(series: Series, rows: Any, begin: float) -> list[_Correction]:
     ]
 
 
-def _by_blocks(series: Series, row: int, first: float) -> Sum:
+def _by_blocks(series: SeriesTerms, row: int, first: float) -> SeriesTotal:
     """The sum by extrapolation of the sums of blocks, each of twice as many terms as the one before."""
     np = arrays.numpy_namespace()
     rows = np.array([row])
@@ -418,4 +418,4 @@ def _by_blocks(series: Series, row: int, first: float) -> Sum:
         limits.charge_steps()
         blocks.append(math.fsum(series.rows(rows, first + np.arange(2**j, 2 ** (j + 1)))[0]))
     value, error = limit_of_sums(blocks)
-    return Sum(value, error)
+    return SeriesTotal(value, error)

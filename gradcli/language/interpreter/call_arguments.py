@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli.errors import CallError, did_you_mean
-from gradcli.primitives.signature import Parameter
+from gradcli.primitives.signature import SignatureParameter
 
 
-def fit(name: str, parameters: Sequence[Parameter], positional: Sequence[Any], keywords: Mapping[str, Any]) -> None:
+def fit(
+    name: str, parameters: Sequence[SignatureParameter], positional: Sequence[Any], keywords: Mapping[str, Any]
+) -> None:
     """Raise CallError for too many, missing, duplicate or unknown arguments."""
     known = dict.fromkeys(p.name for p in parameters if not p.variadic)
     for keyword in keywords:
@@ -42,7 +44,7 @@ def _count(n: int) -> str:
     return {0: "no arguments", 1: "1 argument"}.get(n, f"{n} arguments")
 
 
-def usage(name: str, parameters: Sequence[Parameter]) -> str:
+def usage(name: str, parameters: Sequence[SignatureParameter]) -> str:
     """The signature of a function as the text of a hint."""
     words = [
         f"*{p.name}" if p.variadic else p.name if p.default is None else f"{p.name}={p.default}" for p in parameters

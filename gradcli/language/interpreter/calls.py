@@ -26,7 +26,7 @@ from gradcli.language.syntax import tree
 from gradcli.primitives import table
 from gradcli.primitives.distribution_names import METHODS, is_distribution, may_be_distribution
 from gradcli.primitives.operation import Operation
-from gradcli.primitives.signature import Parameter, parse_signature, resolve_keyword
+from gradcli.primitives.signature import SignatureParameter, parse_signature, resolve_keyword
 
 
 def _call(machine: Evaluator, node: tree.Call, scope: Scope) -> Task:
@@ -178,7 +178,7 @@ def _call_named(
 
 
 def _without_stated(
-    node: tree.Call, given: Mapping[str, Value], parameters: Sequence[Parameter]
+    node: tree.Call, given: Mapping[str, Value], parameters: Sequence[SignatureParameter]
 ) -> tuple[dict[str, Value], Value]:
     """The keywords of a call without `dtype` and the like, and `dtype`, which may be the complex one; otherwise they
     must state what holds anyway, or CallError is raised."""
@@ -192,14 +192,14 @@ def _without_stated(
     return dict(given), None
 
 
-def _spread(parameters: Sequence[Parameter], positional: list[Value], keywords: dict[str, Value]) -> None:
+def _spread(parameters: Sequence[SignatureParameter], positional: list[Value], keywords: dict[str, Value]) -> None:
     """Move the keyword argument of a variadic parameter to its position, as in `zeros(shape=(2, 3))`."""
     for place, parameter in enumerate(parameters):
         if parameter.variadic and parameter.name in keywords and len(positional) == place:
             positional.append(keywords.pop(parameter.name))
 
 
-def _meaning(machine: Evaluator, node: tree.Call) -> tuple[Operation | None, tuple[Parameter, ...]]:
+def _meaning(machine: Evaluator, node: tree.Call) -> tuple[Operation | None, tuple[SignatureParameter, ...]]:
     """The operation that is called, None for a function of the evaluator itself, and its parameters."""
     # The method `diff` of PyTorch tensors gives differences of neighbours.
     difference = node.receiver is not None and machine.dialect == "torch" and table.differs(node.name)

@@ -14,7 +14,7 @@ from gradcli.language.interpreter.machine import Evaluator, Scope, ScopedNode, T
 from gradcli.language.interpreter.values import Closure, TailCall, Value
 from gradcli.language.names import scope as scope_of_program
 from gradcli.language.syntax import tree
-from gradcli.primitives.signature import Parameter
+from gradcli.primitives.signature import SignatureParameter
 
 # Cost of a call besides its body, in eighths of a step.
 _CALL_COST = 2 * limits.UNITS_PER_STEP
@@ -35,7 +35,7 @@ def _closure(_machine: Evaluator, node: tree.Define | tree.Lambda, scope: Scope)
     own = scope_of_program.local_names(node) if isinstance(node.body, tree.Block) else ()
     # Parameters are described like those of the functions of the table, for error messages.
     parameters = tuple(
-        Parameter(p.name, None if p.default is None else "…", False, p.keyword_only) for p in node.parameters
+        SignatureParameter(p.name, None if p.default is None else "…", False, p.keyword_only) for p in node.parameters
     )
     return Closure(node, scope, parameters, defaults, own)
 

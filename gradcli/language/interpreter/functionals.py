@@ -22,7 +22,7 @@ from gradcli.language.interpreter.values import FUNCTIONS, TENSOR_CONVERTIBLE, C
 from gradcli.language.names import scope as scope_of_program
 from gradcli.language.syntax import tree
 from gradcli.language.syntax.bound_variables import BINDING
-from gradcli.loops.body_tracing import Trace, Traced
+from gradcli.loops.body_tracing import RoundTrace, Traced
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import Kind, concrete
 from gradcli.primitives.conversions import permuted, reshaped
@@ -311,7 +311,7 @@ def _lifted(function: Value, given: Sequence[Any]) -> Iterator[Sequence[Any]]:
                 scope.names[name] = value
 
 
-def _inside(value: Value, trace: Trace) -> Value:
+def _inside(value: Value, trace: RoundTrace) -> Value:
     """A number or small array that is differentiated by, as a value of the trace; anything else as it is."""
     if isinstance(value, ProgramList):
         items = [_inside(item, trace) for item in value.items]

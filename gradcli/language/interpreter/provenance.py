@@ -33,7 +33,7 @@ class Provenance:
 UNKNOWN = Provenance()
 
 
-class Frame:
+class CallFrame:
     """A call or a loop, whose operations have sequence numbers between `begin` and `end`.
 
     `parent` is the index of the enclosing frame, `times` the number of iterations of a loop.
@@ -53,12 +53,12 @@ class Log(Provenance):
     """Keeps all frames in the order in which they began, and the first name of each leaf and operation."""
 
     def __init__(self) -> None:
-        self.frames: list[Frame] = []
+        self.frames: list[CallFrame] = []
         self.names: dict[Any, str] = {}
         self._open: list[int] = []
 
     def enter(self, node: tree.Call | tree.For | tree.While) -> None:
-        self.frames.append(Frame(node, self._open[-1] if self._open else None))
+        self.frames.append(CallFrame(node, self._open[-1] if self._open else None))
         self._open.append(len(self.frames) - 1)
 
     def repeat(self) -> None:

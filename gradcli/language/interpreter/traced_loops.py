@@ -15,7 +15,7 @@ from gradcli.language.interpreter.mutable_references import MutableReference
 from gradcli.language.interpreter.values import Value, as_tensor_or_number, length_of
 from gradcli.language.names import scope as scope_of_program
 from gradcli.language.syntax import tree
-from gradcli.loops.body_tracing import Trace, Traced, TracedPath, example_of, require_plain
+from gradcli.loops.body_tracing import RoundTrace, Traced, TracedPath, example_of, require_plain
 from gradcli.loops.rolling import Carried, Rounds, TooManyRoundsError, constant_carries, rolled, traced_paths
 from gradcli.primitives.bind import Kind, constant
 from gradcli.primitives.entries.arithmetic import add, multiply, subtract
@@ -71,7 +71,7 @@ class TracedLoop:
         if length_of(counters) > sys.maxsize:
             raise NotRolledError
         self.machine, self.counters = machine, counters
-        self.trace = Trace(strict=machine.rolling == "late")
+        self.trace = RoundTrace(strict=machine.rolling == "late")
         self.counter = Traced(self.trace, self.trace.input(0.0).variable, float(counters.start), 0, counts=True)
         self.constants, self.places = constants, list[Variable]()
         # The lists that the round may change.

@@ -14,7 +14,7 @@ from gradcli.language.syntax import tree
 from gradcli.primitives.axes import integer
 from gradcli.primitives.bind import Kind, concrete, decide
 from gradcli.primitives.operation import Operation
-from gradcli.primitives.signature import Parameter
+from gradcli.primitives.signature import SignatureParameter
 
 # A number, array or Tensor; True, False or None; a string; a list or a range; the tuple of tensors that a function such
 # as `qr` returns; a function of the program.
@@ -30,7 +30,7 @@ class Closure:
         self,
         node: tree.Define | tree.Lambda,
         scope: Any,
-        parameters: Sequence[Parameter],
+        parameters: Sequence[SignatureParameter],
         defaults: Mapping[str, Value],
         own: Collection[str],
     ) -> None:
@@ -182,7 +182,7 @@ _TEXTS = frozenset(
 )  # fmt: skip
 
 
-def _check_argument(operation: Operation, parameter: Parameter, value: Value) -> None:
+def _check_argument(operation: Operation, parameter: SignatureParameter, value: Value) -> None:
     if isinstance(value, str) and parameter.name in _TEXTS:
         return
     if value is None and (parameter.default == "None" or parameter.name == "ord"):

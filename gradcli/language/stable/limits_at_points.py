@@ -17,7 +17,7 @@ from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.errors import GradcliError, LimitError, UndecidedError
 from gradcli.kinds.branch_points import watching
-from gradcli.language.stable.one_variable import Reader, operation_of
+from gradcli.language.stable.one_variable import ExpressionReader, operation_of
 from gradcli.language.stable.singularity_search import singular_operand
 from gradcli.language.syntax import tree
 from gradcli.named_tuples import NamedTuple
@@ -48,14 +48,14 @@ _PERTURBATION = 0.0137
 _GOLDEN = 0.6180339887498949
 
 
-class Leaf(NamedTuple):
+class LeafOperand(NamedTuple):
     """An operand that has no operands: the nodes at which it occurs, and its value, None for a variable."""
 
     nodes: tuple[tree.Expression, ...]
     number: float | None
 
 
-class Step(NamedTuple):
+class PlannedStep(NamedTuple):
     """An operation with the indices of its operands among leaves and earlier steps.
 
     `singular` is the index of the operand in which it is singular, if there is one.
@@ -66,7 +66,7 @@ class Step(NamedTuple):
     singular: int | None
 
 
-class Point(NamedTuple):
+class LimitPoint(NamedTuple):
     """A point at which the expression has a limit but no value.
 
     Leaf number `leaf` equals `value` there or, where `other` is not None, the leaf of that number. At `distance` from
@@ -79,10 +79,10 @@ class Point(NamedTuple):
     distance: float
 
 
-class Plan:
+class ExpressionPlan:
     """An expression as a list of leaves and a list of steps; the last step gives its value."""
 
-    def __init__(self, leaves: Sequence[Leaf], steps: Sequence[Step]) -> None:
+    def __init__(self, leaves: Sequence[LeafOperand], steps: Sequence[PlannedStep]) -> None:
         self.leaves = leaves
         self.steps = steps
         self.numbers = frozenset(self._numbers())
@@ -239,11 +239,11 @@ class Plan:
         raise NoLimitError("the series is not that of the expression")
 
     @cached_property
-    def points(self) -> Sequence[Point]:
+    def points(self) -> Sequence[LimitPoint]:
         """The points at which the expression has a limit but no value, whatever the values of the other leaves."""
         return [*self._points()]
 
-    def _points(self) -> Iterator[Point]:
+    def _points(self) -> Iterator[LimitPoint]:
         samples = self.sampled(-1, 0.0)
         for leaf in self.variables:
             pairs = [(samples[other], other) for other in self.variables if other < leaf]
@@ -255,7 +255,7 @@ class Plan:
                     with arrays.using_namespace(None), arrays.quiet(), watching(None):
                         _, series, distance = self._series(numbers, numbers, leaf, number, 0)
                         series.at(0.0, 0)
-                    yield Point(leaf, number, other, distance)
+                    yield LimitPoint(leaf, number, other, distance)
                 except LimitError:
                     raise
                 except (GradcliError, NotImplementedError, ArithmeticError, TypeError):
@@ -286,7 +286,7 @@ def _moved(numbers: Sequence[float], place: int, by: float) -> list[float]:
     return [n + by if i == place else n for i, n in enumerate(numbers)]
 
 
-def plan_of(node: tree.Expression, reader: Reader) -> Plan | None:
+def plan_of(node: tree.Expression, reader: ExpressionReader) -> ExpressionPlan | None:
     """An expression as leaves and steps; None where it is a single leaf."""
     leaves: dict[Any, list[tree.Expression]] = {}
     numbers: dict[Any, float | None] = {}
@@ -305,7 +305,7 @@ def plan_of(node: tree.Expression, reader: Reader) -> Plan | None:
     listed = [*leaves]
     for key, nodes in leaves.items():
         places.update(dict.fromkeys(nodes, listed.index(key)))
-    steps: list[Step] = []
+    steps: list[PlannedStep] = []
     for part, below in reversed(order):
         if not below or part in places:
             continue
@@ -316,14 +316,14 @@ def plan_of(node: tree.Expression, reader: Reader) -> Plan | None:
             places[part] = operands[0]
             continue
         which = singular_operand(part, below)
-        steps.append(Step(operation, operands, None if which is None else operands[which]))
+        steps.append(PlannedStep(operation, operands, None if which is None else operands[which]))
         places[part] = len(listed) + len(steps) - 1
     if not steps:
         return None
-    return Plan([Leaf(tuple(leaves[key]), numbers[key]) for key in listed], steps)
+    return ExpressionPlan([LeafOperand(tuple(leaves[key]), numbers[key]) for key in listed], steps)
 
 
-def limit_at_literal(plan: Plan, values: Sequence[Any], numbers: Sequence[float]) -> Any:
+def limit_at_literal(plan: ExpressionPlan, values: Sequence[Any], numbers: Sequence[float]) -> Any:
     """The limit where a variable is at one of `plan.numbers`, None where there is none or the value is regular."""
     if not plan.is_singular(numbers):
         return None
@@ -343,7 +343,7 @@ def limit_at_literal(plan: Plan, values: Sequence[Any], numbers: Sequence[float]
     return None
 
 
-def limit_at_equal_variables(plan: Plan, values: Sequence[Any], numbers: Sequence[float]) -> Any:
+def limit_at_equal_variables(plan: ExpressionPlan, values: Sequence[Any], numbers: Sequence[float]) -> Any:
     """The limit where a variable equals a value given by others, as x = a in (log(x) - log(a))/(x - a), or None."""
     from gradcli.kinds.asymptotic import samples
 
@@ -357,7 +357,9 @@ def limit_at_equal_variables(plan: Plan, values: Sequence[Any], numbers: Sequenc
     return None
 
 
-def _tried(plan: Plan, values: Sequence[Any], samples: Sequence[float], leaf: int, point: Any, order: int) -> Any:
+def _tried(
+    plan: ExpressionPlan, values: Sequence[Any], samples: Sequence[float], leaf: int, point: Any, order: int
+) -> Any:
     try:
         found = plan.limit(values, samples, leaf, point, order)
         return found if assume(isfinite(constant(found))) else None
@@ -367,7 +369,7 @@ def _tried(plan: Plan, values: Sequence[Any], samples: Sequence[float], leaf: in
         return None
 
 
-def limit_at_elements(plan: Plan, values: Sequence[Any]) -> tuple[Any, Any, int, Any] | None:
+def limit_at_elements(plan: ExpressionPlan, values: Sequence[Any]) -> tuple[Any, Any, int, Any] | None:
     """Limits at single elements, for tensors and for values that are not known yet.
 
     Returns a mask of the elements at a singular point, the limits there, the index of the leaf concerned, and values of
@@ -413,7 +415,7 @@ def _is_at(value: Any, point: Any) -> bool:
 
 
 def _zeros(
-    plan: Plan, values: Sequence[Any], numbers: Sequence[float], samples: Sequence[float]
+    plan: ExpressionPlan, values: Sequence[Any], numbers: Sequence[float], samples: Sequence[float]
 ) -> Iterator[tuple[int, Any, float]]:
     """Leaves, each with a value and a sample at which a step is singular that is singular now.
 
@@ -436,13 +438,13 @@ def _zeros(
                 yield leaf, _linear_root(plan, values, leaf, place), sample
 
 
-def _is_zero_at(plan: Plan, samples: Sequence[float], leaf: int, point: float, place: int) -> bool:
+def _is_zero_at(plan: ExpressionPlan, samples: Sequence[float], leaf: int, point: float, place: int) -> bool:
     """Return whether result number `place` is 0 by its samples where the leaf is at `point`, and is not 0 beside it."""
     at, beside = (plan.floats(_moved(samples, leaf, point + by - samples[leaf])) for by in (0.0, _DISTANCES[0]))
     return at is not None and beside is not None and abs(at[place]) <= _RELATIVE_ROUNDING * abs(beside[place]) > 0.0
 
 
-def _linear_root(plan: Plan, values: Sequence[Any], leaf: int, place: int) -> Any:
+def _linear_root(plan: ExpressionPlan, values: Sequence[Any], leaf: int, place: int) -> Any:
     """The value of a leaf at which result number `place` is 0; None where that is not linear in the leaf."""
 
     def at(number: float) -> Any:

@@ -87,7 +87,7 @@ class _Factor(NamedTuple):
     operands: tuple[Monomial, ...] = ()
 
 
-class Reader:
+class ExpressionReader:
     """Reads the expressions of a program; `own` are the functions that it defines, `bound` the names of inputs, and
     `apart` the names that are not replaced by their definitions.
 

@@ -29,9 +29,9 @@ from gradcli.primitives.entries.arithmetic import add, multiply
 from gradcli.primitives.entries.powers import power
 
 if TYPE_CHECKING:
-    from gradcli.language.stable.limits_at_points import Plan
+    from gradcli.language.stable.limits_at_points import ExpressionPlan
     from gradcli.language.stable.one_variable import Form, OneVariable, Place, Real
-    from gradcli.primitives.entries.taylor_series import BallSeries, ExactSeries, Series
+    from gradcli.primitives.entries.taylor_series import ExactSeries, PointSeries, SeriesOverBalls
 
 # Size of the caches of series and limits.
 _MOST_FORMS = 10_000
@@ -59,7 +59,7 @@ class RemovableSingularity(RewrittenExpression):
     """An expression that, near a point where it is nan as written, is a Taylor series in one variable times powers of
     other expressions; see `gradcli.language.stable.one_variable.OneVariable`."""
 
-    series: Series | ExactSeries
+    series: PointSeries | ExactSeries
     form: Form
     places: tuple[Place, ...]
     others: tuple[tuple[Place, int], ...]
@@ -68,7 +68,7 @@ class RemovableSingularity(RewrittenExpression):
 class RemovableSingularityOverBalls(RewrittenExpression):
     """A removable singularity with a series over balls, used where `is_near` holds; see `removable_over_balls`."""
 
-    series: BallSeries
+    series: SeriesOverBalls
     is_near: Callable[[Any], bool]
     places: tuple[Place, ...]
     others: tuple[tuple[Place, int], ...]
@@ -78,7 +78,7 @@ class ExpressionWithLimit(RewrittenExpression):
     """An expression that is evaluated by its asymptotic series where it, or a derivative, has no value as written; see
     `gradcli.language.stable.limits_at_points`."""
 
-    plan: Plan
+    plan: ExpressionPlan
 
 
 def rewritten_expressions(
@@ -135,9 +135,9 @@ def _removable(
     if not any(map(singularity_search.may_be, tree.all_nodes(program))):
         return {}
     # Imported here as few programs have such expressions.
-    from gradcli.language.stable.one_variable import Reader
+    from gradcli.language.stable.one_variable import ExpressionReader
 
-    reader = Reader(program, own, bound, apart)
+    reader = ExpressionReader(program, own, bound, apart)
     found: dict[tree.SyntaxNode, RemovableSingularity] = {}
     search = singularity_search.SingularitySearch(program, reader)
     for node in search:
@@ -168,9 +168,9 @@ def _limits(
         return {}
     # Imported here as few programs have such expressions.
     from gradcli.language.stable.limits_at_points import plan_of
-    from gradcli.language.stable.one_variable import Reader
+    from gradcli.language.stable.one_variable import ExpressionReader
 
-    reader = Reader(program, own, bound, apart)
+    reader = ExpressionReader(program, own, bound, apart)
     found: dict[tree.SyntaxNode, RewrittenExpression] = {}
     for node in singularity_search.SingularitySearch(program, reader, singularity_search.may_be_irregular):
         # An expression that cancels to a constant, such as x/x, is left as it is.
@@ -211,7 +211,7 @@ def _number(value: Real) -> Any:
     return ratio(*value.as_integer_ratio())
 
 
-def _all_series(form: Form) -> Iterator[Series | ExactSeries]:
+def _all_series(form: Form) -> Iterator[PointSeries | ExactSeries]:
     for point in _points(form):
         series = _series_where_nan(form, point, _scalars())
         if series is not None:
@@ -236,7 +236,7 @@ def _scalars() -> Any:
     return arrays.chosen_namespace().scalars if is_exact() else None  # type: ignore[union-attr]
 
 
-def _series_where_nan(form: Form, point: Real, scalars: Any) -> Series | ExactSeries | None:
+def _series_where_nan(form: Form, point: Real, scalars: Any) -> PointSeries | ExactSeries | None:
     """The series of a function at a point where it is nan, or where the limits of its parts cancel to 0; else None."""
     if form[0] in ("number", "variable", "written"):
         return None
@@ -362,9 +362,9 @@ def _in_units(form: Form, unit: float) -> Form:
 
 
 @lru_cache(_MOST_FORMS)
-def _series(form: Form, point: float) -> Series | None:
+def _series(form: Form, point: float) -> PointSeries | None:
     """The Taylor series of a function at a point where it is nan as written; None where it has none."""
-    from gradcli.primitives.entries.taylor_series import Series
+    from gradcli.primitives.entries.taylor_series import PointSeries
 
     try:
         coefficients = _all_coefficients(form, point)
@@ -372,7 +372,7 @@ def _series(form: Form, point: float) -> Series | None:
         if unit != 1.0:
             coefficients = _all_coefficients(_in_units(form, unit), point / unit)
             coefficients(_FIRST_COEFFICIENTS)
-        series = Series(point, coefficients, unit)
+        series = PointSeries(point, coefficients, unit)
         return series if _agrees(form, series) else None
     except LimitError:
         raise
@@ -437,7 +437,7 @@ def _in_floats(form: Form) -> Form:
     return head, tuple(map(_in_floats, rest[0]))
 
 
-def _agrees(form: Form, series: Series) -> bool:
+def _agrees(form: Form, series: PointSeries) -> bool:
     """Return whether a series agrees with a function on both sides of the point, within the accuracy of the function
     there."""
     from gradcli.primitives.entries.taylor_series import taylor_series
@@ -449,15 +449,15 @@ def _agrees(form: Form, series: Series) -> bool:
 
 
 @lru_cache(_MOST_FORMS)
-def is_analytic(form: Form, series: Series | ExactSeries) -> bool:
+def is_analytic(form: Form, series: PointSeries | ExactSeries) -> bool:
     """Return whether a series agrees with a function on a circle around the point too, as that of an analytic function
     does; sqrt(x**4)/x**2 is 1 on the real axis, and -1 on the imaginary one."""
     # Imported here as few programs have complex numbers.
     import cmath
 
-    from gradcli.primitives.entries.taylor_series import Series, taylor_series
+    from gradcli.primitives.entries.taylor_series import PointSeries, taylor_series
 
-    if not isinstance(series, Series):
+    if not isinstance(series, PointSeries):
         with arrays.using_namespace(None):
             form = _in_floats(form)
             in_floats = _series(form, float(series.point))

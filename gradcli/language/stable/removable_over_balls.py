@@ -24,7 +24,7 @@ from gradcli.language.stable.one_variable import Form
 from gradcli.language.stable.stable_expressions import RewrittenExpression, StableExpression
 from gradcli.language.stable.stable_forms import StableForm
 from gradcli.language.syntax import tree
-from gradcli.primitives.entries.taylor_series import BallSeries
+from gradcli.primitives.entries.taylor_series import SeriesOverBalls
 
 # The series is used for balls whose distance from the point is at most this many radii: that close, the direct quotient
 # gives a wider enclosure.
@@ -72,7 +72,7 @@ def _over_balls(known: removable.RemovableSingularity) -> removable.RemovableSin
             found.flat[place] = coefficient(number, n) * math.factorial(n)
         return Balls(found if found.shape else found.item())
 
-    series = BallSeries(point, derivative)
+    series = SeriesOverBalls(point, derivative)
     original = known.original
     if isinstance(original, removable.RemovableSingularity):
         original = _over_balls(original)

@@ -9,7 +9,7 @@ from gradcli.language.operations import called_function
 from gradcli.language.syntax import tree
 
 if TYPE_CHECKING:
-    from gradcli.language.stable.one_variable import Reader
+    from gradcli.language.stable.one_variable import ExpressionReader
 
 # Functions that may be nan or infinite at finite operands.
 _SINGULAR = frozenset({"divide", "reciprocal", "pow", "cot", "csc", "coth", "csch", "gamma", "digamma", "polygamma"})
@@ -29,7 +29,7 @@ class SingularitySearch:
     def __init__(
         self,
         program: tree.Module,
-        reader: Reader | WrittenReader,
+        reader: ExpressionReader | WrittenReader,
         is_singular: Callable[[tree.SyntaxNode], bool] | None = None,
     ) -> None:
         self._reader = reader
@@ -114,7 +114,7 @@ def _singular_with(node: tree.SyntaxNode, below: Sequence[tree.Expression]) -> t
 
 
 class WrittenReader:
-    """Reads expressions as written; a `Reader` instead follows names to their definitions."""
+    """Reads expressions as written; a `ExpressionReader` instead follows names to their definitions."""
 
     reads_names = False
 

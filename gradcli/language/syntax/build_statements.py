@@ -13,7 +13,7 @@ from gradcli.language.syntax.lexer import Token, place
 from gradcli.named_tuples import NamedTuple
 
 
-class Block(NamedTuple):
+class ParsedBlock(NamedTuple):
     """The statements of a block, and the offset of its end."""
 
     statements: tuple[tree.Statement, ...]
@@ -24,12 +24,12 @@ def program(*children: Child) -> tuple[tree.Statement, ...]:
     return nodes(children)
 
 
-def block(*children: Any) -> Block:
+def block(*children: Any) -> ParsedBlock:
     statements = nodes(children)
     closing = children[-1]
     # DEDENT may be several blank lines after the last statement.
     end = statements[-1].span.end if closing.type == "DEDENT" and statements else closing.end_pos
-    return Block(statements, end)
+    return ParsedBlock(statements, end)
 
 
 def evaluate(value: tree.Expression) -> tree.Evaluate:
@@ -166,7 +166,7 @@ def backward(word: Token, _1: Token, name: Token, _2: Token, _3: Token, gradient
 
 
 def def_(word: Token, name: Token, _: Token, *rest: Any) -> tree.Define:
-    body: Block = rest[-1]
+    body: ParsedBlock = rest[-1]
     given = rest[0] if isinstance(rest[0], tuple) and not isinstance(rest[0], Token) else ()
     parameters = _with_kinds(given)
     check_parameters(parameters)
@@ -221,8 +221,8 @@ def pass_(word: Token) -> tree.Pass:
 def if_(
     word: Token,
     test: tree.Expression,
-    body: Block,
-    otherwise: Block | tree.If | None = None,
+    body: ParsedBlock,
+    otherwise: ParsedBlock | tree.If | None = None,
 ) -> tree.If:
     orelse: tuple[tree.Statement, ...] = ()
     end = body.end
@@ -233,15 +233,15 @@ def if_(
     return tree.If(Span(word.start_pos, end), test, body.statements, orelse)
 
 
-def else_(_: Token, otherwise: Block | tree.If) -> Block | tree.If:
+def else_(_: Token, otherwise: ParsedBlock | tree.If) -> ParsedBlock | tree.If:
     return otherwise
 
 
-def for_(word: Token, targets: tree.SyntaxNode, _: Token, iterable: tree.Expression, body: Block) -> tree.For:
+def for_(word: Token, targets: tree.SyntaxNode, _: Token, iterable: tree.Expression, body: ParsedBlock) -> tree.For:
     return tree.For(Span(word.start_pos, body.end), targets, iterable, body.statements)
 
 
-def while_(word: Token, test: tree.Expression, body: Block) -> tree.While:
+def while_(word: Token, test: tree.Expression, body: ParsedBlock) -> tree.While:
     return tree.While(Span(word.start_pos, body.end), test, body.statements)
 
 

@@ -24,7 +24,7 @@ class Production(NamedTuple):
     spliced: tuple[int, ...]
 
 
-class Rows(dict[int, dict[str, int]]):
+class StateRows(dict[int, dict[str, int]]):
     """Map each state to a mapping from symbols to the next state, or to ~rule for a reduction.
 
     Rows are decoded from text on first access, as a program needs few of them.
@@ -61,7 +61,7 @@ class Tables:
     ) -> None:
         self.pattern = pattern
         self.literals = literals
-        self.rows = Rows(symbols, rows)
+        self.rows = StateRows(symbols, rows)
         self.rules = rules
         self.starts = starts
 

@@ -14,7 +14,7 @@ from gradcli.language.syntax.parse_tables import load
 from gradcli.named_tuples import NamedTuple
 
 
-class Explanation(NamedTuple):
+class SyntaxMistake(NamedTuple):
     message: str
     hint: str | None = None
     span: Span | None = None
@@ -48,10 +48,10 @@ def _is_value(token: Token) -> bool:
 # Each rule recognizes one kind of mistake; the first that applies gives the message.
 
 
-def _foreign_word(m: ErrorContext) -> Explanation | None:
+def _foreign_word(m: ErrorContext) -> SyntaxMistake | None:
     for token in (m.previous, m.token, *m.statement[:1]):
         if token is not None and token.type == "NAME" and token.value in FOREIGN_WORDS:
-            return Explanation(
+            return SyntaxMistake(
                 f"'{token.value}' is not part of the language",
                 FOREIGN_WORDS[token.value],
                 place(token),
@@ -59,16 +59,16 @@ def _foreign_word(m: ErrorContext) -> Explanation | None:
     return None
 
 
-def _backward_call(m: ErrorContext) -> Explanation | None:
+def _backward_call(m: ErrorContext) -> SyntaxMistake | None:
     if m.token.value == "backward" and m.after("."):
-        return Explanation(
+        return SyntaxMistake(
             "'.backward()' is not part of the language",
             "leave it out: the gradients are computed anyway",
         )
     return None
 
 
-def _reserved_word(m: ErrorContext) -> Explanation | None:
+def _reserved_word(m: ErrorContext) -> SyntaxMistake | None:
     word: Token | None = None
     if _is_word(m.token) and (m.wants_name or (m.following and m.following.value == "=")):
         word = m.token
@@ -76,7 +76,7 @@ def _reserved_word(m: ErrorContext) -> Explanation | None:
         word = m.previous
     if word is None:
         return None
-    return Explanation(f"'{word.value}' is a reserved word", "choose another name", place(word))
+    return SyntaxMistake(f"'{word.value}' is a reserved word", "choose another name", place(word))
 
 
 _COMPOUND = {
@@ -92,7 +92,7 @@ _COMPOUND = {
 }
 
 
-def _foreign_operator(m: ErrorContext) -> Explanation | None:
+def _foreign_operator(m: ErrorContext) -> SyntaxMistake | None:
     for left, right in ((m.previous, m.token), (m.token, m.following)):
         if left is None or right is None or left.end_pos != right.start_pos:
             continue
@@ -100,34 +100,34 @@ def _foreign_operator(m: ErrorContext) -> Explanation | None:
         message = f"'{operator}' is not part of the language"
         span = Span(left.start_pos, right.end_pos)
         if operator in _COMPOUND:
-            return Explanation(message, _COMPOUND[operator], span)
+            return SyntaxMistake(message, _COMPOUND[operator], span)
     return None
 
 
-def _unpacking(m: ErrorContext) -> Explanation | None:
+def _unpacking(m: ErrorContext) -> SyntaxMistake | None:
     star = m.previous if m.after("*") and m.token.type == "NAME" else m.token
     if star is None or star.value not in {"*", "**"}:
         return None
     if m.head in ("def", "lambda"):
-        return Explanation(
+        return SyntaxMistake(
             f"a function has no parameters for any number of arguments, as '{star.value}' has them in Python",
             "write the parameters one by one, or take a list",
             place(star),
         )
     target = not m.statement and _STARRED.match(m.source, star.start_pos)
     if m.wants_expression and (target or m.after("(", ",", "[", "=")):
-        return Explanation(f"'{star.value}' cannot unpack here", "write the names, items or arguments one by one")
+        return SyntaxMistake(f"'{star.value}' cannot unpack here", "write the names, items or arguments one by one")
     return None
 
 
 _STARRED = re.compile(r"\*\w+\s*,")
 
 
-def _membership(m: ErrorContext) -> Explanation | None:
+def _membership(m: ErrorContext) -> SyntaxMistake | None:
     within = m.following if m.token.value == "not" and m.following is not None else m.token
     if within.value != "in" or m.wants_expression or m.head == "for":
         return None
-    return Explanation(
+    return SyntaxMistake(
         "'in' asks for a value among others in Python, and is not part of the language",
         "write x == a or x == b, or any([x == a for a in ys])",
         Span(m.token.start_pos, within.end_pos),
@@ -137,48 +137,48 @@ def _membership(m: ErrorContext) -> Explanation | None:
 _DECORATOR = re.compile(r"@[ \t]*\w+(\.\w+)*[ \t]*(\(.*\))?[ \t]*(#.*)?$", re.MULTILINE)
 
 
-def _decorator(m: ErrorContext) -> Explanation | None:
+def _decorator(m: ErrorContext) -> SyntaxMistake | None:
     if m.token.value != "@" or m.statement or not _DECORATOR.match(m.source, m.token.start_pos):
         return None
-    return Explanation(
+    return SyntaxMistake(
         "decorators are not part of the language", "leave it out, or write f = jax.jit(f) behind the function"
     )
 
 
-def _equals(m: ErrorContext) -> Explanation | None:
+def _equals(m: ErrorContext) -> SyntaxMistake | None:
     if m.token.value != "=":
         return None
     if m.bracket and m.bracket.value != "{":
-        return Explanation("unexpected '='", "'==' compares")
+        return SyntaxMistake("unexpected '='", "'==' compares")
     if not m.statement:
         cells = re.search(r"\b[A-Za-z]{1,3}\d+:[A-Za-z]{1,3}\d+", m.source)
         hint = "a range of cells is a tensor with a name, as in sum(x) with x=[1,2,3] or x=@data.csv:column"
-        return Explanation("a name should stand before '='", hint if cells else "write name = value")
+        return SyntaxMistake("a name should stand before '='", hint if cells else "write name = value")
     if m.head in {"if", "while"} or "ELSE" in m.expected:
-        return Explanation("'=' binds a name, it does not compare", Proposal("write '=='", "=="))
+        return SyntaxMistake("'=' binds a name, it does not compare", Proposal("write '=='", "=="))
     return None
 
 
-def _colon(m: ErrorContext) -> Explanation | None:
+def _colon(m: ErrorContext) -> SyntaxMistake | None:
     if m.token.value != ":":
         return None
     if m.bracket and m.bracket.value == "[":
         hint = "an index has at most start:stop:step, as in x[1:9:2]"
     else:
         hint = "':' stands behind the head of a block, behind lambda, and in an index, as in x[1:3]"
-    return Explanation("unexpected ':'", hint)
+    return SyntaxMistake("unexpected ':'", hint)
 
 
-def _brace(m: ErrorContext) -> Explanation | None:
+def _brace(m: ErrorContext) -> SyntaxMistake | None:
     if m.token.value != "{":
         return None
     following = m.following.type if m.following is not None else END
     elsewhere = re.search(r"(?<!\w)([A-Z]\w+)\[", m.source)
     if elsewhere is not None and elsewhere[1].casefold() in FOREIGN_COMMANDS:
-        return Explanation("unexpected '{'", FOREIGN_COMMANDS[elsewhere[1].casefold()])
+        return SyntaxMistake("unexpected '{'", FOREIGN_COMMANDS[elsewhere[1].casefold()])
     if following == "STRING":
-        return Explanation("dicts are not part of the language", "write a name for each value, as in a = 1; b = 2")
-    return Explanation(
+        return SyntaxMistake("dicts are not part of the language", "write a name for each value, as in a = 1; b = 2")
+    return SyntaxMistake(
         "unexpected '{'",
         "braces hold the block of an if, for or while; [a, b] builds a tensor",
     )
@@ -194,25 +194,25 @@ _BLOCKS = {
 }
 
 
-def _no_block(m: ErrorContext) -> Explanation | None:
+def _no_block(m: ErrorContext) -> SyntaxMistake | None:
     if "LBRACE" not in m.expected:
         return None
     hint = _BLOCKS.get(m.head)
-    return Explanation("a block { … } should follow here", hint, _gap(m))
+    return SyntaxMistake("a block { … } should follow here", hint, _gap(m))
 
 
-def _no_in(m: ErrorContext) -> Explanation | None:
+def _no_in(m: ErrorContext) -> SyntaxMistake | None:
     if "IN" not in m.expected:
         return None
-    return Explanation("'in' should follow the name of a loop", _BLOCKS["for"], _gap(m))
+    return SyntaxMistake("'in' should follow the name of a loop", _BLOCKS["for"], _gap(m))
 
 
-def _no_else(m: ErrorContext) -> Explanation | None:
+def _no_else(m: ErrorContext) -> SyntaxMistake | None:
     ends = {END, "SEPARATOR"}
     if "ELSE" not in m.expected or "SEPARATOR" in m.expected:
         return None
     if m.token.type in ends or m.token.value in {*CLOSING.values(), ",", ":"}:
-        return Explanation("the condition has no 'else'", "write a if condition else b", _gap(m))
+        return SyntaxMistake("the condition has no 'else'", "write a if condition else b", _gap(m))
     return None
 
 
@@ -224,7 +224,7 @@ def _gap(m: ErrorContext) -> Span:
     return Span(end, end)
 
 
-def _percent(m: ErrorContext) -> Explanation | None:
+def _percent(m: ErrorContext) -> SyntaxMistake | None:
     """`x + 5%`, which on a calculator is 105 % of x."""
     if not (m.after("%") and m.wants_expression and len(m.statement) > 3):
         return None
@@ -232,24 +232,24 @@ def _percent(m: ErrorContext) -> Explanation | None:
     if sign.value not in ("+", "-") or number.type != "NUMBER":
         return None
     one, other = f"{sign.value} {number.value}/100", f"*(1 {sign.value} {number.value}/100)"
-    return Explanation(
+    return SyntaxMistake(
         f"this can be read as {one} and as {other}",
         Proposal(f"write {one} for a number, {other} for a share of it all", one, other),
         Span(sign.start_pos, percent.end_pos),
     )
 
 
-def _end(m: ErrorContext) -> Explanation | None:
+def _end(m: ErrorContext) -> SyntaxMistake | None:
     if m.token.type not in {END, "SEPARATOR"} or m.token.value == ";":
         return None
     if m.token.type == END and m.previous is None:
-        return Explanation("the expression is empty", None, _gap(m))
+        return SyntaxMistake("the expression is empty", None, _gap(m))
     what = "a name" if m.wants_name else "an expression"
     where = "the program" if m.token.type == END else "the line"
     hint = "a line goes on inside brackets" if m.token.type != END else None
     if m.wants_name or m.wants_expression:
-        return Explanation(f"{where} ends where {what} should follow", hint, _gap(m))
-    return Explanation(f"{where} ends too early", _BLOCKS.get(m.head), _gap(m))
+        return SyntaxMistake(f"{where} ends where {what} should follow", hint, _gap(m))
+    return SyntaxMistake(f"{where} ends too early", _BLOCKS.get(m.head), _gap(m))
 
 
 _WORDS = {
@@ -263,14 +263,14 @@ _WORDS = {
 }
 
 
-def _misplaced_word(m: ErrorContext) -> Explanation | None:
-    return Explanation(*_WORDS[m.token.value]) if m.token.value in _WORDS else None
+def _misplaced_word(m: ErrorContext) -> SyntaxMistake | None:
+    return SyntaxMistake(*_WORDS[m.token.value]) if m.token.value in _WORDS else None
 
 
 _NUMBER = re.compile(r"[\w.]+")
 
 
-def _bad_number(m: ErrorContext) -> Explanation | None:
+def _bad_number(m: ErrorContext) -> SyntaxMistake | None:
     if not (m.touching and m.previous and m.previous.type == "NUMBER"):
         return None
     match = _NUMBER.match(m.source, m.previous.start_pos)
@@ -290,10 +290,10 @@ def _bad_number(m: ErrorContext) -> Explanation | None:
         hint = "a number has one '.', as in 1.5"
     else:
         return None
-    return Explanation(f"'{_cut(text)}' is not a number", hint, Span(*match.span()))
+    return SyntaxMistake(f"'{_cut(text)}' is not a number", hint, Span(*match.span()))
 
 
-def _bars(m: ErrorContext) -> Explanation | None:
+def _bars(m: ErrorContext) -> SyntaxMistake | None:
     if m.token.value != "|" or not m.wants_expression:
         return None
     close = m.source.find("|", m.token.end_pos)
@@ -301,7 +301,7 @@ def _bars(m: ErrorContext) -> Explanation | None:
     hint: str = f"write abs({within}) for an absolute value"
     if close > 0:
         hint = Proposal(hint, f"abs({within})", span=Span(m.token.start_pos, close + 1))
-    return Explanation("'|' stands between truth values", hint)
+    return SyntaxMistake("'|' stands between truth values", hint)
 
 
 # Words of English sentences that are not usual names of variables.
@@ -322,18 +322,18 @@ _OF_SENTENCES = {
 }
 
 
-def _sentence(m: ErrorContext) -> Explanation | None:
+def _sentence(m: ErrorContext) -> SyntaxMistake | None:
     """A question in words, such as `derivative of x^2`."""
     first = re.match(r"\s*([A-Za-z]+)\s+[\w(|\\√]", m.source)
     if first is not None and m.previous is not None and first[1].casefold() in FOREIGN_COMMANDS:
-        return Explanation("a program is a formula, and no sentence", FOREIGN_COMMANDS[first[1].casefold()])
+        return SyntaxMistake("a program is a formula, and no sentence", FOREIGN_COMMANDS[first[1].casefold()])
     for token in (m.token, m.following, m.previous):
         if token is not None and token.type == "NAME" and token.value in _OF_SENTENCES:
-            return Explanation("a program is a formula, and no sentence", "write it in signs, as in sqrt(2) + x^2")
+            return SyntaxMistake("a program is a formula, and no sentence", "write it in signs, as in sqrt(2) + x^2")
     return None
 
 
-def _side_by_side(m: ErrorContext) -> Explanation | None:
+def _side_by_side(m: ErrorContext) -> SyntaxMistake | None:
     values = {"NAME", "NUMBER", "STRING"}
     begins = m.token.type in values or _is_value(m.token) or m.token.value == "not"
     if m.previous is None or not begins or m.wants_expression or m.wants_name:
@@ -342,7 +342,7 @@ def _side_by_side(m: ErrorContext) -> Explanation | None:
     if m.previous.value in FUNCTIONS_WITHOUT_PARENTHESES and m.previous.type == "NAME":
         call = f"{m.previous.value}({_short(m.token)})"
         both = Span(m.previous.start_pos, m.token.end_pos)
-        return Explanation(
+        return SyntaxMistake(
             f"'{m.previous.value}' is a function, and its argument stands in brackets",
             Proposal(f"write {call}", call),
             both,
@@ -351,7 +351,7 @@ def _side_by_side(m: ErrorContext) -> Explanation | None:
         operands = re.compile(r"\s+([\w.]+)[\s,]+([\w.]+)").match(m.source, m.previous.end_pos)
         if operands is not None:
             call = f"{m.previous.value}({operands[1]}, {operands[2]})"
-            return Explanation(
+            return SyntaxMistake(
                 f"'{m.previous.value}' is a function, and its arguments stand in brackets",
                 Proposal(f"write {call}", call),
                 Span(m.previous.start_pos, operands.end()),
@@ -363,34 +363,34 @@ def _side_by_side(m: ErrorContext) -> Explanation | None:
     else:
         hint = "write '*' to multiply, ';' between statements"
     message = f"missing operator or separator between {_quoted(m.previous)} and {_quoted(m.token)}"
-    return Explanation(message, hint)
+    return SyntaxMistake(message, hint)
 
 
 def _short(token: Token) -> str:
     return token.value if len(token.value) <= 40 else "…"
 
 
-def _no_expression(m: ErrorContext) -> Explanation | None:
+def _no_expression(m: ErrorContext) -> SyntaxMistake | None:
     if m.wants_name:
-        return Explanation(f"a name should stand before {_quoted(m.token)}")
+        return SyntaxMistake(f"a name should stand before {_quoted(m.token)}")
     if not m.wants_expression:
         return None
     if m.previous is None or not m.statement:
         hint = f"an expression should stand before {_quoted(m.token)}"
     else:
         hint = f"an expression should follow {_quoted(m.previous)}"
-    return Explanation(f"unexpected {_quoted(m.token)}", hint)
+    return SyntaxMistake(f"unexpected {_quoted(m.token)}", hint)
 
 
-def _comma(m: ErrorContext) -> Explanation | None:
+def _comma(m: ErrorContext) -> SyntaxMistake | None:
     if m.token.value != "," or (m.bracket and m.bracket.value != "{"):
         return None
-    return Explanation("unexpected ','", "[a, b] builds a tensor")
+    return SyntaxMistake("unexpected ','", "[a, b] builds a tensor")
 
 
-def _anything(m: ErrorContext) -> Explanation:
+def _anything(m: ErrorContext) -> SyntaxMistake:
     hint = f"'{m.bracket.value}' is still open" if m.bracket and m.bracket.value != "{" else None
-    return Explanation(f"unexpected {_quoted(m.token)}", hint)
+    return SyntaxMistake(f"unexpected {_quoted(m.token)}", hint)
 
 
 _RULES = (

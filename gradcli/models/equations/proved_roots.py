@@ -18,7 +18,7 @@ from gradcli.arrays.flint.balls import Balls, Number, UndecidedError, exact, pre
 from gradcli.arrays.flint.intervals import Bounds
 from gradcli.calculus.implicit import implicit_derivatives, square_jacobian
 from gradcli.errors import EvaluationError
-from gradcli.models.equations.systems import System
+from gradcli.models.equations.systems import EquationSystem
 from gradcli.named_tuples import NamedTuple
 from gradcli.proofs import digits as proving
 from gradcli.proofs.interval_evaluation import IntervalProgram
@@ -60,7 +60,7 @@ class ProvedRoot(NamedTuple):
 
 
 def prove(
-    system: System, point: Any, bindings: Callable[[], Mapping[str, Any]], by: Sequence[str], order: int,
+    system: EquationSystem, point: Any, bindings: Callable[[], Mapping[str, Any]], by: Sequence[str], order: int,
     digits: int, most: int,
 ) -> ProvedRoot:  # fmt: skip
     """The root next to a point, with derivatives up to an order by the constants `by`, each number as a text with
@@ -98,18 +98,18 @@ def prove(
             return found.mapped(lambda number: proving.text_of(number, digits, most))
 
 
-def _described(system: System, point: Any) -> str:
+def _described(system: EquationSystem, point: Any) -> str:
     return ", ".join(f"{label}={x:.6g}" for label, x in zip(system.packing.labels(), point))
 
 
-def _with(system: System, constants: Mapping[str, Any]) -> Any:
+def _with(system: EquationSystem, constants: Mapping[str, Any]) -> Any:
     return lambda given: system.function({**constants, **given})
 
 
 class _Krawczyk:
     """Newton's method and Krawczyk's operator for equations in ball arithmetic at the current precision."""
 
-    def __init__(self, system: System, constants: Mapping[str, Any]) -> None:
+    def __init__(self, system: EquationSystem, constants: Mapping[str, Any]) -> None:
         self.system = system
         self.constants = constants
         self.shapes = system.packing.shapes

@@ -25,7 +25,7 @@ from gradcli.models.equations.sign_changes import (
     root_or_jump_between,
     zeros_around,
 )
-from gradcli.models.equations.systems import System
+from gradcli.models.equations.systems import EquationSystem
 from gradcli.models.results import Iteration, ProgressCallback
 from gradcli.named_tuples import NamedTuple
 
@@ -101,7 +101,7 @@ class _ScaledJacobian(NamedTuple):
     is_singular: bool
 
 
-def search(system: System, start: Any, seed: int, watch: ProgressCallback = lambda _: None) -> Candidate:
+def search(system: EquationSystem, start: Any, seed: int, watch: ProgressCallback = lambda _: None) -> Candidate:
     """A root found from a start, or from others around it; else the point with the least residual."""
     best: Candidate | None = None
     with arrays.quiet():
@@ -119,7 +119,7 @@ def search(system: System, start: Any, seed: int, watch: ProgressCallback = lamb
     return best
 
 
-def _candidates(system: System, start: Any, seed: int, watch: ProgressCallback) -> Iterator[Candidate]:
+def _candidates(system: EquationSystem, start: Any, seed: int, watch: ProgressCallback) -> Iterator[Candidate]:
     """The candidate of each method from each start."""
     for point in _starts(start, seed):
         for method in _METHODS:
@@ -129,7 +129,7 @@ def _candidates(system: System, start: Any, seed: int, watch: ProgressCallback) 
             yield from _candidates_by_sign_changes(system, start)
 
 
-def _candidates_by_sign_changes(system: System, start: Any) -> Iterator[Candidate]:
+def _candidates_by_sign_changes(system: EquationSystem, start: Any) -> Iterator[Candidate]:
     """The candidates for one equation in one unknown from sign changes and zeros anywhere among the floats."""
     if system.is_of_one_number:
         for zero in far_zeros(ScalarEquation(system), float(start[0])):
@@ -139,7 +139,7 @@ def _candidates_by_sign_changes(system: System, start: Any) -> Iterator[Candidat
                 yield found
 
 
-def _found(system: System, point: Any, start: Any) -> Candidate:
+def _found(system: EquationSystem, point: Any, start: Any) -> Candidate:
     """The candidate at the point where a search ended, or at the extrapolated limit of its steps, where that is a root
     and the first is none, or has no smaller residual."""
     found = _without_rounded(system, classified(system, point, start), start)
@@ -152,14 +152,14 @@ def _found(system: System, point: Any, start: Any) -> Candidate:
     return beyond if beyond.is_root and not (found.is_root and found.residual < beyond.residual) else found
 
 
-def _without_rounded(system: System, found: Candidate, start: Any) -> Candidate:
+def _without_rounded(system: EquationSystem, found: Candidate, start: Any) -> Candidate:
     """The candidate, classified as no root where values around it are only rounding errors."""
     if not found.is_root or exceeds_rounding(system, found.point, start):
         return found
     return found._replace(is_root=False, is_rounded=True)
 
 
-def _sharpened(system: System, found: Candidate, start: Any) -> Candidate:
+def _sharpened(system: EquationSystem, found: Candidate, start: Any) -> Candidate:
     """The candidate at the sign change next to a singular root, where there is one: it has more digits, and may be
     regular."""
     if not system.is_of_one_number:
@@ -173,7 +173,7 @@ def _sharpened(system: System, found: Candidate, start: Any) -> Candidate:
     return beside if beside.is_root else found
 
 
-def classified(system: System, point: Any, start: Any, changes_sign: bool = False) -> Candidate:
+def classified(system: EquationSystem, point: Any, start: Any, changes_sign: bool = False) -> Candidate:
     """The candidate at a point. Where signs are known to change there, small residuals nearby do not speak against a
     root."""
     xp = arrays.numpy_namespace()
@@ -216,7 +216,7 @@ def classified(system: System, point: Any, start: Any, changes_sign: bool = Fals
     return Candidate(point, residuals, residual, is_rounding or _is_small(step * sizes, point))
 
 
-def _judged_jacobian(system: System, point: Any, sizes: Any, jacobian: Any, residuals: Any) -> _ScaledJacobian:
+def _judged_jacobian(system: EquationSystem, point: Any, sizes: Any, jacobian: Any, residuals: Any) -> _ScaledJacobian:
     """The Jacobian scaled by the given sizes, or by `balanced_sizes` where only these make it regular."""
     found = _scaled(system, point, sizes, jacobian, residuals)
     if found.is_singular:
@@ -230,7 +230,7 @@ def _judged_jacobian(system: System, point: Any, sizes: Any, jacobian: Any, resi
 
 
 def _scaled(
-    system: System, point: Any, sizes: Any, jacobian: Any, residuals: Any, share: float = 1.0
+    system: EquationSystem, point: Any, sizes: Any, jacobian: Any, residuals: Any, share: float = 1.0
 ) -> _ScaledJacobian:
     """The Jacobian scaled by the changes of the equations where the unknowns change by a share of their sizes."""
     xp = arrays.numpy_namespace()
@@ -241,7 +241,7 @@ def _scaled(
     return _ScaledJacobian(sizes, jacobian, changes, scaled, singular)
 
 
-def balanced_sizes(system: System, point: Any, sizes: Any, jacobian: Any) -> Any:
+def balanced_sizes(system: EquationSystem, point: Any, sizes: Any, jacobian: Any) -> Any:
     """The sizes of the unknowns, with those of unknowns at or near 0 replaced by sizes that change the equations as
     much as the other unknowns do. Such an unknown has no scale of its own, and the scales of its start and of other
     unknowns may be in other units. `jacobian` is scaled by the given sizes."""
@@ -258,7 +258,7 @@ def balanced_sizes(system: System, point: Any, sizes: Any, jacobian: Any) -> Any
     return balanced
 
 
-def _balance(system: System, point: Any, unknown: int, size: float, derivatives: Any, changes: Any) -> float:
+def _balance(system: EquationSystem, point: Any, unknown: int, size: float, derivatives: Any, changes: Any) -> float:
     """The factor for the size of an unknown that makes it change the equation with its largest share as much as the
     other unknowns do, as long as the change stays near the linear prediction; 1 where no equation depends on the
     unknown. An unknown that is at a multiple root changes the equations by far more than predicted, unless its size is
@@ -278,7 +278,7 @@ def _balance(system: System, point: Any, unknown: int, size: float, derivatives:
     return factor
 
 
-def _by_own_sizes(system: System, point: Any, sizes: Any) -> Candidate | None:
+def _by_own_sizes(system: EquationSystem, point: Any, sizes: Any) -> Candidate | None:
     """The regular root at a point where unknowns that are far smaller than at the start are scaled by their own sizes;
     None where the point is then no root or a singular one."""
     xp = arrays.numpy_namespace()
@@ -288,7 +288,7 @@ def _by_own_sizes(system: System, point: Any, sizes: Any) -> Candidate | None:
     return found if found.is_root and not found.is_singular else None
 
 
-def _is_near(system: System, point: Any, sizes: Any, residuals: Any) -> bool:
+def _is_near(system: EquationSystem, point: Any, sizes: Any, residuals: Any) -> bool:
     """Whether a point with a singular Jacobian is next to a root: its residuals are small relative to what the unknowns
     by their own sizes change, or become smaller where small unknowns are halved."""
     xp = arrays.numpy_namespace()
@@ -304,7 +304,7 @@ def _null_direction(scaled: Any) -> Any:
     return dense_matrices.right_singular_vectors(scaled)[1][-1]
 
 
-def _zeros_along(system: System, point: Any, direction: Any) -> ZeroInterval | None:
+def _zeros_along(system: EquationSystem, point: Any, direction: Any) -> ZeroInterval | None:
     """The interval of steps along a direction from a root in which all residuals are 0 in floats; None where they are 0
     at all distances."""
     xp = arrays.numpy_namespace()
@@ -320,7 +320,7 @@ def _zeros_along(system: System, point: Any, direction: Any) -> ZeroInterval | N
     return zeros_around(value, 0.0, 0.0, low, high, SearchScale(1.0, max(ends, default=0.0)))
 
 
-def _zeros_between(system: System, start: Any, point: Any) -> ZeroInterval | None:
+def _zeros_between(system: EquationSystem, start: Any, point: Any) -> ZeroInterval | None:
     """The interval of shares of the way from a start to a root in which all residuals are 0; None where they are 0 or
     not finite at the start."""
     xp = arrays.numpy_namespace()
@@ -334,7 +334,7 @@ def _zeros_between(system: System, start: Any, point: Any) -> ZeroInterval | Non
     return zeros_around(value, 1.0, 1.0, _LEAST_DAMPING, None, SearchScale(1.0, at_start))
 
 
-def _changes(system: System, point: Any, sizes: Any, residuals: Any) -> Any:
+def _changes(system: EquationSystem, point: Any, sizes: Any, residuals: Any) -> Any:
     """The change of each equation at points nearby, and at least its residual; 1 where that is 0."""
     xp = arrays.numpy_namespace()
     largest = xp.abs(residuals)
@@ -345,13 +345,13 @@ def _changes(system: System, point: Any, sizes: Any, residuals: Any) -> Any:
     return xp.where(largest > 0.0, largest, 1.0)
 
 
-def _changes_by(system: System, point: Any, unknown: int, size: float) -> Any:
+def _changes_by(system: EquationSystem, point: Any, unknown: int, size: float) -> Any:
     """The change of each equation where one unknown changes by the share `_NEARBY` of its size."""
     xp = arrays.numpy_namespace()
     return _changes_along(system, point, size * (xp.arange(len(point)) == unknown))
 
 
-def _changes_along(system: System, point: Any, sizes: Any) -> Any:
+def _changes_along(system: EquationSystem, point: Any, sizes: Any) -> Any:
     """The change of each equation by the share `_NEARBY` of a step: the smaller change of both directions, since the
     larger one of an exponential says little about the other side."""
     xp = arrays.numpy_namespace()
@@ -387,7 +387,7 @@ def _starts(start: Any, seed: int) -> Iterator[Any]:
         yield start + spread * sizes * generator.uniform(-1.0, 1.0, len(start))
 
 
-def _by_newton(system: System, start: Any, watch: ProgressCallback) -> Any:
+def _by_newton(system: EquationSystem, start: Any, watch: ProgressCallback) -> Any:
     xp = arrays.numpy_namespace()
     point, residuals = start, system.residual(start)
     for number in range(_MOST_STEPS):
@@ -414,15 +414,15 @@ def _by_newton(system: System, start: Any, watch: ProgressCallback) -> Any:
     return point
 
 
-def _by_hybrid(system: System, start: Any, _: ProgressCallback) -> Any:
+def _by_hybrid(system: EquationSystem, start: Any, _: ProgressCallback) -> Any:
     return _by_scipy(system, start, "hybr")
 
 
-def _by_least_squares(system: System, start: Any, _: ProgressCallback) -> Any:
+def _by_least_squares(system: EquationSystem, start: Any, _: ProgressCallback) -> Any:
     return _by_scipy(system, start, "lm")
 
 
-def _by_scipy(system: System, start: Any, method: str) -> Any:
+def _by_scipy(system: EquationSystem, start: Any, method: str) -> Any:
     from scipy.optimize import root
 
     xp = arrays.numpy_namespace()
@@ -436,10 +436,10 @@ def _by_scipy(system: System, start: Any, method: str) -> Any:
     return found if xp.all(xp.isfinite(found)) else start
 
 
-_METHODS: Sequence[Callable[[System, Any, ProgressCallback], Any]] = (_by_newton, _by_hybrid, _by_least_squares)
+_METHODS: Sequence[Callable[[EquationSystem, Any, ProgressCallback], Any]] = (_by_newton, _by_hybrid, _by_least_squares)
 
 
-def _polished(system: System, point: Any, start: Any) -> Any:
+def _polished(system: EquationSystem, point: Any, start: Any) -> Any:
     """The point after full Newton steps, as long as these become smaller."""
     xp = arrays.numpy_namespace()
     smallest = xp.inf
@@ -462,7 +462,7 @@ def _polished(system: System, point: Any, start: Any) -> Any:
     return point
 
 
-def _extrapolated(system: System, point: Any) -> Any:
+def _extrapolated(system: EquationSystem, point: Any) -> Any:
     """The limit of Newton steps that shrink geometrically, as steps to a root of multiplicity m do by the ratio 1 - 1/m
     (E. Schröder, Math. Ann. 2 (1870) 317); None where they do not."""
     xp = arrays.numpy_namespace()

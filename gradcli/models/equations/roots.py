@@ -33,15 +33,15 @@ from gradcli.models.equations.root_search import Candidate, balanced_sizes, clas
 from gradcli.models.equations.rounding_noise import is_noisy, with_rounded_marked
 from gradcli.models.equations.sign_changes import (
     AllCrossings,
-    Crossing,
     ScalarEquation,
+    SignChange,
     all_crossings,
     changes_sign,
     isolated_zeros,
     root_between,
     root_or_jump_between,
 )
-from gradcli.models.equations.systems import ComplexSystem, System, polynomial_roots
+from gradcli.models.equations.systems import ComplexSystem, EquationSystem, polynomial_roots
 from gradcli.models.results import MAY_BE_NULL, Iteration, ProgressCallback, Reported
 from gradcli.named_tuples import NamedTuple
 
@@ -217,7 +217,7 @@ def solve_problem(question: RootProblem, watch: ProgressCallback = lambda _: Non
     _check(question)
     if any(map(arrays.is_complex, question.starts.values())):
         return _complex_roots(question, watch)
-    system = System(question.equations, question.starts, question.constants)
+    system = EquationSystem(question.equations, question.starts, question.constants)
     start = system.packing.flat(question.starts)
     if question.box is not None:
         return _in_box(question, question.box, system, start, watch)
@@ -265,7 +265,7 @@ def _complex_roots(question: RootProblem, watch: ProgressCallback) -> Roots:
 def _in_box(
     question: RootProblem,
     box: Mapping[str, tuple[float, float]],
-    system: System,
+    system: EquationSystem,
     start: Any,
     watch: ProgressCallback,
 ) -> Roots:
@@ -279,7 +279,7 @@ def _in_box(
     return Roots(roots, bool(roots) and found.proof.complete, found.message, found.proof)
 
 
-def _anywhere(question: RootProblem, system: System, start: Any, watch: ProgressCallback) -> Roots:
+def _anywhere(question: RootProblem, system: EquationSystem, start: Any, watch: ProgressCallback) -> Roots:
     """The roots of one equation whose only unknown has neither a start nor a bracket."""
     system.check_count(start)
     curve = ScalarEquation(system)
@@ -321,7 +321,7 @@ def _anywhere(question: RootProblem, system: System, start: Any, watch: Progress
     return replace(roots, message=", ".join(parts))
 
 
-def _has_degenerate_jacobian(question: RootProblem, system: System, point: Any) -> bool:
+def _has_degenerate_jacobian(question: RootProblem, system: EquationSystem, point: Any) -> bool:
     """Whether derivatives of a root are asked for but cannot be computed because the Jacobian overflows or
     underflows."""
     return bool(question.order and _by(question) and question.proof is None and system.is_lost(system.jacobian(point)))
@@ -383,7 +383,7 @@ def _check_box(question: RootProblem, box: Mapping[str, tuple[float, float]]) ->
             )
 
 
-def _of_search(question: RootProblem, system: System, found: Candidate) -> Roots:
+def _of_search(question: RootProblem, system: EquationSystem, found: Candidate) -> Roots:
     if not found.is_root:
         small = "at this point left - right rounds to 0, which shows no root"
         reason = f"the smallest residual, {found.residual:.6g}, is at this point"
@@ -400,7 +400,7 @@ def _of_search(question: RootProblem, system: System, found: Candidate) -> Roots
     return Roots([_root(question, system, found)], True, message)
 
 
-def _of_all(question: RootProblem, system: System, crossings: Sequence[Crossing]) -> Roots:
+def _of_all(question: RootProblem, system: EquationSystem, crossings: Sequence[SignChange]) -> Roots:
     xp = arrays.numpy_namespace()
     roots, others, double = [], {"pole": 0, "jump": 0, "coarse": 0}, 0
     stretches = [c for c in crossings if c.end is not None]
@@ -438,7 +438,7 @@ def _incompleteness_notes(seen: AllCrossings, name: str) -> list[str]:
     return parts
 
 
-def _stretch(found: Crossing, name: str) -> str:
+def _stretch(found: SignChange, name: str) -> str:
     where = f"from {name}={found.point:.6g} to {name}={found.end:.6g}"
     if found.point == found.end:
         where = f"at {name}={found.point:.6g}"
@@ -447,7 +447,7 @@ def _stretch(found: Crossing, name: str) -> str:
     return f"left - right is 0 {where}, the ends of which are given"
 
 
-def _root(question: RootProblem, system: System, found: Candidate) -> Root:
+def _root(question: RootProblem, system: EquationSystem, found: Candidate) -> Root:
     if question.proof is not None:
         return _proved(question, question.proof, system, found)
     named = system.packing.named(found.point)
@@ -467,7 +467,7 @@ def _root(question: RootProblem, system: System, found: Candidate) -> Root:
     return Root(named, found.residual, condition, derivatives)
 
 
-def _proved(question: RootProblem, proof: ProofOptions, system: System, found: Candidate) -> Root:
+def _proved(question: RootProblem, proof: ProofOptions, system: EquationSystem, found: Candidate) -> Root:
     # python-flint is needed only where digits are asked for.
     from gradcli.models.equations.proved_roots import prove
 
@@ -489,7 +489,7 @@ def _by(question: RootProblem) -> list[str]:
     return list(question.wrt)
 
 
-def _condition(question: RootProblem, system: System, point: Any) -> float:
+def _condition(question: RootProblem, system: EquationSystem, point: Any) -> float:
     """The least condition number over several scalings of the unknowns: by their values, by their starts, and by
     balanced sizes for unknowns near 0."""
     xp = arrays.numpy_namespace()
@@ -559,7 +559,7 @@ class Everywhere(NamedTuple):
     (`left_out`), and the number of sample points, None where those beyond `NEAR` would take too long."""
 
     near: AllCrossings
-    beyond: list[Crossing]
+    beyond: list[SignChange]
     left_out: int
     points: int | None
 
@@ -578,11 +578,11 @@ def crossings_everywhere(curve: ScalarEquation, is_noisy: Callable[[float], bool
     return Everywhere(near, sorted(beyond), left_out, 2 * len(exponents) + len(near.found))
 
 
-def _beyond(curve: ScalarEquation, exponents: Any) -> tuple[list[Crossing], int]:
+def _beyond(curve: ScalarEquation, exponents: Any) -> tuple[list[SignChange], int]:
     """The crossings at powers of 2 with these exponents and of both signs, and the number of those that were only
     counted."""
     xp = arrays.numpy_namespace()
-    beyond: list[Crossing] = []
+    beyond: list[SignChange] = []
     left_out = 0
     with arrays.quiet():
         for side in (-1.0, 1.0):
@@ -593,7 +593,7 @@ def _beyond(curve: ScalarEquation, exponents: Any) -> tuple[list[Crossing], int]
             if len(changes) + len(zeros) > _MOST_BEYOND:
                 left_out += len(changes) + len(zeros)
                 continue
-            beyond += [Crossing(float(points[n]), "root") for n in zeros]
+            beyond += [SignChange(float(points[n]), "root") for n in zeros]
             for n in changes:
                 ends = [float(each[k]) for each in (points, values) for k in (n, n + 1)]
                 beyond.append(root_or_jump_between(curve, *ends))
@@ -664,7 +664,9 @@ class ProvedRoots(NamedTuple):
     message: str
 
 
-def _all_roots(system: System, ranges: Mapping[str, tuple[float, float]], watch: ProgressCallback) -> ProvedRoots:
+def _all_roots(
+    system: EquationSystem, ranges: Mapping[str, tuple[float, float]], watch: ProgressCallback
+) -> ProvedRoots:
     """Every root of a system in the box of the ranges, within half of the limits of the run.
 
     Raises EvaluationError where control flow depends on the unknowns.
@@ -702,7 +704,7 @@ def _all_roots(system: System, ranges: Mapping[str, tuple[float, float]], watch:
     return ProvedRoots(points, boxes, proof, _message(len(points), open_, len(found.left), found.ended))
 
 
-def _place(system: System, least: Any, most: Any, low: Any, high: Any) -> str:
+def _place(system: EquationSystem, least: Any, most: Any, low: Any, high: Any) -> str:
     """Whether the only root in a box lies inside of the ranges, outside, or is open."""
     if ((low <= least) & (most <= high)).all():
         return "inside"
@@ -713,7 +715,7 @@ def _place(system: System, least: Any, most: Any, low: Any, high: Any) -> str:
     return "inside" if all(a <= float(x) <= b for x, a, b in zip(exact, low, high)) else "outside"
 
 
-def _exact_root(system: System, least: Any, most: Any) -> list[Fraction] | None:
+def _exact_root(system: EquationSystem, least: Any, most: Any) -> list[Fraction] | None:
     """The root in a box as simple fractions, where these solve the equations exactly; else None."""
     from flint import fmpq
 
@@ -733,7 +735,7 @@ def _exact_root(system: System, least: Any, most: Any) -> list[Fraction] | None:
         return simple if all(type(x) is fmpq and x == 0 for x in numbers) else None
 
 
-def _named(system: System, least: Any, most: Any) -> _Box:
+def _named(system: EquationSystem, least: Any, most: Any) -> _Box:
     """A box by name, whose ends are decimals outside of it."""
     names = system.packing.labels()
     return {

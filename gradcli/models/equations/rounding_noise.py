@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.models.equations.sign_changes import Crossing, middle
-from gradcli.models.equations.systems import System
+from gradcli.models.equations.sign_changes import SignChange, middle
+from gradcli.models.equations.systems import EquationSystem
 from gradcli.models.perturbed_runs import run_twice
 
 # Rounding errors of at least this share of a value hide how the value changes.
@@ -20,7 +20,7 @@ _RELATIVE_DISTANCES = (0.1, 1e-3, 1e-6, 0.5)
 _MOST_DIRECTIONS = 10
 
 
-def rounding_errors(system: System, point: Any) -> tuple[Any, Any]:
+def rounding_errors(system: EquationSystem, point: Any) -> tuple[Any, Any]:
     """The residuals `[n]` at a point, nan where they have no value, and the rounding-error estimate `[n]` of each: its
     difference from a second run with other rounding errors, or 0 where there is no second run."""
     xp = arrays.numpy_namespace()
@@ -31,7 +31,7 @@ def rounding_errors(system: System, point: Any) -> tuple[Any, Any]:
     return residuals, xp.abs(residuals - others)
 
 
-def exceeds_rounding(system: System, point: Any, start: Any) -> bool:
+def exceeds_rounding(system: EquationSystem, point: Any, start: Any) -> bool:
     """Whether, along every unknown, values on both sides of a point exceed their rounding errors, nearby or as far as
     to the start. Where one side has no values, the other one suffices."""
     xp = arrays.numpy_namespace()
@@ -43,12 +43,12 @@ def exceeds_rounding(system: System, point: Any, start: Any) -> bool:
     )
 
 
-def _are_told_beside(system: System, point: Any, step: Any) -> bool:
+def _are_told_beside(system: EquationSystem, point: Any, step: Any) -> bool:
     sides = [_is_told_at(system, point + sign * step) for sign in (-1.0, 1.0)]
     return False not in sides and True in sides
 
 
-def _is_told_at(system: System, point: Any) -> bool | None:
+def _is_told_at(system: EquationSystem, point: Any) -> bool | None:
     """Whether a residual at a point exceeds its rounding error, or all residuals are exactly 0; None where they have no
     values."""
     values, errors = rounding_errors(system, point)
@@ -57,27 +57,29 @@ def _is_told_at(system: System, point: Any) -> bool | None:
     return bool((abs(values) > errors).any() or not (values.any() or errors.any()))
 
 
-def is_noisy(system: System, x: float) -> bool:
+def is_noisy(system: EquationSystem, x: float) -> bool:
     """Whether the rounding error of one equation in one unknown is more than a small share of its value."""
     values, errors = rounding_errors(system, arrays.numpy_namespace().asarray([x]))
     return bool(_NOISE * abs(values[0]) <= errors[0])
 
 
-def with_rounded_marked(system: System, crossings: Sequence[Crossing], low: float, high: float) -> list[Crossing]:
+def with_rounded_marked(
+    system: EquationSystem, crossings: Sequence[SignChange], low: float, high: float
+) -> list[SignChange]:
     """The crossings of one equation in a range, in which those that are only rounding errors have the kind `rounded`;
     adjacent ones of these are joined."""
-    found: list[Crossing] = []
+    found: list[SignChange] = []
     for crossing in crossings:
         if crossing.kind != "coarse" and not _is_told(system, crossing, max(abs(low), abs(high))):
             end = crossing.point if crossing.end is None else crossing.end
             begin = found.pop().point if found and found[-1].kind == "rounded" else crossing.point
-            found.append(Crossing(begin, "rounded", end))
+            found.append(SignChange(begin, "rounded", end))
         else:
             found.append(crossing)
     return found
 
 
-def _is_told(system: System, crossing: Crossing, reach: float) -> bool:
+def _is_told(system: EquationSystem, crossing: SignChange, reach: float) -> bool:
     xp = arrays.numpy_namespace()
     with arrays.quiet():
         if crossing.end is None:

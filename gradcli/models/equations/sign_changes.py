@@ -10,7 +10,7 @@ from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.errors import EvaluationError, GradcliError, LimitError
-from gradcli.models.equations.systems import System
+from gradcli.models.equations.systems import EquationSystem
 from gradcli.named_tuples import NamedTuple
 
 # Initial sample points of a range, before `_resolved` refines them.
@@ -69,7 +69,7 @@ _ROOT_GROWTH = 5.0
 Curve = Callable[[float], float]
 
 
-class Crossing(NamedTuple):
+class SignChange(NamedTuple):
     """A point where the sign changes, or an interval of zeros up to `end`.
 
     `kind` is `root`, `double root`, `pole`, `jump`, or `coarse` where neighbouring floats are too far apart to tell.
@@ -86,7 +86,7 @@ class AllCrossings(NamedTuple):
     """The crossings `found` in a range, the number of further sign changes that were `left_out`, and the intervals
     `untold`, in which samples do not determine the behaviour of the function."""
 
-    found: list[Crossing]
+    found: list[SignChange]
     left_out: int
     untold: list[tuple[float, float]]
 
@@ -94,7 +94,7 @@ class AllCrossings(NamedTuple):
 class ScalarEquation:
     """One equation in one unknown: the difference of its sides, and its derivative."""
 
-    def __init__(self, system: System) -> None:
+    def __init__(self, system: EquationSystem) -> None:
         self.system = system
         (self.name,) = system.packing.shapes
 
@@ -123,7 +123,7 @@ class ScalarEquation:
             return xp.asarray([*map(self.value, points)]), xp.asarray([*map(self.slope, points)])
 
 
-def root_between(curve: ScalarEquation, low: float, high: float) -> Crossing:
+def root_between(curve: ScalarEquation, low: float, high: float) -> SignChange:
     """The sign change between two numbers. Raises EvaluationError where the ends have no values of opposite signs."""
     with arrays.quiet():
         ends = curve.value(low), curve.value(high)
@@ -132,7 +132,7 @@ def root_between(curve: ScalarEquation, low: float, high: float) -> Crossing:
             inside, outside = (high, low) if math.isnan(ends[0]) else (low, high)
             edge = _edge(curve, inside, outside)
             if _is_root_at_edge(curve, edge, inside):
-                return Crossing(edge, "root")
+                return SignChange(edge, "root")
             low, high = sorted((inside, edge))
             ends = curve.value(low), curve.value(high)
         if math.isnan(ends[0]) or math.isnan(ends[1]) or _are_opposite(ends[0], -ends[1]):
@@ -192,7 +192,7 @@ def _stretches(seen: Resolved) -> list[tuple[float, float]]:
     return [*zip(seen.points[begins].tolist(), seen.points[ends].tolist())]
 
 
-def _with_edges(curve: ScalarEquation, points: Any) -> tuple[Any, Any, Any, list[Crossing]]:
+def _with_edges(curve: ScalarEquation, points: Any) -> tuple[Any, Any, Any, list[SignChange]]:
     """The points with the edges of the domain between them inserted, the values and slopes there, and the roots at
     these edges."""
     xp = arrays.numpy_namespace()
@@ -203,7 +203,7 @@ def _with_edges(curve: ScalarEquation, points: Any) -> tuple[Any, Any, Any, list
     new = [edge for edge, _ in edges]
     values = xp.insert(values, ends + 1, [*map(curve.value, new)])
     slopes = xp.insert(slopes, ends + 1, [*map(curve.slope, new)])
-    roots = [Crossing(edge, "root") for edge, inside in edges if _is_root_at_edge(curve, edge, inside)]
+    roots = [SignChange(edge, "root") for edge, inside in edges if _is_root_at_edge(curve, edge, inside)]
     return xp.insert(points, ends + 1, new), values, slopes, roots
 
 
@@ -219,7 +219,7 @@ def _is_root_at_edge(curve: ScalarEquation, edge: float, inside: float) -> bool:
     return 0.0 < abs(value) < math.inf and abs(beside - value) >= abs(value) and not _are_opposite(value, beside)
 
 
-def _zeros(curve: ScalarEquation, points: Any, values: Any) -> Iterator[Crossing]:
+def _zeros(curve: ScalarEquation, points: Any, values: Any) -> Iterator[SignChange]:
     """The crossings for the sampled values that are 0, adjacent ones together."""
     xp = arrays.numpy_namespace()
     padded = xp.concatenate([[False], values == 0.0, [False]]).astype(int)
@@ -240,20 +240,20 @@ def isolated_zeros(values: Any) -> Any:
     return xp.flatnonzero(padded[1:-1] & ~padded[:-2] & ~padded[2:])
 
 
-def _of_zeros(found: ZeroInterval) -> Crossing:
+def _of_zeros(found: ZeroInterval) -> SignChange:
     if found.is_point:
-        return Crossing(found.low, "root")
-    return Crossing(found.low, "rounded" if found.rounded else "stretch", found.high)
+        return SignChange(found.low, "root")
+    return SignChange(found.low, "rounded" if found.rounded else "stretch", found.high)
 
 
-def _at_end(curve: ScalarEquation, end: float, other: float) -> Crossing:
+def _at_end(curve: ScalarEquation, end: float, other: float) -> SignChange:
     """The crossing for a value of 0 at an end of a bracket."""
     xp = arrays.numpy_namespace()
     looks = {x: curve.value(x) for x in map(float, xp.linspace(end, other, _BRACKET_SAMPLES)[1:])}
     inner = next((x for x, v in looks.items() if v != 0.0), None)
     low, high = (None, inner) if other > end else (inner, None)
     if inner is None:
-        return Crossing(min(end, other), "stretch", max(end, other))
+        return SignChange(min(end, other), "stretch", max(end, other))
     among = SearchScale(abs(other - end), max((abs(v) for v in looks.values() if math.isfinite(v)), default=0.0))
     return _of_zeros(zeros_around(curve.value, end, end, low, high, among))
 
@@ -271,7 +271,7 @@ def changes_sign(values: Any) -> Any:
 
 def _crossings_at_turn(
     curve: ScalarEquation, left: tuple[float, float], right: tuple[float, float]
-) -> Iterator[Crossing]:
+) -> Iterator[SignChange]:
     """The roots between two points of one sign between which the function approaches 0 and turns back: two sign
     changes, a double root, or none."""
     (a, fa), (b, fb) = left, right
@@ -290,17 +290,17 @@ def _crossings_at_turn(
         yield root_or_jump_between(curve, a, turn, fa, value)
         yield root_or_jump_between(curve, turn, b, value, fb)
     elif abs(value) <= _TOUCHING * _EPSILON * max(abs(fa), abs(fb)):
-        yield Crossing(turn, "double root")
+        yield SignChange(turn, "double root")
 
 
-def root_or_jump_between(curve: ScalarEquation, low: float, high: float, at_low: float, at_high: float) -> Crossing:
+def root_or_jump_between(curve: ScalarEquation, low: float, high: float, at_low: float, at_high: float) -> SignChange:
     """The crossing in a bracket whose ends have opposite signs: by Newton steps where they stay in the bracket and are
     less than half as long as the step before, else by bisection, down to neighbouring floats."""
     largest = max((abs(end) for end in (at_low, at_high) if math.isfinite(end)), default=0.0)
     among = SearchScale(high - low, largest)
     for end, value in ((low, at_low), (high, at_high)):
         if value == 0.0:
-            return Crossing(end, "root")
+            return SignChange(end, "root")
     x = low if abs(at_low) < abs(at_high) else high
     value, before = curve.value(x), high - low
     for _ in range(_MAX_HALVINGS):
@@ -318,10 +318,12 @@ def root_or_jump_between(curve: ScalarEquation, low: float, high: float, at_low:
         before, x, value = step, tried, curve.value(tried)
         if value == 0.0:
             return (
-                Crossing(x, "root") if curve.slope(x) else _of_zeros(zeros_around(curve.value, x, x, low, high, among))
+                SignChange(x, "root")
+                if curve.slope(x)
+                else _of_zeros(zeros_around(curve.value, x, x, low, high, among))
             )
         if math.isnan(value):
-            return Crossing(x, "jump")
+            return SignChange(x, "jump")
         if (value < 0.0) == (at_low < 0.0):
             low, at_low = x, value
         else:
@@ -329,14 +331,14 @@ def root_or_jump_between(curve: ScalarEquation, low: float, high: float, at_low:
     return _kind(curve, min((low, at_low), (high, at_high), key=lambda end: abs(end[1])), largest)
 
 
-def _kind(curve: ScalarEquation, nearest: tuple[float, float], largest: float) -> Crossing:
+def _kind(curve: ScalarEquation, nearest: tuple[float, float], largest: float) -> SignChange:
     x, value = nearest
     slope = curve.slope(x)
     if _COARSE_CHANGE * largest < math.ulp(x) * abs(slope) < math.inf and abs(value) <= largest:
-        return Crossing(x, "coarse")
+        return SignChange(x, "coarse")
     if abs(value) <= max(_RESIDUAL_SHARE * largest, _ULPS * _EPSILON * abs(x * slope)) and not abs(value) > largest:
-        return Crossing(x, "root")
-    return Crossing(x, "pole" if not abs(value) <= largest else "jump")
+        return SignChange(x, "root")
+    return SignChange(x, "pole" if not abs(value) <= largest else "jump")
 
 
 class Resolved(NamedTuple):

@@ -27,7 +27,7 @@ _HIGHEST_DEGREE, _STEPS = 100, 8
 _RADII, _ROUNDINGS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7), 8.0
 
 
-class System:
+class EquationSystem:
     """Equations for unknowns of given shapes, with the values of all other names."""
 
     def __init__(self, equations: Equations, unknowns: Mapping[str, Any], constants: Mapping[str, Any]) -> None:
@@ -153,7 +153,7 @@ def _are(count: int, what: str) -> str:
     return f"is 1 {what}" if count == 1 else f"are {count} {what}s"
 
 
-class ComplexSystem(System):
+class ComplexSystem(EquationSystem):
     """Holomorphic equations for complex unknowns. Points, residuals and the Jacobian are those of the real and
     imaginary parts; the Jacobian follows from the complex one by the Cauchy-Riemann equations."""
 

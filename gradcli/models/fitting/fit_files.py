@@ -11,12 +11,12 @@ from gradcli.errors import UsageError
 from gradcli.io import system
 from gradcli.io.output import Save, place_of, write_atomically
 from gradcli.models.data import Data
-from gradcli.models.fitting.fit_requests import FitOutcome, FitRequest, Solution
+from gradcli.models.fitting.fit_requests import FitOutcome, FitRequest, FitSolution
 from gradcli.models.fitting.fit_runs import FitJob
 from gradcli.models.fitting.problem.fit_problems import PosedFit
 from gradcli.models.fitting.problem.likelihoods import Assumptions
 from gradcli.models.fitting.problem.problems import Problem
-from gradcli.models.fitting.statistics.inference import Rows, Statistics
+from gradcli.models.fitting.statistics.inference import FitRows, Statistics
 from gradcli.models.plotting.charts import Band, Chart, Layer, Points, Polyline, Presentation
 from gradcli.named_tuples import NamedTuple
 from gradcli.rows import new_tables, outputs
@@ -132,7 +132,7 @@ def _predicted(
     return new_tables.beside(table, _bands(question.problem, found.solved, columns, count, sigma))
 
 
-def _bands(problem: Problem, solved: Solution, columns: Mapping[str, Any], count: int, sigma: Any) -> dict[str, Any]:
+def _bands(problem: Problem, solved: FitSolution, columns: Mapping[str, Any], count: int, sigma: Any) -> dict[str, Any]:
     """The predictions, with their errors and bands, for `count` rows with these columns."""
     value, first = problem.at(columns, count, solved.ending.point)
     return prediction(value, first[:, solved.ending.free], sigma, solved.statistics, solved.place, problem.known)
@@ -204,7 +204,7 @@ RESIDUAL_COLUMNS = ("value", "residual", "standardized", "leverage", "cook")
 _FULL_LEVERAGE = 1e-12
 
 
-def residuals(rows: Rows, found: Statistics, index: int, known: Assumptions) -> dict[str, Any]:
+def residuals(rows: FitRows, found: Statistics, index: int, known: Assumptions) -> dict[str, Any]:
     """Residual statistics of the n rows of one fit, which is at `index` in the statistics.
 
     They are the model's `value`, the `residual`, the `standardized` residual, that is divided by its standard error and

@@ -14,7 +14,7 @@ from gradcli.models.fitting.problem.fit_problems import Parameters
 from gradcli.models.fitting.problem.likelihoods import FAMILIES, LOG_DENSITY, LOSSES, MEANS, Assumptions, likelihood
 from gradcli.models.fitting.results.fit_results import Fit
 from gradcli.models.fitting.search.estimation import SearchEnd, SearchEnds, SearchOptions
-from gradcli.models.fitting.statistics.inference import Rows, Statistics
+from gradcli.models.fitting.statistics.inference import FitRows, Statistics
 from gradcli.models.fitting.statistics.robust_errors import CLUSTER, ERRORS, INFORMATION, cluster_column
 from gradcli.models.uncertainty.uncertain_values import Uncertain
 from gradcli.named_tuples import NamedTuple
@@ -65,24 +65,24 @@ class FitRequest(NamedTuple):
     correlated: bool = False
 
 
-class Solution(NamedTuple):
+class FitSolution(NamedTuple):
     """The end of a search, and the rows and statistics there, in which this fit is at index `place`."""
 
     ending: SearchEnd
-    rows: Rows
+    rows: FitRows
     statistics: Statistics
     place: int = 0
 
-    def alone(self) -> Solution:
+    def alone(self) -> FitSolution:
         """The same with the rows and statistics of this fit alone."""
-        return Solution(self.ending, self.rows.chosen(self.place), self.statistics.chosen(self.place))
+        return FitSolution(self.ending, self.rows.chosen(self.place), self.statistics.chosen(self.place))
 
 
 class Solutions(NamedTuple):
     """The ends of the searches of g fits, and their rows and statistics there."""
 
     endings: SearchEnds
-    rows: Rows
+    rows: FitRows
     statistics: Statistics
 
 
@@ -94,9 +94,9 @@ class FitOutcome(NamedTuple):
     place: int = 0
 
     @property
-    def solved(self) -> Solution | None:
+    def solved(self) -> FitSolution | None:
         found, place = self.among, self.place
-        return None if found is None else Solution(found.endings.one(place), found.rows, found.statistics, place)
+        return None if found is None else FitSolution(found.endings.one(place), found.rows, found.statistics, place)
 
 
 class FitResults(NamedTuple):

@@ -12,7 +12,7 @@ from gradcli.errors import EvaluationError, GradcliError
 from gradcli.models.fitting.confidence_regions import contour_of, profile_points, radius_of
 from gradcli.models.fitting.derived_quantities import DerivedQuantity, derived_of, profiled_ends
 from gradcli.models.fitting.effects.factor_problems import FactorProblem
-from gradcli.models.fitting.fit_requests import FitOutcome, Solution, Solutions
+from gradcli.models.fitting.fit_requests import FitOutcome, FitSolution, Solutions
 from gradcli.models.fitting.problem.batched_matrices import pairs
 from gradcli.models.fitting.problem.fit_problems import PosedFit
 from gradcli.models.fitting.problem.linearisations import linearised
@@ -25,7 +25,7 @@ from gradcli.models.fitting.search.estimation import SearchEnd, SearchEnds, Sear
 from gradcli.models.fitting.search.group_fits import GroupSearch, fit_stacked, plan_groups
 from gradcli.models.fitting.search.orthogonal_distance import DistanceFit, distance_fit
 from gradcli.models.fitting.search.robust_fits import robust_fit
-from gradcli.models.fitting.statistics.inference import Rows, statistics
+from gradcli.models.fitting.statistics.inference import FitRows, statistics
 from gradcli.models.fitting.statistics.robust_errors import INFORMATION, cluster_warnings, with_robust_errors
 from gradcli.models.results import ProgressCallback
 from gradcli.named_tuples import NamedTuple
@@ -82,7 +82,7 @@ def _has_unscaled_priors(problem: Problem) -> bool:
     return problem.known.is_least_squares and problem.known.is_scaled and problem.has_priors
 
 
-def solve(problem: Problem, start: Any, search: SearchOptions) -> tuple[Problem, Solution]:
+def solve(problem: Problem, start: Any, search: SearchOptions) -> tuple[Problem, FitSolution]:
     """The problem that is solved, and its solution.
 
     Priors are weighted against the estimated standard deviation of the rows where that is unknown: the fit is repeated
@@ -114,7 +114,7 @@ def solve(problem: Problem, start: Any, search: SearchOptions) -> tuple[Problem,
     return solved, found
 
 
-def _fit_outcome(fitting: FitJob, problem: Problem, solved: Solution, group: str | None) -> FitOutcome:
+def _fit_outcome(fitting: FitJob, problem: Problem, solved: FitSolution, group: str | None) -> FitOutcome:
     """Build the fit from its solution, with intervals by the profile likelihood where these are requested. The solution
     in the result is that of this fit alone."""
     question = fitting.question
@@ -149,7 +149,7 @@ def _fit_outcome(fitting: FitJob, problem: Problem, solved: Solution, group: str
     return FitOutcome(fits[0], Solutions(endings, solved.rows, one))
 
 
-def _r2_of_parts(part: Any, solved: Solution) -> float:
+def _r2_of_parts(part: Any, solved: FitSolution) -> float:
     """R² of a complex response, the squares about the complex mean; `part` `[n]` tells the real and the imaginary
     rows."""
     response, weights = solved.rows.response[solved.place], solved.rows.sigma[solved.place] ** -2.0
@@ -161,7 +161,7 @@ def _r2_of_parts(part: Any, solved: Solution) -> float:
         return float(1 - solved.statistics.rss[solved.place] / about_mean)
 
 
-def _with_contours(fitting: FitJob, problem: Problem, solved: Solution, fit: Fit) -> Fit:
+def _with_contours(fitting: FitJob, problem: Problem, solved: FitSolution, fit: Fit) -> Fit:
     """The fit with the contours of the confidence regions of pairs of parameters."""
     names, units = problem.parameters, fitting.question.units
     scales = np.ones(len(names)) if units is None else units.parameters
@@ -184,7 +184,7 @@ def _with_contours(fitting: FitJob, problem: Problem, solved: Solution, fit: Fit
     return fit.including(warnings, contours=found)
 
 
-def _covariance(solved: Solution) -> Any:
+def _covariance(solved: FitSolution) -> Any:
     """The covariances of all parameters, nan for those at bounds."""
     free = solved.ending.free
     covariance = np.full((len(free), len(free)), np.nan)
@@ -192,7 +192,7 @@ def _covariance(solved: Solution) -> Any:
     return covariance
 
 
-def _derived_ends(fitting: FitJob, problem: Problem, solved: Solution) -> dict[str, tuple[float, float]]:
+def _derived_ends(fitting: FitJob, problem: Problem, solved: FitSolution) -> dict[str, tuple[float, float]]:
     """The profile likelihood intervals of the derived quantities."""
     question, found = fitting.question, solved.statistics
     p = len(solved.ending.free)
@@ -207,12 +207,12 @@ def _derived_ends(fitting: FitJob, problem: Problem, solved: Solution) -> dict[s
     )
 
 
-def _scale(problem: Problem, solved: Solution) -> float:
+def _scale(problem: Problem, solved: FitSolution) -> float:
     """The factor of the standard deviations of the rows, where it is estimated."""
     return float(solved.statistics.s[solved.place]) if problem.known.is_scaled else 1.0
 
 
-def _profiled(problem: Problem, solved: Solution, watch: ProgressCallback | None) -> tuple[tuple[Any, Any], bool]:
+def _profiled(problem: Problem, solved: FitSolution, watch: ProgressCallback | None) -> tuple[tuple[Any, Any], bool]:
     """The lower and upper ends of the profile likelihood intervals, `[p]` each, and whether a lower minimum was met on
     the way."""
     ending, found, index = solved.ending, solved.statistics, solved.place
@@ -222,7 +222,7 @@ def _profiled(problem: Problem, solved: Solution, watch: ProgressCallback | None
     return (ends.low, ends.high), ends.lower_found
 
 
-def _solution(problem: Problem, ending: SearchEnd) -> Solution:
+def _solution(problem: Problem, ending: SearchEnd) -> FitSolution:
     """The solution where a search ended: the rows there, with the statistics of the estimates."""
     free = ending.free
     second, bent = None, None
@@ -239,7 +239,7 @@ def _solution(problem: Problem, ending: SearchEnd) -> Solution:
         first, second = first[:, free], None if second is None else second[:, free[i] & free[j]]
     mean, u = problem.priors
     u = u / problem.loss_scale
-    rows = Rows(
+    rows = FitRows(
         value[None],
         problem.response[None],
         np.broadcast_to(np.asarray(problem.sigma, "float64") / problem.loss_scale, value.shape)[None],
@@ -257,7 +257,7 @@ def _solution(problem: Problem, ending: SearchEnd) -> Solution:
         found = problem.with_deviance(found, ending.point)
         doubts += problem.doubts(ending.point)
     ending = ending._replace(warnings=[*ending.warnings, *doubts]) if doubts else ending
-    return Solution(ending, rows._replace(second=None), found)
+    return FitSolution(ending, rows._replace(second=None), found)
 
 
 def _proved(problem: Problem, ending: SearchEnd, value: Any, first: Any) -> ProvedResiduals | None:
@@ -281,9 +281,9 @@ def _proved(problem: Problem, ending: SearchEnd, value: Any, first: Any) -> Prov
         return None
 
 
-def _distance_solution(problem: Problem, found: DistanceFit, before: SearchEnd) -> Solution:
+def _distance_solution(problem: Problem, found: DistanceFit, before: SearchEnd) -> FitSolution:
     """The solution of a fit with errors in the predictors; `before` is the ordinary fit from which it started."""
-    rows = Rows(
+    rows = FitRows(
         found.value[None],
         problem.response[None],
         found.sigma[None],
@@ -303,7 +303,7 @@ def _distance_solution(problem: Problem, found: DistanceFit, before: SearchEnd) 
     # The density of a response about a tangent is not a likelihood of the data.
     unknown = np.full(1, np.nan)
     said = statistics(rows, problem.known)._replace(loglik=unknown, aic=unknown, bic=unknown)
-    return Solution(ending, rows, said)
+    return FitSolution(ending, rows, said)
 
 
 def plan_of(fitting: FitJob) -> GroupSearch | None:

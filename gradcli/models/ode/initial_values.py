@@ -22,7 +22,7 @@ from gradcli.language.syntax import tree
 from gradcli.language.syntax.derivative_marks import PRIME, readable
 from gradcli.models.complex_inputs import AppendedSource, made_of_parts, showing, taken_apart, with_parts
 from gradcli.models.ode import stops
-from gradcli.models.ode.row_functions import Array, Expansion, RowFunctions
+from gradcli.models.ode.row_functions import Array, RowFunctions, ValueExpansion
 from gradcli.models.ode.trajectories import Trajectories, check_starts
 from gradcli.models.plotting.charts import Chart, Polyline
 from gradcli.named_tuples import NamedTuple
@@ -159,11 +159,11 @@ def _stopped(
     return Solution({n: np.concatenate([columns[n], final[n]]) for n in columns}, told, jumped=jumped)
 
 
-def _row(states: Expansion) -> Expansion:
-    return Expansion(*(None if part is None else part[None] for part in states))
+def _row(states: ValueExpansion) -> ValueExpansion:
+    return ValueExpansion(*(None if part is None else part[None] for part in states))
 
 
-def _with_time(point: Expansion, time: Expansion) -> Expansion:
+def _with_time(point: ValueExpansion, time: ValueExpansion) -> ValueExpansion:
     """A point whose time has derivatives."""
     for part, of in zip(point, time):
         if part is not None and of is not None:
@@ -175,7 +175,7 @@ def _columns(
     solver: Trajectories,
     asked: InitialValueRequest,
     times: Array,
-    states: Expansion,
+    states: ValueExpansion,
     shown: Mapping[str, RowFunctions],
     moves: bool = False,
 ) -> dict[str, Array]:
@@ -185,7 +185,7 @@ def _columns(
 def _columns_of(
     solver: Trajectories,
     asked: InitialValueRequest,
-    point: Expansion,
+    point: ValueExpansion,
     shown: Mapping[str, RowFunctions],
     moves: bool,
 ) -> dict[str, Array]:

@@ -14,7 +14,7 @@ from gradcli.arrays.flint.flint_numbers import compared
 from gradcli.errors import EvaluationError
 from gradcli.evaluation.session import EvaluationRequest
 from gradcli.language.syntax.tree import Module
-from gradcli.models.ode.row_functions import Array, Expansion, RowFunctions
+from gradcli.models.ode.row_functions import Array, RowFunctions, ValueExpansion
 from gradcli.named_tuples import NamedTuple
 from gradcli.proofs import digits as proving
 
@@ -58,7 +58,7 @@ def numbers(values: Sequence[Any]) -> Array:
 class ProvedFunctions(RowFunctions):
     """Functions of numbers in balls."""
 
-    def at(self, points: Array, order: int) -> Expansion:
+    def at(self, points: Array, order: int) -> ValueExpansion:
         """The values `[…, programs]` at points `[…, names]`, with derivatives by the names up to an order."""
         lead, q, m = points.shape[:-1], len(self._names), len(self._programs)
         rows = points.reshape(-1, q)
@@ -77,7 +77,7 @@ class ProvedFunctions(RowFunctions):
                     if second is not None and slope is not None:
                         second[k, i, a, b] = second[k, i, b, a] = number(slope)
         shaped = (None if part is None else part.reshape(*lead, *part.shape[1:]) for part in (value, first, second))
-        return Expansion(*shaped)
+        return ValueExpansion(*shaped)
 
     def _found(self, program: Module, row: Array, order: int) -> Any:
         from gradcli.language.names import scope

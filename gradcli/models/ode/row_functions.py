@@ -31,7 +31,7 @@ class RowFunctions:
         self._shared = dict(shared)
         self._runs: dict[int, list[RowProgram]] = {}
 
-    def at(self, points: Array, order: int) -> Expansion:
+    def at(self, points: Array, order: int) -> ValueExpansion:
         """The values `[…, programs]` at points `[…, names]`, with derivatives by the names up to an order.
 
         Raises the error of the first point that has no value.
@@ -66,10 +66,10 @@ class RowFunctions:
                 elif first is not None:
                     first[:, k, i] = derivative
         shaped = (None if part is None else part.reshape(*lead, *part.shape[1:]) for part in (value, first, second))
-        return Expansion(*shaped)
+        return ValueExpansion(*shaped)
 
 
-class Expansion(NamedTuple):
+class ValueExpansion(NamedTuple):
     """Values `[…, m]`, their derivatives by q variables `[…, m, q]`, and second ones `[…, m, q, q]`, up to some order."""
 
     value: Array
@@ -80,7 +80,7 @@ class Expansion(NamedTuple):
     def order(self) -> int:
         return (self.first is not None) + (self.second is not None)
 
-    def of(self, inner: Expansion) -> Expansion:
+    def of(self, inner: ValueExpansion) -> ValueExpansion:
         """The same values by the variables of their inputs, whose derivatives are those of `inner`."""
         first = second = None
         if self.first is not None and inner.first is not None:
@@ -88,22 +88,22 @@ class Expansion(NamedTuple):
         if self.second is not None and inner.first is not None and inner.second is not None:
             second = np.einsum("...mrs,...ra,...sb->...mab", self.second, inner.first, inner.first)
             second += np.einsum("...mr,...rab->...mab", self.first, inner.second)
-        return Expansion(self.value, first, second)
+        return ValueExpansion(self.value, first, second)
 
-    def taken(self, key: object) -> Expansion:
+    def taken(self, key: object) -> ValueExpansion:
         """Those at an index of the leading axes."""
-        return Expansion(*(None if part is None else part[key] for part in self))
+        return ValueExpansion(*(None if part is None else part[key] for part in self))
 
 
-def constants(value: Array, variables: int, order: int) -> Expansion:
+def constants(value: Array, variables: int, order: int) -> ValueExpansion:
     """Values that depend on no variable."""
     shape = (*value.shape, variables)
     first = np.zeros(shape, value.dtype) if order else None
-    return Expansion(value, first, np.zeros((*shape, variables), value.dtype) if order > 1 else None)
+    return ValueExpansion(value, first, np.zeros((*shape, variables), value.dtype) if order > 1 else None)
 
 
-def joined(parts: list[Expansion], axis: int = -1) -> Expansion:
+def joined(parts: list[ValueExpansion], axis: int = -1) -> ValueExpansion:
     """Expansions one after another along an axis of the values."""
     if axis < 0:
         axis += parts[0].value.ndim
-    return Expansion(*(None if of[0] is None else np.concatenate(of, axis) for of in zip(*parts)))
+    return ValueExpansion(*(None if of[0] is None else np.concatenate(of, axis) for of in zip(*parts)))

@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.errors import DifferentiationError, EvaluationError, GradcliError
 from gradcli.language.differential_equations import DifferentialEquations, read_differential_equations
-from gradcli.models.ode.row_functions import Array, Expansion, RowFunctions
+from gradcli.models.ode.row_functions import Array, RowFunctions, ValueExpansion
 from gradcli.models.ode.trajectories import Trajectories, with_variables
 from gradcli.named_tuples import NamedTuple
 
@@ -33,8 +33,8 @@ class Met(NamedTuple):
     """The place at which a condition is met: the time `[1]`, and the states `[n]` there, with total derivatives; or
     where it jumps over 0."""
 
-    time: Expansion
-    states: Expansion
+    time: ValueExpansion
+    states: ValueExpansion
     jumps: bool
 
 
@@ -166,7 +166,7 @@ def _refined(
 
 def _here(
     trajectories: Trajectories, values: Mapping[str, float], start: float, time: float
-) -> tuple[Expansion, Array]:
+) -> tuple[ValueExpansion, Array]:
     """The values of all names at a time, and the rates of the states."""
     states = trajectories.at(values, np.array([start, time]), 0).taken(slice(1, 2))
     point = trajectories.along(np.array([time]), states, values).taken(0)
@@ -181,7 +181,7 @@ def _slope(
     return _along(condition.at(point.value, 1), rates)
 
 
-def _along(found: Expansion, rates: Array) -> float:
+def _along(found: ValueExpansion, rates: Array) -> float:
     """The total derivative by the time of a value with derivatives by the time and the states, which have `rates`."""
     return float(found.first[0, 0] + found.first[0, 1 : 1 + len(rates)] @ rates)
 
@@ -200,7 +200,7 @@ def _expanded(
     point = trajectories.along(times[1:], states, values).taken(0)
     jumps = _jumps(trajectories, condition, values, ends, point.value)
     if not order:
-        return Met(Expansion(times[1:]), states.taken(0), jumps)
+        return Met(ValueExpansion(times[1:]), states.taken(0), jumps)
     if jumps:
         raise DifferentiationError(
             f"the condition jumps over 0 at {time:.8g}, and the derivatives of this time are not known",
@@ -212,7 +212,7 @@ def _expanded(
     slope = found.first[0, q]
     if abs(slope) <= _FLAT * abs(_slope(trajectories, condition, values, start, time - _FAR * (time - start))):
         raise EvaluationError(f"the condition touches 0 at {time:.8g}, and this time has no derivatives")
-    lapse = Expansion(np.zeros(1), -found.first[:, :q] / slope)
+    lapse = ValueExpansion(np.zeros(1), -found.first[:, :q] / slope)
     if found.second is not None:
         first = with_variables(lapse).first
         lapse = lapse._replace(second=-(first.T @ found.second @ first) / slope)

@@ -23,7 +23,7 @@ from gradcli.language.interpreter.run import evaluate
 from gradcli.language.names import scope
 from gradcli.language.syntax import tree
 from gradcli.language.syntax.derivative_marks import readable
-from gradcli.models.ode.row_functions import Array, Expansion, RowFunctions, constants, joined
+from gradcli.models.ode.row_functions import Array, RowFunctions, ValueExpansion, constants, joined
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import bind
 from gradcli.primitives.entries.indexing import index
@@ -42,7 +42,7 @@ class _Stop(NamedTuple):
     None where the time is fixed; and what happens."""
 
     time: float
-    moves: Expansion | None
+    moves: ValueExpansion | None
     does: Jump | Dose
 
 
@@ -90,7 +90,7 @@ class Trajectories:
             self._rates = self.functions([self.equations.rate(name) for name in self.equations.rates])
         return self._rates
 
-    def at(self, values: Mapping[str, float], times: Array, order: int, doses: Sequence[Dose] = ()) -> Expansion:
+    def at(self, values: Mapping[str, float], times: Array, order: int, doses: Sequence[Dose] = ()) -> ValueExpansion:
         """The states `[t, n]` at times `[t]`, the first of which is the start, with derivatives by `wrt`.
 
         `doses` are added to what the equations say. A state at the time of a jump is that after it.
@@ -100,7 +100,7 @@ class Trajectories:
         if stops and times[-1] < times[0]:
             raise UsageError("jumps are for times that ascend", hint="let the times begin with the smaller end")
         origin, state, done = times[0], start, 0
-        parts: list[Expansion] = []
+        parts: list[ValueExpansion] = []
         for stop in (*stops, None):
             until = len(times) if stop is None else int(np.searchsorted(times, stop.time))
             inside = times[done:until]
@@ -116,10 +116,10 @@ class Trajectories:
                 origin, done = stop.time, until
         return joined(parts, 0)
 
-    def _begun(self, values: Mapping[str, float], order: int) -> tuple[Expansion, Expansion]:
+    def _begun(self, values: Mapping[str, float], order: int) -> tuple[ValueExpansion, ValueExpansion]:
         """The states at the start `[n]`, and the parameters `[p]`."""
 
-        def variables(names: Sequence[str]) -> Expansion:
+        def variables(names: Sequence[str]) -> ValueExpansion:
             found = constants(_numbers([values[name] for name in names]), len(self.wrt), order)
             if found.first is not None:
                 for i, name in enumerate(names):
@@ -129,7 +129,9 @@ class Trajectories:
 
         return variables(self.equations.states), variables(self.parameters)
 
-    def _flowed(self, state: Expansion, parameters: Expansion, times: Array, order: int, begins: bool) -> Expansion:
+    def _flowed(
+        self, state: ValueExpansion, parameters: ValueExpansion, times: Array, order: int, begins: bool
+    ) -> ValueExpansion:
         """The states at later times; where they are those that the solution begins with, few of them are variables."""
         n = len(self.equations.states)
         by = [i for i, name in enumerate(self.equations.states) if not begins or name in self.wrt]
@@ -138,22 +140,22 @@ class Trajectories:
         return found.of(joined([state, parameters]))
 
     @staticmethod
-    def point(time: Expansion, state: Expansion, parameters: Expansion) -> Expansion:
+    def point(time: ValueExpansion, state: ValueExpansion, parameters: ValueExpansion) -> ValueExpansion:
         """The values of `names`."""
         return joined([time, state, parameters])
 
     @staticmethod
-    def composed(functions: RowFunctions, point: Expansion) -> Expansion:
+    def composed(functions: RowFunctions, point: ValueExpansion) -> ValueExpansion:
         """Functions of `names` at a point that depends on variables."""
         return functions.at(point.value, point.order).of(point)
 
-    def along(self, times: Array, states: Expansion, values: Mapping[str, float]) -> Expansion:
+    def along(self, times: Array, states: ValueExpansion, values: Mapping[str, float]) -> ValueExpansion:
         """The values of `names` `[t, names]` along a solution."""
         order, count = states.order, len(times)
         _, parameters = self._begun(values, order)
         shape = (count, len(self.parameters))
         q = len(self.wrt)
-        held = Expansion(
+        held = ValueExpansion(
             np.broadcast_to(parameters.value, shape),
             None if parameters.first is None else np.broadcast_to(parameters.first, (*shape, q)),
             None if parameters.second is None else np.broadcast_to(parameters.second, (*shape, q, q)),
@@ -198,7 +200,7 @@ class Trajectories:
         fixed = all(part is None or not part.any() for part in found[1:])
         return [_Stop(found.value[0], None if fixed else found._replace(value=_numbers([0.0])), jump)]
 
-    def _after(self, stop: _Stop, state: Expansion, parameters: Expansion, order: int) -> Expansion:
+    def _after(self, stop: _Stop, state: ValueExpansion, parameters: ValueExpansion, order: int) -> ValueExpansion:
         """The states just after a jump."""
         if isinstance(stop.does, Dose):
             value = state.value.copy()
@@ -214,17 +216,17 @@ class Trajectories:
         after = self.composed(self._jumped[key], point)
         if stop.moves is None:
             return after
-        back = Expansion(*(None if part is None else -part for part in stop.moves))
+        back = ValueExpansion(*(None if part is None else -part for part in stop.moves))
         point = self.point(point.taken(slice(0, 1)), after, parameters)
         return self.shifted(point, back).taken(slice(1, 1 + len(after.value)))
 
     # --- times that move with the variables
 
-    def shifted(self, point: Expansion, lapse: Expansion) -> Expansion:
+    def shifted(self, point: ValueExpansion, lapse: ValueExpansion) -> ValueExpansion:
         """The values of `names` a `lapse` `[1]` later along the solution, which is 0 but for its derivatives."""
         return self.with_time(point).of(with_variables(lapse))
 
-    def with_time(self, point: Expansion) -> Expansion:
+    def with_time(self, point: ValueExpansion) -> ValueExpansion:
         """The values of `names` by the variables and, as the last one, by the time that passes."""
         rate = self.rates.at(point.value, point.order - 1)
         size, n, q = len(point.value), len(rate.value), len(self.wrt)
@@ -233,17 +235,17 @@ class Trajectories:
         first[0, q] = 1
         first[1 : 1 + n, q] = rate.value
         if point.second is None:
-            return Expansion(point.value, first)
+            return ValueExpansion(point.value, first)
         second = np.zeros((size, q + 1, q + 1), point.value.dtype)
         second[:, :q, :q] = point.second
         # The derivatives of the rates by the variables, and along the solution.
         changes = rate.first @ first
         second[1 : 1 + n, q, :] = changes
         second[1 : 1 + n, :, q] = changes
-        return Expansion(point.value, first, second)
+        return ValueExpansion(point.value, first, second)
 
 
-def with_variables(lapse: Expansion) -> Expansion:
+def with_variables(lapse: ValueExpansion) -> ValueExpansion:
     """The variables, whose values do not matter, followed by a lapse `[1]`."""
     q = lapse.first.shape[-1]
     found = constants(np.zeros(q + 1, lapse.first.dtype), q, lapse.order)
@@ -302,7 +304,7 @@ class Flow:
 
     def at(
         self, start: Array, parameters: Array, times: Array, order: int, by: Sequence[int] | None = None
-    ) -> Expansion:
+    ) -> ValueExpansion:
         """The states `[g, t, n]` of g problems, which start with `start` `[g, n]` at the first of the times `[t]`.
 
         Their derivatives are by the n states at the start, followed by the `parameters` `[g, p]`; those by others than the
@@ -339,7 +341,7 @@ class Flow:
                     whole: Any = np.zeros((*part.shape[: part.ndim - k - 1], *[count] * (k + 1)), part.dtype)
                     whole[(..., *np.ix_(*[by] * (k + 1)))] = part
                     parts[k] = whole
-        return Expansion(found[..., :n], *parts)
+        return ValueExpansion(found[..., :n], *parts)
 
     def _system(self, origin: Any) -> System:
         """The system of the lapse since an origin of time, which matters where the equations read the time."""

@@ -13,7 +13,7 @@ from gradcli.models import dense_matrices
 from gradcli.models.optima import scipy_methods
 from gradcli.models.optima.constraints import Constraints
 from gradcli.models.optima.end_messages import VANISHES
-from gradcli.models.optima.newton import SearchEnd
+from gradcli.models.optima.newton import NewtonEnd
 from gradcli.models.optima.objectives import MOST_DENSE, Objective, is_sparse
 from gradcli.models.optima.optimality import Active, active, curvature, infeasible, is_stationary
 from gradcli.models.results import Iteration, ProgressCallback
@@ -31,12 +31,12 @@ _SLOW = 1_000
 
 def constrained(
     objective: Objective, constraints: Constraints, start: Any, low: Any, high: Any, most: int, watch: ProgressCallback
-) -> SearchEnd:
+) -> NewtonEnd:
     """Minimise under constraints from `start` and, where that fails, from points near it. Returns the best result, the
     first of equal ones; it need neither be a minimum nor satisfy the constraints."""
     np = arrays.numpy_namespace()
     generator = np.random.default_rng(0)
-    best: SearchEnd | None = None
+    best: NewtonEnd | None = None
     is_free = not (np.isfinite(low) | np.isfinite(high)).any()
     if len(start) > _MANY and is_free and constraints.is_equation.all():
         direct = by_lagrangian(objective, constraints, start, most, watch)
@@ -63,8 +63,8 @@ def constrained(
 
 
 def _better(
-    objective: Objective, constraints: Constraints, found: SearchEnd, best: SearchEnd | None, low: Any, high: Any
-) -> tuple[SearchEnd, bool]:
+    objective: Objective, constraints: Constraints, found: NewtonEnd, best: NewtonEnd | None, low: Any, high: Any
+) -> tuple[NewtonEnd, bool]:
     """The better of two results, and whether `found` is a feasible minimum."""
     violated = _violation(constraints, found.point)
     is_feasible = not infeasible(constraints, found.point).any()
@@ -85,7 +85,7 @@ def _violation(constraints: Constraints, x: Any) -> float:
     return math.inf if math.isnan(found) else found
 
 
-def _is_minimum(objective: Objective, constraints: Constraints, found: SearchEnd, low: Any, high: Any) -> bool:
+def _is_minimum(objective: Objective, constraints: Constraints, found: NewtonEnd, low: Any, high: Any) -> bool:
     there = active(found.gradient, constraints, found.point, low, high)
     hessian = lagrangian_hessian(objective, constraints, found.point, there)
     if not is_stationary(objective, found, there.slope, None):
@@ -107,7 +107,7 @@ def lagrangian_hessian(objective: Objective, constraints: Constraints, x: Any, t
     return total if np.isfinite(total).all() else None
 
 
-def polished(objective: Objective, constraints: Constraints, found: SearchEnd, low: Any, high: Any) -> SearchEnd:
+def polished(objective: Objective, constraints: Constraints, found: NewtonEnd, low: Any, high: Any) -> NewtonEnd:
     """The point improved to full accuracy: Newton's method on the optimality conditions with the active constraints
     held active, as long as their residual decreases."""
     np = arrays.numpy_namespace()
@@ -134,7 +134,7 @@ def polished(objective: Objective, constraints: Constraints, found: SearchEnd, l
     return best
 
 
-def _snapped(objective: Objective, found: SearchEnd, low: Any, high: Any) -> SearchEnd:
+def _snapped(objective: Objective, found: NewtonEnd, low: Any, high: Any) -> NewtonEnd:
     """The result with variables that are on a bound up to rounding moved exactly onto it."""
     np = arrays.numpy_namespace()
     point = found.point
@@ -145,7 +145,7 @@ def _snapped(objective: Objective, found: SearchEnd, low: Any, high: Any) -> Sea
     return found._replace(point=point, value=value, gradient=gradient) if math.isfinite(value) else found
 
 
-def _distance(constraints: Constraints, found: SearchEnd, there: Active) -> float:
+def _distance(constraints: Constraints, found: NewtonEnd, there: Active) -> float:
     """The norm of the residual of the optimality conditions."""
     np = arrays.numpy_namespace()
     violated = constraints.violation(constraints.residuals(found.point))
@@ -154,7 +154,7 @@ def _distance(constraints: Constraints, found: SearchEnd, there: Active) -> floa
     return float(np.linalg.norm(there.slope) + np.linalg.norm(np.maximum(violated, off)))
 
 
-def _newton_step(constraints: Constraints, found: SearchEnd, there: Active, hessian: Any) -> Any:
+def _newton_step(constraints: Constraints, found: NewtonEnd, there: Active, hessian: Any) -> Any:
     np = arrays.numpy_namespace()
     free = ~there.fixed
     dense = hessian.toarray() if is_sparse(hessian) else hessian
@@ -171,12 +171,12 @@ def _newton_step(constraints: Constraints, found: SearchEnd, there: Active, hess
 def _feasible(
     objective: Objective,
     constraints: Constraints,
-    best: SearchEnd,
+    best: NewtonEnd,
     low: Any,
     high: Any,
     most: int,
     watch: ProgressCallback,
-) -> SearchEnd:
+) -> NewtonEnd:
     """A minimum searched for from a feasible point, which is found first by least squares; where there is none, the
     point of the least violation."""
     from scipy.optimize import least_squares
@@ -226,7 +226,7 @@ _SHIFT, _GROWTH = 1e-6, 10.0
 
 def by_lagrangian(
     objective: Objective, constraints: Constraints, start: Any, most: int, watch: ProgressCallback
-) -> SearchEnd | None:
+) -> NewtonEnd | None:
     """A point at which all constraints, which are equations, hold and the gradient of the Lagrangian vanishes; None
     where the search is stuck or derivatives are not known."""
     np = arrays.numpy_namespace()
@@ -263,7 +263,7 @@ def by_lagrangian(
         else:
             return None
         if is_last:
-            return SearchEnd(x, value, gradient, number, True, VANISHES)
+            return NewtonEnd(x, value, gradient, number, True, VANISHES)
         x, value, gradient, residuals = trial, at, its_gradient, off
     return None
 

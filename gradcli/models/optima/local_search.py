@@ -10,22 +10,22 @@ from gradcli.errors import LimitError, UsageError
 from gradcli.models.optima import scipy_methods
 from gradcli.models.optima.constrained import constrained, polished
 from gradcli.models.optima.end_messages import STUCK
-from gradcli.models.optima.newton import NoHessianError, SearchEnd, newton
+from gradcli.models.optima.newton import NewtonEnd, NoHessianError, newton
 from gradcli.models.optima.objectives import MOST_DENSE, Objective
-from gradcli.models.optima.optimization_problems import Problem
+from gradcli.models.optima.optimization_problems import OptimizationProblem
 from gradcli.models.optima.verdicts import shortest_convex_combination
 from gradcli.models.results import Iteration, ProgressCallback
 from gradcli.named_tuples import NamedTuple
 
 
-def search(posed: Problem, start: Any, method: str, most: int, watch: ProgressCallback) -> SearchEnd:
+def search(posed: OptimizationProblem, start: Any, method: str, most: int, watch: ProgressCallback) -> NewtonEnd:
     """Minimise from `start` by the given method, or by a suitable one: Newton's method where the Hessian is small
     enough to solve with or is sparse; else one of Hessian-vector products, or of gradients alone."""
     found = _searched(posed, start, method, most, watch)
     return found if len(posed.constraints) else at_infinite_slopes(posed, found)
 
 
-def _searched(posed: Problem, start: Any, method: str, most: int, watch: ProgressCallback) -> SearchEnd:
+def _searched(posed: OptimizationProblem, start: Any, method: str, most: int, watch: ProgressCallback) -> NewtonEnd:
     given = (posed.objective, posed.constraints, start, posed.low, posed.high)
     if len(posed.constraints) and len(start) > MOST_DENSE:
         raise LimitError(
@@ -72,7 +72,7 @@ def _searched(posed: Problem, start: Any, method: str, most: int, watch: Progres
 _NEAR = 1e-6
 
 
-def at_infinite_slopes(posed: Problem, found: SearchEnd) -> SearchEnd:
+def at_infinite_slopes(posed: OptimizationProblem, found: NewtonEnd) -> NewtonEnd:
     """The point with variables next to a bound moved onto it, where the objective is lower there and its slope towards
     the bound is infinite, so that no search reaches the bound; else the point unchanged."""
     np = arrays.numpy_namespace()
@@ -117,8 +117,8 @@ class _Place(NamedTuple):
 
 
 def descend(
-    objective: Objective, found: SearchEnd, start: Any, low: Any, high: Any, most: int, watch: ProgressCallback
-) -> SearchEnd:
+    objective: Objective, found: NewtonEnd, start: Any, low: Any, high: Any, most: int, watch: ProgressCallback
+) -> NewtonEnd:
     """The lowest point reached from where a search from `start` is stuck, between `low` and `high` and in at most
     `most` iterations in total; `found` itself where nothing is lower."""
     at = _Place(found.point, found.value, found.gradient)

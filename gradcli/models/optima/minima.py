@@ -20,10 +20,10 @@ from gradcli.models.data import DataTable, table_of
 from gradcli.models.optima import optimality, proved_minima, scipy_methods
 from gradcli.models.optima.constraints import Constraints
 from gradcli.models.optima.local_search import search
-from gradcli.models.optima.newton import SearchEnd
+from gradcli.models.optima.newton import NewtonEnd
 from gradcli.models.optima.objectives import MOST_DENSE, Objective, is_sparse
 from gradcli.models.optima.optimality import RESIDUAL_TOLERANCE, Active, infeasible
-from gradcli.models.optima.optimization_problems import MinimizeRequest, Problem, check_start, pose
+from gradcli.models.optima.optimization_problems import MinimizeRequest, OptimizationProblem, check_start, pose
 from gradcli.models.optima.proved_minima import MinimumProof, ProvedEnd
 from gradcli.models.optima.training import STOCHASTIC, Training, of_training, train
 from gradcli.models.optima.verdicts import Verdict, verdict_of
@@ -231,8 +231,8 @@ def minimize(
 
 
 def _result(
-    problem: Problem,
-    found: SearchEnd,
+    problem: OptimizationProblem,
+    found: NewtonEnd,
     constants: Sequence[str],
     everywhere: GlobalEnd | None,
     training: Training,
@@ -274,7 +274,7 @@ def _result(
     )
 
 
-def _multipliers(problem: Problem, there: optimality.Active, x: Any) -> dict[str, float] | None:
+def _multipliers(problem: OptimizationProblem, there: optimality.Active, x: Any) -> dict[str, float] | None:
     """The multipliers by the text of each active constraint and bound; None where there are no constraints and
     bounds."""
     np = arrays.numpy_namespace()
@@ -307,7 +307,7 @@ class Sensitivity:
     reason: str | None = None
 
 
-def sensitivities(posed: Problem, x: Any, verdict: Verdict, names: Sequence[str]) -> dict[str, Sensitivity]:
+def sensitivities(posed: OptimizationProblem, x: Any, verdict: Verdict, names: Sequence[str]) -> dict[str, Sensitivity]:
     """The derivatives of a minimum by the named constants, or the reasons why they do not exist: the linear system is
     singular, the active constraints depend on the direction of the change, or second derivatives are not known."""
     np = arrays.numpy_namespace()
@@ -350,7 +350,7 @@ def _obstacle(verdict: Verdict) -> str | None:
     return _SINGULAR if verdict.is_flat else None
 
 
-def _touched(posed: Problem, x: Any, there: Active) -> str | None:
+def _touched(posed: OptimizationProblem, x: Any, there: Active) -> str | None:
     """Why the point has only one-sided derivatives: a constraint or bound is active with a multiplier of 0. None where
     there is none."""
     np = arrays.numpy_namespace()
@@ -496,7 +496,7 @@ class GlobalEnd(NamedTuple):
     """The lowest point that was found, the numbers of different `minima`, of `searches`, and of minima that only one
     search found (`alone`), and whether a limit of the run ended the global search early (`is_cut`)."""
 
-    lowest: SearchEnd
+    lowest: NewtonEnd
     minima: int
     searches: int
     alone: int
@@ -515,14 +515,14 @@ class GlobalEnd(NamedTuple):
 
 
 def _search_globally(
-    posed: Problem, method: str, most: int, starts: int | None, seed: int, watch: ProgressCallback
+    posed: OptimizationProblem, method: str, most: int, starts: int | None, seed: int, watch: ProgressCallback
 ) -> GlobalEnd:
     """The lowest minimum that local searches find from `starts` starts and from the results of differential evolution.
     The starts are the given one, sampled points that are lower than their neighbours, and a Latin hypercube between the
     bounds or, without bounds, around the given start."""
     np = arrays.numpy_namespace()
-    ends: list[SearchEnd] = []
-    found: list[SearchEnd] = []
+    ends: list[NewtonEnd] = []
+    found: list[NewtonEnd] = []
     is_cut = False
 
     def search_from(start: Any, longest: int) -> None:
@@ -547,7 +547,7 @@ def _search_globally(
         check_start(posed.objective, posed.start)
     failed = [end for end in ends if not any(end is each for each in found)]
     spent = sum(end.iterations for end in ends)
-    different: list[list[SearchEnd]] = []
+    different: list[list[NewtonEnd]] = []
     for each in sorted(found, key=lambda each: each.value):
         known = next((ends for ends in different if _is_same(each, ends[0], np)), None)
         if known is None:
@@ -568,18 +568,18 @@ def _search_globally(
     return GlobalEnd(lowest._replace(iterations=spent), len(different), len(ends), alone, is_cut)
 
 
-def _is_below(posed: Problem, end: SearchEnd, lowest: SearchEnd) -> bool:
+def _is_below(posed: OptimizationProblem, end: NewtonEnd, lowest: NewtonEnd) -> bool:
     if not end.value < lowest.value - _APART * (1.0 + abs(lowest.value)):
         return False
     return not len(posed.constraints) or not infeasible(posed.constraints, end.point).any()
 
 
-def _is_same(one: SearchEnd, other: SearchEnd, np: Any) -> bool:
+def _is_same(one: NewtonEnd, other: NewtonEnd, np: Any) -> bool:
     near = abs(one.point - other.point) <= _APART * (1.0 + abs(one.point))
     return bool(near.all()) and abs(one.value - other.value) <= _APART * (1.0 + abs(one.value))
 
 
-def _starts(posed: Problem, count: int | None, seed: int) -> tuple[Population | None, Any]:
+def _starts(posed: OptimizationProblem, count: int | None, seed: int) -> tuple[Population | None, Any]:
     """The population between the bounds, None for too many variables, and the starts `[k, n]` in addition to the given
     one."""
     np = arrays.numpy_namespace()
@@ -598,7 +598,9 @@ def _starts(posed: Problem, count: int | None, seed: int) -> tuple[Population | 
     return population, np.concatenate([low_points, cube])
 
 
-def _evolved(posed: Problem, population: Population | None, seed: int, watch: ProgressCallback) -> Iterator[Any]:
+def _evolved(
+    posed: OptimizationProblem, population: Population | None, seed: int, watch: ProgressCallback
+) -> Iterator[Any]:
     """The results of differential evolution, slightly moved where a kink leaves them without a gradient."""
     np = arrays.numpy_namespace()
     if population is None:
@@ -613,7 +615,7 @@ def _evolved(posed: Problem, population: Population | None, seed: int, watch: Pr
 class Population:
     """Evaluates an objective at many points between `low` and `high`, and keeps the lowest one."""
 
-    def __init__(self, posed: Problem, low: Any, high: Any) -> None:
+    def __init__(self, posed: OptimizationProblem, low: Any, high: Any) -> None:
         self._posed, self.low, self.high = posed, low, high
         self.lowest: Any = None
         self._least = math.inf

@@ -28,7 +28,7 @@ _MOST_SHIFTS = 30
 _FLAT_EIGENVALUE = 1e-14
 
 
-class SearchEnd(NamedTuple):
+class NewtonEnd(NamedTuple):
     """The point at which a search ended, and how; `converged` says that the method reported a minimum, not that there
     is one."""
 
@@ -53,7 +53,7 @@ def held_by_bounds(x: Any, gradient: Any, low: Any, high: Any) -> Any:
     return ((x <= low) & (gradient > 0)) | ((x >= high) & (gradient < 0)) | (low == high)
 
 
-def newton(objective: Objective, start: Any, low: Any, high: Any, most: int, watch: ProgressCallback) -> SearchEnd:
+def newton(objective: Objective, start: Any, low: Any, high: Any, most: int, watch: ProgressCallback) -> NewtonEnd:
     """Minimise from `start` between `low` and `high`, vectors `[n]`, in at most `most` iterations. The objective must
     be finite at the start. Raises NoHessianError.
 
@@ -69,7 +69,7 @@ def newton(objective: Objective, start: Any, low: Any, high: Any, most: int, wat
 
 def _newton(
     objective: Objective, start: Any, low: Any, high: Any, most: int, watch: ProgressCallback, *, by_curvature: bool
-) -> SearchEnd:
+) -> NewtonEnd:
     np = arrays.numpy_namespace()
     x = start
     value, gradient = objective.value_and_gradient(x)
@@ -79,7 +79,7 @@ def _newton(
         free = ~held_by_bounds(x, gradient, low, high)
         watch(Iteration(number, objective.sign * value, float(np.linalg.norm(gradient[free])), x))
         if not free.any():
-            return SearchEnd(x, value, gradient, number, True, "every variable is held by a bound")
+            return NewtonEnd(x, value, gradient, number, True, "every variable is held by a bound")
         scales = np.sqrt(abs(hessian.diagonal())) if by_curvature else np.ones(len(x))
         units = np.where(scales > 0, scales, 1.0)[free]
         reduced, slope = _scaled(hessian, free, units), gradient[free] / units
@@ -100,15 +100,15 @@ def _newton(
             norm = float(np.linalg.norm(change[free] * units))
             inside = float(np.linalg.norm(found.direction)) < 0.9 * radius
             if inside and expected <= _SHARE * abs(value) + _NOTHING:
-                return _polished(objective, SearchEnd(x, value, gradient, number, True, VANISHES), trial, low, high)
+                return _polished(objective, NewtonEnd(x, value, gradient, number, True, VANISHES), trial, low, high)
             if norm <= 1e-16 * float(np.linalg.norm(x[free] * units)) or norm < 1e-150:
-                return SearchEnd(x, value, gradient, number, not gradient[free].any(), STUCK)
+                return NewtonEnd(x, value, gradient, number, not gradient[free].any(), STUCK)
             if expected <= 0:
                 radius = norm / 4
                 continue
             trial_value, trial_gradient = objective.value_and_gradient(trial)
             if trial_value < _DEEP * max(1.0, abs(value)) or ((abs(trial) > _FAR).any() and trial_value < value):
-                return SearchEnd(trial, trial_value, trial_gradient, number + 1, False, UNBOUNDED)
+                return NewtonEnd(trial, trial_value, trial_gradient, number + 1, False, UNBOUNDED)
             gained = value - trial_value
             if not gained > 0 and abs(gained) <= _LITTLE * max(abs(value), objective.first) and expected > rounding:
                 rounding = max(rounding, objective.rounding_error(x))
@@ -124,7 +124,7 @@ def _newton(
         x, value, gradient = trial, trial_value, trial_gradient
         hessian = _hessian(objective, x)
     message = f"the limit of {most:,} iterations was met before the {extremum(objective.sign)}"
-    return SearchEnd(x, value, gradient, most, False, message)
+    return NewtonEnd(x, value, gradient, most, False, message)
 
 
 def _hessian(objective: Objective, x: Any) -> Any:
@@ -138,7 +138,7 @@ def _norm(gradient: Any, free: Any, units: Any) -> float:
     return float(arrays.numpy_namespace().linalg.norm(gradient[free] / units))
 
 
-def _polished(objective: Objective, found: SearchEnd, trial: Any, low: Any, high: Any) -> SearchEnd:
+def _polished(objective: Objective, found: NewtonEnd, trial: Any, low: Any, high: Any) -> NewtonEnd:
     """The result after a last step, where the gradient is smaller there: the point has more correct digits."""
     np = arrays.numpy_namespace()
     value, gradient = objective.value_and_gradient(trial)
@@ -171,7 +171,7 @@ _LOWERS = 0.1
 _MOST_FACES = 10
 
 
-def bounded_step(slope: Any, hessian: Any, radius: float, low: Any, high: Any) -> Step:
+def bounded_step(slope: Any, hessian: Any, radius: float, low: Any, high: Any) -> NewtonStep:
     """A step between `low` and `high`, vectors on both sides of 0, that lowers the model `slope·s + s·hessian·s/2`: its
     minimum within the radius where that is within the bounds; else the lowest of that minimum clipped at the bounds,
     the Cauchy point, and minima on the faces of the box to which that leads."""
@@ -219,7 +219,7 @@ def _cauchy_point(slope: Any, hessian: Any, radius: float, low: Any, high: Any) 
     return found
 
 
-class Step(NamedTuple):
+class NewtonStep(NamedTuple):
     """A step `[n]`, and the `shift` that was added to the Hessian's diagonal to keep it within the radius; 0 for
     Newton's step."""
 
@@ -227,13 +227,13 @@ class Step(NamedTuple):
     shift: float
 
 
-def step(gradient: Any, hessian: Any, radius: float) -> Step:
+def step(gradient: Any, hessian: Any, radius: float) -> NewtonStep:
     """The minimum of `gradient·s + s·hessian·s/2` over steps s of norm at most `radius`, for a symmetric matrix `[n,
     n]`. For a sparse matrix of SciPy it is approximate."""
     return _by_factors(gradient, hessian, radius) if is_sparse(hessian) else _by_eigenvectors(gradient, hessian, radius)
 
 
-def _by_eigenvectors(gradient: Any, hessian: Any, radius: float) -> Step:
+def _by_eigenvectors(gradient: Any, hessian: Any, radius: float) -> NewtonStep:
     np = arrays.numpy_namespace()
     bends, vectors = dense_matrices.symmetric_eigenvectors(hessian)
     along = vectors.T @ gradient
@@ -241,7 +241,7 @@ def _by_eigenvectors(gradient: Any, hessian: Any, radius: float) -> Step:
     if least > _FLAT_EIGENVALUE * most:
         direct = -along / bends
         if np.linalg.norm(direct) <= radius:
-            return Step(vectors @ direct, 0.0)
+            return NewtonStep(vectors @ direct, 0.0)
     lowest = max(0.0, -least)
 
     def length(shift: float) -> float:
@@ -258,7 +258,7 @@ def _by_eigenvectors(gradient: Any, hessian: Any, radius: float) -> Step:
         if least > 0 or (least == 0.0 and not along[0]):
             rest = 0.0
         inside[0] -= math.copysign(rest, along[0])
-        return Step(vectors @ inside, edge)
+        return NewtonStep(vectors @ inside, edge)
     low, high = edge, lowest + float(np.linalg.norm(gradient)) / radius
     shift = high
     for _ in range(_MOST_SHIFTS):
@@ -270,10 +270,10 @@ def _by_eigenvectors(gradient: Any, hessian: Any, radius: float) -> Step:
         slope = float(np.sum(along**2 / (bends + shift) ** 3)) / found if found > 0 else 0.0
         better = shift + (found - radius) / radius * found / slope if slope > 0 else math.inf
         shift = better if low < better < high else math.sqrt(low * high)
-    return Step(vectors @ (-along / (bends + shift)), shift)
+    return NewtonStep(vectors @ (-along / (bends + shift)), shift)
 
 
-def _by_factors(gradient: Any, hessian: Any, radius: float) -> Step:
+def _by_factors(gradient: Any, hessian: Any, radius: float) -> NewtonStep:
     np = arrays.numpy_namespace()
     from scipy.sparse import eye_array
 
@@ -282,7 +282,7 @@ def _by_factors(gradient: Any, hessian: Any, radius: float) -> Step:
     size = float(abs(hessian).sum(axis=0).max())
     length = float(np.linalg.norm(gradient))
     low, high, shift = 0.0, size + length / radius, 0.0
-    best: Step | None = None
+    best: NewtonStep | None = None
     for _ in range(_MOST_SHIFTS):
         factors = _factors(hessian + shift * unit if shift else hessian)
         if factors is None:
@@ -291,7 +291,7 @@ def _by_factors(gradient: Any, hessian: Any, radius: float) -> Step:
             found = -factors.solve(gradient)
             norm = float(np.linalg.norm(found))
             if norm <= radius * (1 + _OFF_RADIUS):
-                best, high = Step(found, shift), shift
+                best, high = NewtonStep(found, shift), shift
                 if shift == 0.0 or norm >= radius * (1 - _OFF_RADIUS):
                     break
             else:
@@ -304,7 +304,7 @@ def _by_factors(gradient: Any, hessian: Any, radius: float) -> Step:
         if high - low <= 1e-3 * high:
             break
     if best is None:
-        best = Step(-gradient * (radius / length if length else 0.0), high)
+        best = NewtonStep(-gradient * (radius / length if length else 0.0), high)
     return best
 
 

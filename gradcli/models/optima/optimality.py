@@ -12,7 +12,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.models import dense_matrices
 from gradcli.models.optima.constraints import Constraints
-from gradcli.models.optima.newton import SearchEnd, held_by_bounds, is_definite
+from gradcli.models.optima.newton import NewtonEnd, held_by_bounds, is_definite
 from gradcli.models.optima.objectives import Objective, is_sparse
 from gradcli.named_tuples import NamedTuple
 
@@ -113,7 +113,7 @@ def infeasible(constraints: Constraints, x: Any) -> Any:
     return ~(constraints.violation(residuals) <= _tolerances(_jacobian(constraints, x), x, RESIDUAL_TOLERANCE))
 
 
-def is_stationary(objective: Objective, found: SearchEnd, slope: Any, hessian: Any) -> bool:
+def is_stationary(objective: Objective, found: NewtonEnd, slope: Any, hessian: Any) -> bool:
     """Whether a slope is 0 in floats: relative to the gradients it is the sum of and to that at the start, to the
     rounding errors of the variables, or because a Newton step would gain nothing."""
     np = arrays.numpy_namespace()

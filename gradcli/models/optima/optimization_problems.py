@@ -35,7 +35,7 @@ class MinimizeRequest(NamedTuple):
     is_global: bool
 
 
-class Problem(NamedTuple):
+class OptimizationProblem(NamedTuple):
     """An optimisation problem: an objective to minimise from `start` `[n]` between `low` and `high` `[n]`.
 
     `rows` is the number of complete rows of the data, `left_out` that of the others, and `by_row` are the names of
@@ -54,7 +54,9 @@ class Problem(NamedTuple):
     limits: tuple[int, int]
 
 
-def pose(asked: MinimizeRequest, compile: Callable[[str], CompiledProgram], budget: tuple[int, int]) -> Problem:
+def pose(
+    asked: MinimizeRequest, compile: Callable[[str], CompiledProgram], budget: tuple[int, int]
+) -> OptimizationProblem:
     """The problem that a request poses. Raises what compiling and evaluating raise, BindingError for a name without a
     value, a name that nothing reads, and a start outside of its bounds, and EvaluationError where the objective is not
     finite at the start."""
@@ -91,7 +93,7 @@ def pose(asked: MinimizeRequest, compile: Callable[[str], CompiledProgram], budg
     rows = len(data.rows) or max((arrays.shape(v)[0] for v in used.values() if arrays.shape(v)), default=0)
     by_row = [name for name, value in used.items() if arrays.shape(value)[:1] == (rows,)]
     most = budget[0], budget[1] * max(1, len(data.rows))
-    return Problem(objective, constraints, start, low, high, rows, by_row, data.left_out, most)
+    return OptimizationProblem(objective, constraints, start, low, high, rows, by_row, data.left_out, most)
 
 
 def _number(name: str, value: Any) -> Any:

@@ -13,8 +13,8 @@ from gradcli.language.syntax import parse
 from gradcli.language.syntax.tree import Module
 from gradcli.models.optima import optimality
 from gradcli.models.optima.local_search import search
-from gradcli.models.optima.newton import SearchEnd
-from gradcli.models.optima.optimization_problems import Problem
+from gradcli.models.optima.newton import NewtonEnd
+from gradcli.models.optima.optimization_problems import OptimizationProblem
 from gradcli.models.results import MAY_BE_NULL, Iteration, ProgressCallback
 from gradcli.named_tuples import NamedTuple
 
@@ -52,12 +52,14 @@ class MinimumProof:
 class ProvedEnd(NamedTuple):
     """The end of a search, its proof, and the message."""
 
-    found: SearchEnd
+    found: NewtonEnd
     proof: MinimumProof
     message: str
 
 
-def prove(problem: Problem, whole: Sequence[str], method: str, watch: ProgressCallback) -> tuple[Problem, ProvedEnd]:
+def prove(
+    problem: OptimizationProblem, whole: Sequence[str], method: str, watch: ProgressCallback
+) -> tuple[OptimizationProblem, ProvedEnd]:
     """Bound the global minimum of a problem whose names all have bounds; those in `whole` are whole numbers.
 
     Returns the problem in which the whole numbers are fixed at the best point, with the end of the search there. Raises
@@ -139,7 +141,7 @@ def prove(problem: Problem, whole: Sequence[str], method: str, watch: ProgressCa
         polished = None
     value, gradient = objective.value(point), objective.value_and_gradient(point)[1]
     if polished is None or not polished.value <= value:
-        polished = SearchEnd(point, value, gradient, 0, False, "")
+        polished = NewtonEnd(point, value, gradient, 0, False, "")
     return fixed, ProvedEnd(polished, proof, _message(problem, found, proof))
 
 
@@ -164,7 +166,7 @@ def _radical_inverse(number: int, base: int) -> float:
     return found
 
 
-def _is_whole(problem: Problem, whole: Sequence[str]) -> Any:
+def _is_whole(problem: OptimizationProblem, whole: Sequence[str]) -> Any:
     np = arrays.numpy_namespace()
     places = problem.objective.packing.places()
     found = np.zeros(problem.objective.packing.size, "bool")
@@ -176,7 +178,7 @@ def _is_whole(problem: Problem, whole: Sequence[str]) -> Any:
     return found
 
 
-def _check(problem: Problem) -> None:
+def _check(problem: OptimizationProblem) -> None:
     np = arrays.numpy_namespace()
     open_ = ~(np.isfinite(problem.low) & np.isfinite(problem.high))
     if open_.any():
@@ -187,7 +189,7 @@ def _check(problem: Problem) -> None:
         )
 
 
-def _proof(problem: Problem, found: Any) -> MinimumProof:
+def _proof(problem: OptimizationProblem, found: Any) -> MinimumProof:
     packing = problem.objective.packing
     ends = [_outward(found.low, -math.inf), _outward(found.high, math.inf)]
     if problem.objective.sign < 0:
@@ -210,7 +212,7 @@ def _outward(end: float, side: float) -> float:
     return math.nextafter(end, side) if math.isfinite(end) and end != 0 and not float(end).is_integer() else end
 
 
-def _message(problem: Problem, found: Any, proof: MinimumProof) -> str:
+def _message(problem: OptimizationProblem, found: Any, proof: MinimumProof) -> str:
     what = "maximum" if problem.objective.sign < 0 else "minimum"
     if math.isinf(found.high) and not found.minimisers:
         where = "meets the conditions" if len(problem.constraints) else "has a value"

@@ -10,7 +10,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.errors import UsageError
 from gradcli.models.optima.constraints import Constraints
-from gradcli.models.optima.newton import SearchEnd
+from gradcli.models.optima.newton import NewtonEnd
 from gradcli.models.optima.objectives import Objective, is_sparse
 from gradcli.models.results import Iteration, ProgressCallback
 
@@ -39,7 +39,7 @@ def search(
     high: Any,
     most: int,
     watch: ProgressCallback,
-) -> SearchEnd:
+) -> NewtonEnd:
     """Minimise by one of METHODS. Raises UsageError for bounds or constraints that the method does not support, and
     where the method needs a Hessian and there is none."""
     from scipy.optimize import Bounds, minimize
@@ -77,7 +77,7 @@ def search(
         )
     x = np.clip(found.x, low, high) if np.isfinite(found.x).all() else followed.best
     value, gradient = objective.value_and_gradient(x)
-    return SearchEnd(x, value, gradient, int(found.nit), bool(found.success), str(found.message).strip())
+    return NewtonEnd(x, value, gradient, int(found.nit), bool(found.success), str(found.message).strip())
 
 
 class _Monitored:

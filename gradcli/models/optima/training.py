@@ -10,8 +10,8 @@ from gradcli import arrays, limits
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import UsageError
 from gradcli.models import checked_arguments, dense_matrices
-from gradcli.models.optima.newton import SearchEnd
-from gradcli.models.optima.optimization_problems import Problem
+from gradcli.models.optima.newton import NewtonEnd
+from gradcli.models.optima.optimization_problems import OptimizationProblem
 from gradcli.models.optima.verdicts import Verdict
 from gradcli.models.results import Iteration, ProgressCallback
 from gradcli.named_tuples import NamedTuple
@@ -81,7 +81,7 @@ class Training(NamedTuple):
         return STOCHASTIC[self.method](parameters.values(), **options)
 
 
-def train(posed: Problem, training: Training, watch: ProgressCallback) -> SearchEnd:
+def train(posed: OptimizationProblem, training: Training, watch: ProgressCallback) -> NewtonEnd:
     """Take all steps. The result is the last point, or the start where that is no worse. `converged` says that the last
     point is better and its gradient small relative to that at the start. A value that is not finite ends the training.
 
@@ -97,7 +97,7 @@ def train(posed: Problem, training: Training, watch: ProgressCallback) -> Search
     return _judged(posed, last, steps, taken, message)
 
 
-def _check_suits(posed: Problem, training: Training) -> None:
+def _check_suits(posed: OptimizationProblem, training: Training) -> None:
     np = arrays.numpy_namespace()
     if len(posed.constraints) or np.isfinite(posed.low).any() or np.isfinite(posed.high).any():
         raise UsageError(f"the method {training.method} takes no bounds and no constraints", hint="--method auto does")
@@ -106,7 +106,7 @@ def _check_suits(posed: Problem, training: Training) -> None:
 
 
 def _stepped(
-    posed: Problem, training: Training, steps: int, batch: int | None, watch: ProgressCallback
+    posed: OptimizationProblem, training: Training, steps: int, batch: int | None, watch: ProgressCallback
 ) -> tuple[Any, int, str]:
     """The point after all steps on batches (or on all rows where `batch` is None), the number of steps taken, and a
     message."""
@@ -131,25 +131,25 @@ def _stepped(
     return last, taken + 1, f"{steps:,} steps"
 
 
-def _judged(posed: Problem, last: Any, steps: int, taken: int, message: str) -> SearchEnd:
+def _judged(posed: OptimizationProblem, last: Any, steps: int, taken: int, message: str) -> NewtonEnd:
     """The result at the last point, or at the start where that is no worse."""
     np, objective = arrays.numpy_namespace(), posed.objective
     start_value, start_gradient = objective.value_and_gradient(posed.start)
     value, gradient = objective.value_and_gradient(last)
     left = float(np.linalg.norm(gradient)) / (float(np.linalg.norm(start_gradient)) or 1.0)
     if not math.isfinite(value):
-        return SearchEnd(posed.start, start_value, start_gradient, taken, False, message)
+        return NewtonEnd(posed.start, start_value, start_gradient, taken, False, message)
     if value > start_value:
         message = f"the objective is greater after {steps:,} steps: try another --lr"
-        return SearchEnd(posed.start, start_value, start_gradient, taken, False, message)
+        return NewtonEnd(posed.start, start_value, start_gradient, taken, False, message)
     if left > _FALLEN:
         message += (
             f", after which the gradient is still {left:.2g} of that at the start: more steps or another --lr may help"
         )
-    return SearchEnd(last, value, gradient, taken, left <= _FALLEN, message)
+    return NewtonEnd(last, value, gradient, taken, left <= _FALLEN, message)
 
 
-def of_training(found: SearchEnd, verdict: Verdict) -> tuple[bool, str]:
+def of_training(found: NewtonEnd, verdict: Verdict) -> tuple[bool, str]:
     """Whether a training ended near a minimum, and a message: steps may also lead to a saddle."""
     if verdict.kind in ("saddle", "kink"):
         return verdict.converged, verdict.message
@@ -160,7 +160,7 @@ def of_training(found: SearchEnd, verdict: Verdict) -> tuple[bool, str]:
     return found.converged, found.message
 
 
-def _batches(posed: Problem, batch: int, seed: int) -> Iterator[Any]:
+def _batches(posed: OptimizationProblem, batch: int, seed: int) -> Iterator[Any]:
     """Endlessly, the row indices of one batch after the other, in passes over all rows, each in another random
     order."""
     generator = arrays.numpy_namespace().random.default_rng(seed)

@@ -23,10 +23,10 @@ from gradcli.models.optima.end_messages import (
     extremum,
     worded,
 )
-from gradcli.models.optima.newton import SearchEnd
+from gradcli.models.optima.newton import NewtonEnd
 from gradcli.models.optima.objectives import Objective
 from gradcli.models.optima.optimality import Active
-from gradcli.models.optima.optimization_problems import Problem
+from gradcli.models.optima.optimization_problems import OptimizationProblem
 from gradcli.named_tuples import NamedTuple
 
 # A search is unbounded where a variable is beyond `_FAR` or the objective below -`_FAR`.
@@ -76,7 +76,7 @@ class Verdict(NamedTuple):
     is_flat: bool = False
 
 
-def verdict_of(posed: Problem, found: SearchEnd) -> Verdict:
+def verdict_of(posed: OptimizationProblem, found: NewtonEnd) -> Verdict:
     """The verdict of the exact derivatives on the point of a search, independently of what the search itself
     reports."""
     objective, constraints, x = posed.objective, posed.constraints, found.point
@@ -91,7 +91,7 @@ def verdict_of(posed: Problem, found: SearchEnd) -> Verdict:
     return verdict._replace(message=worded(verdict.message, objective.sign))
 
 
-def _of_broken_constraints(posed: Problem, found: SearchEnd, there: Active, hessian: Any) -> Verdict | None:
+def _of_broken_constraints(posed: OptimizationProblem, found: NewtonEnd, there: Active, hessian: Any) -> Verdict | None:
     if not len(posed.constraints):
         return None
     broken = optimality.infeasible(posed.constraints, found.point)
@@ -105,7 +105,9 @@ def _of_broken_constraints(posed: Problem, found: SearchEnd, there: Active, hess
     )
 
 
-def _of_unqualified_constraints(posed: Problem, found: SearchEnd, there: Active, hessian: Any) -> Verdict | None:
+def _of_unqualified_constraints(
+    posed: OptimizationProblem, found: NewtonEnd, there: Active, hessian: Any
+) -> Verdict | None:
     """The verdict where multipliers grow without bound, as where gradients of constraints vanish or are dependent:
     residuals of constraints times their multipliers bound how far the value may be off."""
     if not len(there.numbers):
@@ -124,7 +126,7 @@ def _of_unqualified_constraints(posed: Problem, found: SearchEnd, there: Active,
     )
 
 
-def _of_kink(posed: Problem, found: SearchEnd, there: Active, hessian: Any) -> Verdict | None:
+def _of_kink(posed: OptimizationProblem, found: NewtonEnd, there: Active, hessian: Any) -> Verdict | None:
     """The verdict where the objective is not smooth; None where it is, and where constraints hold the point."""
     np = arrays.numpy_namespace()
     if there.holding.any() or there.fixed.all() or not math.isfinite(found.value):
@@ -142,7 +144,7 @@ def _of_kink(posed: Problem, found: SearchEnd, there: Active, hessian: Any) -> V
     )
 
 
-def _of_derivatives(posed: Problem, found: SearchEnd, there: Active, hessian: Any) -> Verdict:
+def _of_derivatives(posed: OptimizationProblem, found: NewtonEnd, there: Active, hessian: Any) -> Verdict:
     np = arrays.numpy_namespace()
     objective, constraints, x = posed.objective, posed.constraints, found.point
     if not optimality.is_stationary(objective, found, there.slope, hessian):
@@ -195,7 +197,7 @@ def _of_derivatives(posed: Problem, found: SearchEnd, there: Active, hessian: An
     return Verdict(there, hessian, kind, True, f"a {kind}")
 
 
-def _free_bends(objective: Objective, found: SearchEnd, there: Active) -> str | None:
+def _free_bends(objective: Objective, found: NewtonEnd, there: Active) -> str | None:
     """The `optimality.curvature` of the free variables at a point without a Hessian at which bounds hold some
     variables, as at an infinite slope; None where it is not known."""
     free = ~there.fixed
@@ -207,7 +209,7 @@ def _free_bends(objective: Objective, found: SearchEnd, there: Active) -> str | 
     return optimality.curvature(found.value, found.point, part, free, there.normals)
 
 
-def _falls(posed: Problem, found: SearchEnd, hessian: Any, basis: Any) -> bool:
+def _falls(posed: OptimizationProblem, found: NewtonEnd, hessian: Any, basis: Any) -> bool:
     """Whether the objective falls along a direction without curvature: near the point, as at an inflection, or far from
     it where all derivatives are 0, as on a step of the objective or where they underflow."""
     np = arrays.numpy_namespace()

@@ -21,7 +21,7 @@ from gradcli.models.plotting.charts import (
     Axis,
     Band,
     Chart,
-    Field,
+    GridValues,
     HueField,
     Points,
     Polyline,
@@ -267,7 +267,7 @@ class _Drawing:
                 self._field(layer)
         for points in self.chart.residuals:
             self._residuals(shown(points, self.chart.log.replace("y", "")))
-        if not self._has(Field) and not self._has(HueField):
+        if not self._has(GridValues) and not self._has(HueField):
             self._limits()
             self.axes.grid(alpha=0.3)
         if legend and len(self.keys) > 1:
@@ -415,7 +415,7 @@ class _Drawing:
         artist = self.axes.fill_between(band.x, band.low, band.high, alpha=0.2, linewidth=0, color=color)
         self.keys.append((artist, band.label))
 
-    def _field(self, field: Field) -> None:
+    def _field(self, field: GridValues) -> None:
         np = arrays.numpy_namespace()
         low, high = field.limits or (np.nanmin(field.z), np.nanmax(field.z))
         z = np.ma.masked_less_equal(field.z, 0.0) if field.log else field.z

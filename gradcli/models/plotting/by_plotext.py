@@ -16,7 +16,7 @@ from gradcli.models.plotting.charts import (
     Axis,
     Band,
     Chart,
-    Field,
+    GridValues,
     HueField,
     Layer,
     Points,
@@ -150,7 +150,7 @@ class _Drawing:
 
     def _axis(self, name: str) -> Axis:
         """The axis over all layers; where there is a field, over the field."""
-        fields = [layer for layer in self.chart.layers if isinstance(layer, (Field, HueField))]
+        fields = [layer for layer in self.chart.layers if isinstance(layer, (GridValues, HueField))]
         log, limits = name in self.chart.log, self.chart.y_limits
         if name == "y" and limits is not None:
             return Axis.over([limits], log)
@@ -253,7 +253,7 @@ class _Drawing:
                 marker = self.plotext.marker(symbol, pixel)
                 self.figure.draw(self.figure.signal(x[taken].tolist(), y[taken].tolist(), marker=marker))
 
-    def _field(self, field: Field) -> None:
+    def _field(self, field: GridValues) -> None:
         np = arrays.numpy_namespace()
         columns, rows = self._cells()
         seen = field.z[np.isfinite(field.z) & (field.z > 0 if field.log else True)]

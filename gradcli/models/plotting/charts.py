@@ -65,7 +65,7 @@ class Arrows(NamedTuple):
     dy: Any
 
 
-class Field(NamedTuple):
+class GridValues(NamedTuple):
     """The values `z` `[n, m]` over a grid of `x` `[m]` and `y` `[n]`, drawn in colours; these range between the two
     `limits`, where they are given, and are logarithmic with `log`."""
 
@@ -88,7 +88,7 @@ class HueField(NamedTuple):
     z: Any
 
 
-Layer = Polyline | Points | Band | Field | HueField
+Layer = Polyline | Points | Band | GridValues | HueField
 
 
 class Chart(NamedTuple):

@@ -22,13 +22,13 @@ from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models import checked_arguments
 from gradcli.models.complex_inputs import real_inputs
 from gradcli.models.plotting import by_matplotlib, ranges
-from gradcli.models.plotting.charts import Arrows, Chart, Field, HueField, Layer, Points, Polyline, axes_of, shown
+from gradcli.models.plotting.charts import Arrows, Chart, GridValues, HueField, Layer, Points, Polyline, axes_of, shown
 from gradcli.models.plotting.plot_samples import (
+    PlotSampler,
     PlottedComplexCurve,
     PlottedComplexField,
     PlottedCurve,
     PlottedField,
-    Sampler,
     phase_in_degrees,
     program_label,
     sampled,
@@ -252,7 +252,7 @@ def _plotted(program: Module, values: Mapping[str, Any], asked: PlotRequest) -> 
     formulas = formulas_of(program)
     several = len(formulas) > 1
     samplers = [
-        Sampler(f.program, values, (asked.max_steps, asked.max_elements), f.label if several else None)
+        PlotSampler(f.program, values, (asked.max_steps, asked.max_elements), f.label if several else None)
         for f in formulas
     ]
     given = bool(over)
@@ -282,7 +282,7 @@ def _plotted(program: Module, values: Mapping[str, Any], asked: PlotRequest) -> 
 
 
 def _found(
-    program: Module, values: Mapping[str, Any], asked: PlotRequest, samplers: Sequence[Sampler], log: str
+    program: Module, values: Mapping[str, Any], asked: PlotRequest, samplers: Sequence[PlotSampler], log: str
 ) -> dict[str, PlotRange]:
     """A range for the one name of a program that has no value: that of the data, or one with something to see in it;
     empty where there is not one such name."""
@@ -375,14 +375,16 @@ def _two_columns(columns: Sequence[str], over: Sequence[str]) -> tuple[str, str]
     return x, wanted if wanted in columns and wanted != x else behind
 
 
-def _field_layer(field: PlottedField, label: str, view: tuple[float, float] | None, log: bool) -> Field:
+def _field_layer(field: PlottedField, label: str, view: tuple[float, float] | None, log: bool) -> GridValues:
     np = arrays.numpy_namespace()
     columns, rows = ((np.arange(n) * 2 + 1) * size // (2 * n) for n, size in zip(_ARROWS, (field.x.size, field.y.size)))
     x, y = np.meshgrid(field.x[columns], field.y[rows])
     at = np.ix_(rows, columns)
     here = np.isfinite(field.value[at])
     arrows = Arrows(x[here], y[here], field.dx[at][here], field.dy[at][here])
-    return Field(label, field.x, field.y, np.where(np.isfinite(field.value), field.value, np.nan), arrows, view, log)
+    return GridValues(
+        label, field.x, field.y, np.where(np.isfinite(field.value), field.value, np.nan), arrows, view, log
+    )
 
 
 def _found_range(functions: Sequence[Evaluate]) -> PlotRange:

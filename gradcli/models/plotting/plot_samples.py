@@ -91,7 +91,7 @@ class SampledCurves(NamedTuple):
 
 
 def sampled(
-    samplers: Sequence[Sampler], name: str, over: PlotRange, order: int, log: str
+    samplers: Sequence[PlotSampler], name: str, over: PlotRange, order: int, log: str
 ) -> tuple[Sequence[PlottedCurve | PlottedComplexCurve], Any]:
     """The curves of several programs over a range, all real or all complex, and the limits of the y axis, None where no
     curve has a pole."""
@@ -114,7 +114,7 @@ def sampled(
 
 
 def sampled_in_plane(
-    samplers: Sequence[Sampler], name: str, over: PlotRange, order: int, log: str
+    samplers: Sequence[PlotSampler], name: str, over: PlotRange, order: int, log: str
 ) -> tuple[list[PlottedComplexCurve], dict[str, tuple[float, float]]]:
     """The curves of several programs in the complex plane, and the ends of its axes, `re` and `im`."""
     _check_count(samplers, order)
@@ -129,7 +129,7 @@ def sampled_in_plane(
     return [curve for curve, _ in found], ends
 
 
-def _check_count(samplers: Sequence[Sampler], order: int) -> None:
+def _check_count(samplers: Sequence[PlotSampler], order: int) -> None:
     count = sum(sampler.count(order) for sampler in samplers)
     if count > _MOST_CURVES:
         raise UsageError(f"there are {count} curves, more than {_MOST_CURVES}", hint="give fewer values or orders")
@@ -142,7 +142,7 @@ def _nothing(name: str, over: PlotRange, log: str) -> EvaluationError:
     )
 
 
-class Sampler:
+class PlotSampler:
     """Evaluates a program over ranges, with fixed values of all other names."""
 
     def __init__(

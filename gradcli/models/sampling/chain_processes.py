@@ -16,7 +16,7 @@ from gradcli.errors import GradcliError, LimitError
 from gradcli.executors.thread_pool import cores
 from gradcli.models.results import Sampling
 from gradcli.models.sampling.chains import Chain, ChainSeeds, SamplerSettings, chain
-from gradcli.models.sampling.densities import LogDensity, Target
+from gradcli.models.sampling.densities import LogDensity, SampledDensity
 
 # Is told how many iterations of all chains are done.
 Watch = Callable[[Sampling], object]
@@ -33,7 +33,7 @@ _PAUSE = 0.1
 _CODE = "import sys; sys.path[:] = sys.argv[3:]; from gradcli.models.sampling.chain_processes import serve; serve(*map(int, sys.argv[1:3]))"
 
 
-def chains(target: Target, settings: SamplerSettings, watch: Watch) -> list[Chain]:
+def chains(target: SampledDensity, settings: SamplerSettings, watch: Watch) -> list[Chain]:
     """The chains, which are the same on any number of cores."""
     workers = min(settings.chains, cores())
     with arrays.quiet(), limits.within(*target.budget):
@@ -64,7 +64,7 @@ def _saved(seconds: float, settings: SamplerSettings, workers: int) -> float:
     return (seconds * _STEPS + _TRANSITION) * each * (settings.chains - rounds)
 
 
-def _in_processes(target: Target, settings: SamplerSettings, workers: int, watch: Watch) -> list[Chain]:
+def _in_processes(target: SampledDensity, settings: SamplerSettings, workers: int, watch: Watch) -> list[Chain]:
     seeds = settings.seeds()
     waiting = list(range(len(seeds)))
     each, done, found = settings.warmup + settings.draws, [0] * len(seeds), dict[int, Chain]()
@@ -161,7 +161,7 @@ def _progress(connection: Connection, number: int) -> Callable[[int], None]:
 
 
 def _chain_or_error(
-    target: Target,
+    target: SampledDensity,
     settings: SamplerSettings,
     seeds: ChainSeeds,
     densities: list[LogDensity],

@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli import arrays, limits
 from gradcli.errors import EvaluationError
-from gradcli.models.sampling.densities import LogDensity, Target
+from gradcli.models.sampling.densities import LogDensity, SampledDensity
 from gradcli.models.sampling.no_u_turn import NoUTurnSampler, Transition
 from gradcli.named_tuples import NamedTuple
 
@@ -64,7 +64,7 @@ class Chain(NamedTuple):
 
 def chain(
     density: LogDensity,
-    target: Target,
+    target: SampledDensity,
     settings: SamplerSettings,
     seeds: ChainSeeds,
     tell: Callable[[int], object],
@@ -77,7 +77,7 @@ def chain(
 
 def _chain(
     density: LogDensity,
-    target: Target,
+    target: SampledDensity,
     settings: SamplerSettings,
     seeds: ChainSeeds,
     tell: Callable[[int], object],

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gradcli.models.sampling.compiled_trajectories import CompiledDensity
 
 
-class Target(NamedTuple):
+class SampledDensity(NamedTuple):
     """The density that is sampled: a program in the names of `packing`, with `constants` for its other inputs, between
     `low` and `high` `[n]`, from `start` `[n]`, by trees of at most `depth`. Each transition may take the steps and
     array elements in `budget`."""
@@ -56,7 +56,7 @@ class LogDensity:
     After `renew` it gives the same bits for the same calls, whatever it was called with before.
     """
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: SampledDensity) -> None:
         self._target = target
         self.renew()
         self.packing, self._constants = target.packing, target.constants

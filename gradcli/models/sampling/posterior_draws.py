@@ -20,12 +20,12 @@ from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models import checked_arguments
 from gradcli.models.data import DataTable, table_of
 from gradcli.models.optima.bounds import bounds_of
-from gradcli.models.optima.optimization_problems import MinimizeRequest, Problem, pose
+from gradcli.models.optima.optimization_problems import MinimizeRequest, OptimizationProblem, pose
 from gradcli.models.packing import Bounds, Packing
 from gradcli.models.results import MAY_BE_NULL, Reported, Sampling
 from gradcli.models.sampling import chain_processes
 from gradcli.models.sampling.chains import Chain, SamplerSettings
-from gradcli.models.sampling.densities import Target
+from gradcli.models.sampling.densities import SampledDensity
 from gradcli.models.sampling.unconstrained_parameters import BoundedTransform
 from gradcli.models.sampling.vector_constraints import ConstrainedVector, freed, kinds_of
 
@@ -231,7 +231,9 @@ def _share(target: float) -> float:
     return float(target)
 
 
-def _drawn(problem: Problem, vectors: Sequence[ConstrainedVector], settings: SamplerSettings, watch: Watch) -> Draws:
+def _drawn(
+    problem: OptimizationProblem, vectors: Sequence[ConstrainedVector], settings: SamplerSettings, watch: Watch
+) -> Draws:
     transform = BoundedTransform(problem.low, problem.high)
     start = transform.inverse(problem.start)
     if not np.isfinite(start).all():
@@ -242,16 +244,16 @@ def _drawn(problem: Problem, vectors: Sequence[ConstrainedVector], settings: Sam
     return _result(problem, transform, vectors, settings, made)
 
 
-def _target(problem: Problem, settings: SamplerSettings) -> Target:
+def _target(problem: OptimizationProblem, settings: SamplerSettings) -> SampledDensity:
     objective = problem.objective
-    return Target(
+    return SampledDensity(
         objective.program.program.source, objective.packing, objective.constants, problem.low, problem.high,
         problem.start, settings.max_depth, problem.limits,
     )  # fmt: skip
 
 
 def _result(
-    problem: Problem,
+    problem: OptimizationProblem,
     transform: BoundedTransform,
     vectors: Sequence[ConstrainedVector],
     settings: SamplerSettings,

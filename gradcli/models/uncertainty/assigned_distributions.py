@@ -42,7 +42,7 @@ class Family(NamedTuple):
     optional: int = 0
 
 
-class Distribution(NamedTuple):
+class AssignedDistribution(NamedTuple):
     """A distribution of a family, given by its name."""
 
     name: str
@@ -82,7 +82,7 @@ def is_distribution(text: str) -> bool:
     return text.lstrip().startswith("~")
 
 
-def distribution(text: str, offset: int, whole: str, read: Read) -> Distribution:
+def distribution(text: str, offset: int, whole: str, read: Read) -> AssignedDistribution:
     """The distribution of a text that starts at `offset` of `whole`; `read` reads its parameters.
 
     Raises BindingError, with the place, for an unknown name, and for parameters that the family does not have.
@@ -107,7 +107,7 @@ def distribution(text: str, offset: int, whole: str, read: Read) -> Distribution
         raise unreadable(
             f"there is no such {name!r} distribution", text, offset, whole, f"it is {name}({family.shown})"
         )
-    found = Distribution(name, parameters)
+    found = AssignedDistribution(name, parameters)
     try:
         finite = math.isfinite(found.mean) and math.isfinite(found.u)
     except OverflowError:

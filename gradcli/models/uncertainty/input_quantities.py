@@ -16,7 +16,7 @@ from gradcli.language.stable import stable_expressions
 from gradcli.language.syntax import tree
 from gradcli.models.complex_inputs import parts_of, with_parts
 from gradcli.models.packing import Packing
-from gradcli.models.uncertainty.assigned_distributions import Distribution, distribution, is_distribution
+from gradcli.models.uncertainty.assigned_distributions import AssignedDistribution, distribution, is_distribution
 from gradcli.models.uncertainty.uncertain_values import (
     HINT,
     in_floats,
@@ -46,11 +46,11 @@ class Quantity(NamedTuple):
     value: Any
     u: Any
     dof: float = math.inf
-    distribution: Distribution | None = None
+    distribution: AssignedDistribution | None = None
     correlation: Any = None
 
 
-class Block(NamedTuple):
+class CorrelatedInputs(NamedTuple):
     """Numbers that are correlated with one another: their indices, and a factor L of their correlation matrix L Lᵀ."""
 
     places: Any
@@ -70,8 +70,8 @@ class Quantities(NamedTuple):
     mean: Any
     u: Any
     dof: Any
-    distributions: Mapping[int, Distribution]
-    blocks: Sequence[Block]
+    distributions: Mapping[int, AssignedDistribution]
+    blocks: Sequence[CorrelatedInputs]
     correlations: Mapping[int, Mapping[int, float]]
     complex_names: Sequence[str] = ()
 
@@ -278,7 +278,7 @@ class _Correlations:
         self.of.setdefault(first, {})[second] = number
         self.of.setdefault(second, {})[first] = number
 
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[CorrelatedInputs]:
         """The connected groups of correlated numbers. Raises BindingError where a correlation matrix is not positive
         semidefinite."""
         blocks, left = [], dict.fromkeys(sorted(self.of))
@@ -291,7 +291,7 @@ class _Correlations:
                 blocks.append(self._block(sorted(found)))
         return blocks
 
-    def _block(self, places: list[int]) -> Block:
+    def _block(self, places: list[int]) -> CorrelatedInputs:
         np = arrays.numpy_namespace()
         matrix = np.asarray([[1.0 if i == j else self.of[i].get(j, 0.0) for j in places] for i in places])
         smallest = np.linalg.eigvalsh(matrix)[0]
@@ -302,7 +302,7 @@ class _Correlations:
                 f"{smallest:.3g}",
                 hint="no quantities have a correlation matrix with an eigenvalue below 0",
             )
-        return Block(np.asarray(places), triangular_factor(matrix))
+        return CorrelatedInputs(np.asarray(places), triangular_factor(matrix))
 
 
 def triangular_factor(matrix: Any) -> Any:

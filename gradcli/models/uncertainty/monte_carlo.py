@@ -12,7 +12,7 @@ from gradcli import arrays, limits
 from gradcli.errors import BindingError, EvaluationError, GradcliError, ShapeError
 from gradcli.language.syntax.tree import Module
 from gradcli.models.results import Sampling
-from gradcli.models.uncertainty.input_quantities import Block, Quantities, triangular_factor
+from gradcli.models.uncertainty.input_quantities import CorrelatedInputs, Quantities, triangular_factor
 from gradcli.models.uncertainty.propagation_tables import tolerance
 from gradcli.named_tuples import NamedTuple
 from gradcli.rows.row_programs import RowProgram
@@ -69,7 +69,7 @@ class Drawn(NamedTuple):
     error: GradcliError | None
 
 
-class Sampler:
+class InputSampler:
     """Draws inputs, and evaluates a program for each draw; `most` are the limits of steps and elements.
 
     Correlated inputs are drawn from a normal distribution with their covariance, or from Student's where all of them
@@ -260,7 +260,7 @@ def _copulas(quantities: Quantities) -> list[GaussianCopula]:
     return [_copula(quantities, block) for block in quantities.blocks if _needs_copula(quantities, block)]
 
 
-def _needs_copula(quantities: Quantities, block: Block) -> bool:
+def _needs_copula(quantities: Quantities, block: CorrelatedInputs) -> bool:
     assigned = [quantities.distributions.get(place) for place in block.places.tolist()]
     return any(each is not None and each.name != "normal" for each in assigned)
 
@@ -280,7 +280,7 @@ def _freedom(quantities: Quantities, place: int) -> float:
     return math.inf if place in quantities.distributions else float(quantities.dof[place])
 
 
-def _copula(quantities: Quantities, block: Block) -> GaussianCopula:
+def _copula(quantities: Quantities, block: CorrelatedInputs) -> GaussianCopula:
     np = arrays.numpy_namespace()
     places, labels = block.places.tolist(), quantities.packing.labels()
     for place in places:

@@ -30,7 +30,7 @@ from gradcli.models import checked_arguments
 from gradcli.models.complex_inputs import real_inputs
 from gradcli.models.packing import Packing
 from gradcli.models.results import MAY_BE_NULL, Reported, Sampling
-from gradcli.models.uncertainty.assigned_distributions import Distribution
+from gradcli.models.uncertainty.assigned_distributions import AssignedDistribution
 from gradcli.models.uncertainty.global_sensitivity import SensitivityRun, morris_effects, sobol_indices
 from gradcli.models.uncertainty.input_quantities import (
     Quantities,
@@ -45,7 +45,7 @@ from gradcli.models.uncertainty.input_quantities import (
     scale_of,
     without_polar_at_zero,
 )
-from gradcli.models.uncertainty.monte_carlo import AdaptiveSampling, Sampler, summary
+from gradcli.models.uncertainty.monte_carlo import AdaptiveSampling, InputSampler, summary
 from gradcli.models.uncertainty.propagation_tables import check_budget_path, save_budget
 from gradcli.models.uncertainty.propagation_warnings import (
     left_out,
@@ -291,11 +291,11 @@ def _in_floats(
     sampled = None
     if asked.samples is not None:
         count = whole_samples(asked.samples)
-        draws = Sampler(module, inputs, most).draw(count, np.random.default_rng(asked.seed), asked.watch)
+        draws = InputSampler(module, inputs, most).draw(count, np.random.default_rng(asked.seed), asked.watch)
         sampled = [summary(column, asked.level, asked.shortest, count, asked.seed) for column in draws.values.T]
     elif asked.adaptive is not None:
         adaptive = AdaptiveSampling(asked.adaptive, asked.level, asked.shortest, asked.seed)
-        draws, tolerances = Sampler(module, inputs, most).draw_adaptively(adaptive, asked.watch)
+        draws, tolerances = InputSampler(module, inputs, most).draw_adaptively(adaptive, asked.watch)
         count = len(draws.values) + draws.left_out
         sampled = [
             (dataclasses.replace(found, digits=asked.adaptive, tolerance=tolerance), errors)
@@ -514,7 +514,7 @@ def _between_limits(quantities: Quantities) -> Quantities:
             raise _without_limits(labels[place], "observations, which")
         elif half > 0:
             low, high = (float(end) for end in _decimal_ends(quantities.mean[place], half))
-            distributions[place] = Distribution("uniform", (low, high))
+            distributions[place] = AssignedDistribution("uniform", (low, high))
             u[place] = half * _OF_HALF_WIDTH
     return quantities._replace(u=u, distributions=distributions)
 

@@ -39,7 +39,7 @@ _half_log_2_pi, _over_sqrt_2_pi = (
 _SMALL_DENSITY = 1e-250
 
 
-class Distribution(NamedTuple):
+class DistributionFunctions(NamedTuple):
     """A distribution.
 
     shapes
@@ -120,8 +120,8 @@ def _binomial_log_mass(k: Any, n: Any, p: Any) -> Any:
     return subtract(add(xlogy(k, p), xlog1py(rest, negative(p))), choices)
 
 
-_DECLARED: Mapping[str, Distribution] = {
-    "norm": Distribution(
+_DECLARED: Mapping[str, DistributionFunctions] = {
+    "norm": DistributionFunctions(
         "",
         log_density=lambda z: subtract(multiply(-0.5, multiply(z, z)), _half_log_2_pi()),
         density=lambda z: multiply(exp(multiply(-0.5, multiply(z, z))), _over_sqrt_2_pi()),
@@ -131,7 +131,7 @@ _DECLARED: Mapping[str, Distribution] = {
         support=(-math.inf, math.inf),
         torch=("loc, scale", lambda loc, scale: ((), loc, scale)),
     ),
-    "t": Distribution(
+    "t": DistributionFunctions(
         "df",
         log_density=_student,
         below=lambda z, df: stdtr(df, z), above=lambda z, df: stdtr(df, negative(z)),
@@ -139,7 +139,7 @@ _DECLARED: Mapping[str, Distribution] = {
         support=(-math.inf, math.inf),
         torch=("df, loc=0.0, scale=1.0", lambda df, loc, scale: ((df,), loc, scale)),
     ),
-    "chi2": Distribution(
+    "chi2": DistributionFunctions(
         "df",
         log_density=lambda z, df: subtract(_log_gamma_density(0.5 * z, 0.5 * df), log(2.0 * ones_like(z))),
         density=lambda z, df: multiply(0.5, gamma_density(0.5 * df, 0.5 * z)),
@@ -152,7 +152,7 @@ _DECLARED: Mapping[str, Distribution] = {
         ),
         torch=("df", lambda df: ((df,), 0.0, 1.0)),
     ),
-    "f": Distribution(
+    "f": DistributionFunctions(
         "dfn, dfd",
         log_density=_f_log_density,
         below=lambda z, n, d: betainc(0.5 * n, 0.5 * d, _f_share(z, n, d)),
@@ -160,7 +160,7 @@ _DECLARED: Mapping[str, Distribution] = {
         quantile=_f_quantile(betaincinv, betainccinv), tail=_f_quantile(betainccinv, betaincinv),
         torch=("df1, df2", lambda df1, df2: ((df1, df2), 0.0, 1.0)),
     ),
-    "gamma": Distribution(
+    "gamma": DistributionFunctions(
         "a",
         log_density=_log_gamma_density, density=lambda z, a: gamma_density(a, z),
         below=lambda z, a: gammainc(a, z), above=lambda z, a: gammaincc(a, z),
@@ -168,7 +168,7 @@ _DECLARED: Mapping[str, Distribution] = {
         near_zero=(lambda a: subtract(a, 1.0), _gamma_rest),
         torch=("concentration, rate", lambda a, rate: ((a,), 0.0, divide(1.0, rate))),
     ),
-    "beta": Distribution(
+    "beta": DistributionFunctions(
         "a, b",
         log_density=lambda z, a, b: subtract(
             add(xlogy(subtract(a, 1.0), z), xlog1py(subtract(b, 1.0), negative(z))), betaln(a, b)
@@ -179,14 +179,14 @@ _DECLARED: Mapping[str, Distribution] = {
         support=(0.0, 1.0),
         torch=("concentration1, concentration0", lambda a, b: ((a, b), 0.0, 1.0)),
     ),
-    "expon": Distribution(
+    "expon": DistributionFunctions(
         "",
         log_density=negative, density=lambda z: exp(negative(z)),
         below=lambda z: negative(expm1(negative(z))), above=lambda z: exp(negative(z)), log_above=negative,
         quantile=lambda p: negative(log1p(negative(p))), tail=lambda p: negative(log(p)),
         torch=("rate", lambda rate: ((), 0.0, divide(1.0, rate))),
     ),
-    "weibull_min": Distribution(
+    "weibull_min": DistributionFunctions(
         "c",
         log_density=lambda z, c: subtract(add(log(c), xlogy(subtract(c, 1.0), z)), power(z, c)),
         density=lambda z, c: multiply(multiply(c, power(z, subtract(c, 1.0))), exp(negative(power(z, c)))),
@@ -196,7 +196,7 @@ _DECLARED: Mapping[str, Distribution] = {
         tail=lambda p, c: power(negative(log(p)), divide(1.0, c)),
         torch=("scale, concentration", lambda scale, c: ((c,), 0.0, scale)),
     ),
-    "lognorm": Distribution(
+    "lognorm": DistributionFunctions(
         "s",
         log_density=lambda z, s: subtract(
             multiply(-0.5, power(divide(log(z), s), 2.0)), add(log(multiply(s, z)), _half_log_2_pi())
@@ -207,7 +207,7 @@ _DECLARED: Mapping[str, Distribution] = {
         quantile=lambda p, s: exp(multiply(s, ndtri(p))), tail=lambda p, s: exp(negative(multiply(s, ndtri(p)))),
         torch=("loc, scale", lambda loc, scale: ((scale,), 0.0, exp(loc))),
     ),
-    "uniform": Distribution(
+    "uniform": DistributionFunctions(
         "",
         log_density=lambda z: multiply(0.0, z), density=ones_like,
         below=lambda z: z, above=lambda z: subtract(1.0, z),
@@ -215,7 +215,7 @@ _DECLARED: Mapping[str, Distribution] = {
         support=(0.0, 1.0),
         torch=("low, high", lambda low, high: ((), low, subtract(high, low))),
     ),
-    "poisson": Distribution(
+    "poisson": DistributionFunctions(
         "mu",
         log_density=lambda k, mu: _log_gamma_density(mu, add(k, 1.0)),
         density=lambda k, mu: gamma_density(add(k, 1.0), mu),
@@ -224,7 +224,7 @@ _DECLARED: Mapping[str, Distribution] = {
         inside=1.0, discrete=True,
         torch=("rate", lambda rate: ((rate,), 0.0, 1.0)),
     ),
-    "binom": Distribution(
+    "binom": DistributionFunctions(
         "n, p",
         log_density=_binomial_log_mass,
         below=lambda k, n, p: betaincc(add(k, 1.0), subtract(n, k), p),
@@ -266,7 +266,7 @@ class _Method(NamedTuple):
     scaled: str = ""
 
 
-def _methods(d: Distribution) -> Mapping[str, _Method]:
+def _methods(d: DistributionFunctions) -> Mapping[str, _Method]:
     density = d.density or (lambda *operands: exp(d.log_density(*operands)))
     infinite = (-math.inf, -math.inf)
     mass = "mass" if d.discrete else "density"
@@ -288,7 +288,7 @@ def _methods(d: Distribution) -> Mapping[str, _Method]:
     return found
 
 
-def _of_point(d: Distribution, method: _Method, is_mass: bool) -> Function:
+def _of_point(d: DistributionFunctions, method: _Method, is_mass: bool) -> Function:
     """A method as a function of x, the shape parameters, loc and scale."""
     low, high = d.support
 
@@ -334,7 +334,7 @@ def _of_probability(method: _Method) -> Function:
     return lambda p, shapes, loc, scale: add(loc, multiply(scale, method.function(p, *shapes)))
 
 
-def _in_scipy(name: str, d: Distribution) -> dict[str, Composite]:
+def _in_scipy(name: str, d: DistributionFunctions) -> dict[str, Composite]:
     count = len(d.shapes.split(", ")) if d.shapes else 0
     options = ("loc",) if d.discrete else ("loc", "scale")
 
@@ -353,7 +353,7 @@ def _in_scipy(name: str, d: Distribution) -> dict[str, Composite]:
     return {method_name: entry(method_name, method) for method_name, method in _methods(d).items()}
 
 
-def _in_torch(name: str, d: Distribution) -> dict[str, Composite]:
+def _in_torch(name: str, d: DistributionFunctions) -> dict[str, Composite]:
     methods = _methods(d)
     parameters, read = d.torch
     found = {}
@@ -377,7 +377,7 @@ def _in_torch(name: str, d: Distribution) -> dict[str, Composite]:
 _QUANTILES, _MASSES = ("ppf", "isf"), ("pdf", "pmf", "logpdf", "logpmf")
 
 
-def _function(d: Distribution, name: str, method: _Method) -> Function:
+def _function(d: DistributionFunctions, name: str, method: _Method) -> Function:
     return _of_probability(method) if name in _QUANTILES else _of_point(d, method, name in _MASSES)
 
 

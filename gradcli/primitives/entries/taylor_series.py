@@ -23,7 +23,7 @@ _LOOKED_AT = 31
 _LARGEST_RADIUS = 1.0
 
 
-class Series:
+class PointSeries:
     """The Taylor series at `point` of a function that is not identically 0.
 
     `coefficients(n)` returns the first n coefficients, of powers of (x - point)/unit, where `unit` is a power of 2. The
@@ -95,7 +95,7 @@ class ExactSeries:
         return xp.add(xp.multiply(0.0, xp.subtract(x, self.point)), self.terms(n)[0])
 
 
-class BallSeries:
+class SeriesOverBalls:
     """The Taylor series of a function at every point of balls near a removable singularity.
 
     `derivative(x, n)` returns balls that enclose the nth derivative.
@@ -134,12 +134,12 @@ def _times(coefficient: float, factor: int, divisor: int) -> float:
         return math.copysign(math.inf, coefficient)
 
 
-def _forward(xp: Any, x: Any, *, series: Series | ExactSeries | BallSeries, n: int) -> Any:
+def _forward(xp: Any, x: Any, *, series: PointSeries | ExactSeries | SeriesOverBalls, n: int) -> Any:
     return series.value(xp, x, n)
 
 
 # (exp(x) - 1)/x.
-_EXAMPLE = Series(0.0, lambda n: [1.0 / math.factorial(k + 1) for k in range(n)])
+_EXAMPLE = PointSeries(0.0, lambda n: [1.0 / math.factorial(k + 1) for k in range(n)])
 
 taylor_series: Primitive = elementwise(
     "taylor_series", "x, series, n=0", "the nth derivative of a function, by its Taylor series",

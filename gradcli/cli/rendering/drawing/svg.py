@@ -64,9 +64,9 @@ def _head(placed: Layout) -> str:
     return _HEAD.format(*placed.size, _FONT)
 
 
-def _size(label: Label) -> Size:
+def _size(label: Label) -> BoxSize:
     columns = max(sum(map(_columns, line)) for line in label.lines)
-    return Size(columns * _CHARACTER + 2 * _PADDING, len(label.lines) * _LINE + 2 * _PADDING)
+    return BoxSize(columns * _CHARACTER + 2 * _PADDING, len(label.lines) * _LINE + 2 * _PADDING)
 
 
 def _columns(character: str) -> int:
@@ -86,7 +86,7 @@ def _path(points: Sequence[Point]) -> str:
     return f'<path d="{"".join(parts)}"/>\n'
 
 
-def _box(label: Label, size: Size, centre: Point) -> str:
+def _box(label: Label, size: BoxSize, centre: Point) -> str:
     left, top = centre.x - size.width / 2, centre.y - size.height / 2
     radius = 14 if label.kind == "leaf" else 4
     parts = [
@@ -100,7 +100,7 @@ def _box(label: Label, size: Size, centre: Point) -> str:
     return "".join(parts)
 
 
-class Size(NamedTuple):
+class BoxSize(NamedTuple):
     width: float
     height: float
 
@@ -116,7 +116,7 @@ class Layout(NamedTuple):
 
     centres: Sequence[Point]
     lines: Sequence[Sequence[Point]]
-    size: Size
+    size: BoxSize
 
 
 class _Slot:
@@ -132,7 +132,7 @@ class _Slot:
         self.below: list[_Slot] = []
 
 
-def layout(sizes: Sequence[Size], operands: Sequence[Sequence[int]]) -> Layout:
+def layout(sizes: Sequence[BoxSize], operands: Sequence[Sequence[int]]) -> Layout:
     """Lay out boxes in topological order (operands first), with the last one at the bottom.
 
     Edges lead from operands to users, in the order of `operands`; a repeated pair is drawn once.
@@ -222,7 +222,10 @@ def _spread(layer: Sequence[_Slot], wanted: Sequence[float]) -> None:
 
 
 def _placed(
-    boxes: Sequence[_Slot], routes: Sequence[Sequence[_Slot]], layers: Sequence[Sequence[_Slot]], sizes: Sequence[Size]
+    boxes: Sequence[_Slot],
+    routes: Sequence[Sequence[_Slot]],
+    layers: Sequence[Sequence[_Slot]],
+    sizes: Sequence[BoxSize],
 ) -> Layout:
     left = min(slot.x - slot.width / 2 for layer in layers for slot in layer) - _GAP
     right = max(slot.x + slot.width / 2 for layer in layers for slot in layer) + _GAP
@@ -242,4 +245,4 @@ def _placed(
             half = half_heights.get(slot, heights[slot.layer] / 2)
             points += [Point(slot.x - left, middle - half), Point(slot.x - left, middle + half)]
         lines.append(points)
-    return Layout(centres, lines, Size(right - left, tops[-1] - _LAYER_GAP + _GAP))
+    return Layout(centres, lines, BoxSize(right - left, tops[-1] - _LAYER_GAP + _GAP))

@@ -25,7 +25,7 @@ class Levels(NamedTuple):
     codes: Any
 
 
-class Batch(NamedTuple):
+class EffectBatch(NamedTuple):
     """Connected groups with `size` effects each: their places among all effects, and among all matrix elements."""
 
     size: int
@@ -141,11 +141,11 @@ def _check_size(widths: Any) -> None:
         )
 
 
-def _batches(widths: Any) -> Iterator[Batch]:
+def _batches(widths: Any) -> Iterator[EffectBatch]:
     effect = element = 0
     for size, count in zip(*np.unique(widths, return_counts=True)):
         ends = effect + int(size * count), element + int(size**2 * count)
-        yield Batch(int(size), slice(effect, ends[0]), slice(element, ends[1]))
+        yield EffectBatch(int(size), slice(effect, ends[0]), slice(element, ends[1]))
         effect, element = ends
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.models.fitting.effects.effect_structure import Covariances
-from gradcli.models.fitting.effects.marginal_search import Minimum
+from gradcli.models.fitting.effects.marginal_search import MarginalMinimum
 from gradcli.models.fitting.effects.row_costs import RowCosts
 from gradcli.models.fitting.effects.row_designs import RowDesign
 from gradcli.models.fitting.problem.problems import Problem
@@ -167,7 +167,7 @@ class LaplaceLikelihood:
             u, cost = moved, there
         return None
 
-    def failure(self, minimum: Minimum, problem: Problem) -> str | None:
+    def failure(self, minimum: MarginalMinimum, problem: Problem) -> str | None:
         """Why a point is no maximum of the likelihood, although its derivatives are 0: the model does not depend on a
         parameter there, or as with events that are perfectly separable the means go to the end of their range. None
         otherwise."""

@@ -23,7 +23,7 @@ _HIDDEN = 1e-13
 _FLAT = 1e-10
 
 
-class Objective(Protocol):
+class MarginalObjective(Protocol):
     """A function to minimise: its value, infinite where it has none, and its gradient `[p]` and Hessian `[p, p]`."""
 
     def value(self, point: Any) -> float: ...
@@ -31,7 +31,7 @@ class Objective(Protocol):
     def slopes(self, point: Any) -> tuple[Any, Any]: ...
 
 
-class Minimum(NamedTuple):
+class MarginalMinimum(NamedTuple):
     """The end of a search: the `point` `[p]`, its value, gradient and Hessian, which parameters are `free` (not held by
     a bound), the step that is left in standard errors, and the numbers of steps and evaluations."""
 
@@ -102,7 +102,7 @@ class Box(NamedTuple):
         return np.where(move >= (self.high - point) / scales, self.high, found)
 
 
-def minimised(objective: Objective, start: Any, box: Box, watch: ProgressCallback | None) -> Minimum:
+def minimised(objective: MarginalObjective, start: Any, box: Box, watch: ProgressCallback | None) -> MarginalMinimum:
     """Minimise within a box from a point `[p]` in it at which the value is finite."""
     point, value = start, objective.value(start)
     gradient, hessian = _finite(objective.slopes(point))
@@ -143,7 +143,7 @@ def minimised(objective: Objective, start: Any, box: Box, watch: ProgressCallbac
         gradient, hessian = further
         if watch is not None:
             watch(Iteration(iterations, value, float(np.linalg.norm(gradient)), point))
-    return Minimum(point, value, gradient, hessian, free, left, iterations, evaluations)
+    return MarginalMinimum(point, value, gradient, hessian, free, left, iterations, evaluations)
 
 
 def _finite(slopes: tuple[Any, Any]) -> tuple[Any, Any]:

@@ -12,7 +12,7 @@ from gradcli.errors import EvaluationError, UsageError
 from gradcli.models.fitting.derived_quantities import derived_of
 from gradcli.models.fitting.effects.effect_structure import Covariances, Levels
 from gradcli.models.fitting.effects.factor_problems import FactorProblem
-from gradcli.models.fitting.effects.marginal_search import CONVERGED, Box, Minimum, inverse, minimised
+from gradcli.models.fitting.effects.marginal_search import CONVERGED, Box, MarginalMinimum, inverse, minimised
 from gradcli.models.fitting.effects.mixed_linear_likelihood import LinearLikelihood
 from gradcli.models.fitting.effects.mixed_problems import (
     MixedFit,
@@ -59,7 +59,7 @@ class _Marginal(NamedTuple):
     uncertainty: Any
     is_relative: bool
     sizes: Any
-    minimum: Minimum
+    minimum: MarginalMinimum
     method: str
     free: Any
     failure: str | None = None

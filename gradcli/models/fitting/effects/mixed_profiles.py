@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.models.fitting.effects.marginal_search import CONVERGED, Box, Minimum, Objective, minimised
+from gradcli.models.fitting.effects.marginal_search import CONVERGED, Box, MarginalMinimum, MarginalObjective, minimised
 from gradcli.models.fitting.effects.mixed_problems import MixedFit, PosedEffects, laplace_likelihood, posed_effects
 from gradcli.named_tuples import NamedTuple
 
@@ -107,7 +107,7 @@ def _ordered(
 class _Slope:
     """An objective in which the parameter at a place is a multiple of the next one, and the multiple is the parameter."""
 
-    def __init__(self, objective: Objective, place: int) -> None:
+    def __init__(self, objective: MarginalObjective, place: int) -> None:
         self._objective, self._place = objective, place
 
     def _inner(self, point: Any) -> Any:
@@ -135,7 +135,7 @@ class _Profile:
     def __init__(self, job: MixedFit, posed: PosedEffects, point: Any, box: Box, quantile: float) -> None:
         p = posed.design.count
         spread = 0.0 if posed.spread is None else float(point[p])
-        self._objective: Objective = laplace_likelihood(job, posed, point[:p], spread)
+        self._objective: MarginalObjective = laplace_likelihood(job, posed, point[:p], spread)
         self._box, self._quantile, self._watch = box, quantile, job.search.watch
         self._best = minimised(self._objective, point, box, self._watch)
         self.any_lower = False
@@ -185,7 +185,7 @@ class _Profile:
             distance = newton if near < newton < min(beyond, 4 * distance) else between
         return math.nan
 
-    def _held(self, place: int, at: float, near: Any) -> Minimum | None:
+    def _held(self, place: int, at: float, near: Any) -> MarginalMinimum | None:
         """The minimum in which the number at a place is held; None where none is found."""
         point = near.copy()
         point[place] = at

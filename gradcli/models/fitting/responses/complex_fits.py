@@ -117,7 +117,7 @@ class Rewriting(NamedTuple):
     written: tree.Module
 
 
-class Parts(NamedTuple):
+class RequestInParts(NamedTuple):
     """A request, its programs, its data with two rows for each row, and the column that tells the part of a row."""
 
     request: FitRequest
@@ -127,7 +127,7 @@ class Parts(NamedTuple):
     rewritings: Sequence[Rewriting]
 
 
-def parts_of(request: FitRequest, texts: FitTexts, data: Data) -> Parts:
+def parts_of(request: FitRequest, texts: FitTexts, data: Data) -> RequestInParts:
     """The fit of both parts of a complex response.
 
     Raises UsageError for options that such a fit lacks, BindingError for a response that is no number, and what
@@ -149,7 +149,7 @@ def parts_of(request: FitRequest, texts: FitTexts, data: Data) -> Parts:
     text = texts.text._replace(model=rewritings[0].made, response=rewritings[1].made)
     words = {name: Categories(own.names, np.repeat(own.codes, 2)) for name, own in data.texts.items()}
     doubled = data._replace(columns=columns, rows=np.repeat(data.rows, 2), texts=words)
-    return Parts(request, texts._replace(text=text), doubled, part, rewritings)
+    return RequestInParts(request, texts._replace(text=text), doubled, part, rewritings)
 
 
 @contextmanager

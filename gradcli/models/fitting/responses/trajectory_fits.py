@@ -45,7 +45,7 @@ from gradcli.models.fitting.problem.fit_problems import (
 )
 from gradcli.models.fitting.problem.likelihoods import LOG_DENSITY, Assumptions
 from gradcli.models.fitting.problem.problems import Problem, in_row
-from gradcli.models.ode.row_functions import Expansion, RowFunctions, constants, joined
+from gradcli.models.ode.row_functions import RowFunctions, ValueExpansion, constants, joined
 from gradcli.models.ode.trajectories import Dose, Trajectories
 from gradcli.named_tuples import NamedTuple
 from gradcli.rows.new_tables import unused_name
@@ -415,12 +415,12 @@ class TrajectoryRows:
                     found = solver.composed(function, self._with_columns(points.taken(own), columns, rows))
                     self._write(found, rows, value, derivatives)
 
-    def _with_columns(self, points: Expansion, columns: Mapping[str, Any], rows: Any) -> Expansion:
+    def _with_columns(self, points: ValueExpansion, columns: Mapping[str, Any], rows: Any) -> ValueExpansion:
         """The values of names along a solution, followed by those of the columns that only the values of rows read."""
         own = np.array([columns[name][rows] for name in self.model.of_rows]).reshape(-1, len(rows)).T
         return joined([points, constants(own, len(self.wrt), self.order)])
 
-    def _write(self, found: Expansion, rows: Any, value: Any, derivatives: Mapping[str, Any]) -> None:
+    def _write(self, found: ValueExpansion, rows: Any, value: Any, derivatives: Mapping[str, Any]) -> None:
         value[rows] = found.value[:, 0]
         for key in self.keys:
             i, *rest = map(self.wrt.index, key.split(","))

@@ -126,7 +126,7 @@ DESCENT_VARIANTS = (
 
 
 class _Found(NamedTuple):
-    best: Refined
+    best: RefinedMinimum
     reason: str | None
     iterations: int
     evaluations: int
@@ -240,7 +240,7 @@ def _from_one(
     problem: Problem, point: Any, linear: Sequence[int], ways: Sequence[_DescentVariant], search: SearchOptions
 ) -> _Found:
     """Search from one point, by the variants `ways`, at least one, in order until one reaches a minimum."""
-    tried: list[tuple[Refined, str | None]] = []
+    tried: list[tuple[RefinedMinimum, str | None]] = []
     for way in ways:
         settled = _minimum_near(problem, point, linear if way.projected else (), way.reach, search)
         tried.append((settled, _convergence_failure(problem, settled)))
@@ -252,7 +252,9 @@ def _from_one(
     return _Found(*best, iterations, evaluations, 1, int(best[1] is None))
 
 
-def _minimum_near(problem: Problem, point: Any, linear: Sequence[int], reach: float, search: SearchOptions) -> Refined:
+def _minimum_near(
+    problem: Problem, point: Any, linear: Sequence[int], reach: float, search: SearchOptions
+) -> RefinedMinimum:
     """The minimum near a point; where there are very many rows, a sample of them is searched first to come near it."""
     np = arrays.numpy_namespace()
     iterations = evaluations = 0
@@ -288,7 +290,7 @@ def _from_many(problem: Problem, start: Any, linear: Sequence[int], search: Sear
     projected = projected_parameters(problem, linear)
     descended = _descended(problem.sampled(_SAMPLE_OF_MANY_STARTS), points, projected, INITIAL_STEP, search)
     iterations, evaluations = int(descended.iterations.sum()), int(descended.evaluations.sum())
-    best: tuple[Refined, str | None] | None = None
+    best: tuple[RefinedMinimum, str | None] | None = None
     agreed = 0
     ends = []
     for i in _lowest(problem, descended, linear):
@@ -345,7 +347,7 @@ def representative(points: Any, linear: Sequence[int]) -> int:
     return min(range(len(points)), key=lambda i: (sum(b < 0 for b in rounded[i]), *(rounded[i][k] for k in others)))
 
 
-def _convergence_failure(problem: Problem, found: Refined) -> str | None:
+def _convergence_failure(problem: Problem, found: RefinedMinimum) -> str | None:
     """Why a point is not known to be a minimum; None where it is."""
     np = arrays.numpy_namespace()
     value, derivatives = problem.columns_of(found.point[None])
@@ -376,7 +378,7 @@ def _convergence_failure(problem: Problem, found: Refined) -> str | None:
     return None
 
 
-def _rising_parameters(problem: Problem, found: Refined) -> list[str]:
+def _rising_parameters(problem: Problem, found: RefinedMinimum) -> list[str]:
     """The parameters that go on where a log density rises with every further step; none where it falls at last."""
     np = arrays.numpy_namespace()
     further = found.point + 2.0 ** np.arange(_FURTHER)[:, None] * found.step
@@ -401,7 +403,7 @@ _ROWS = 2**16
 _HALVINGS = 30
 
 
-class Refined(NamedTuple):
+class RefinedMinimum(NamedTuple):
     """A point `[p]` near a minimum with its cost and relative `offset`; which parameters `[p]` are `free` (not held by
     a bound); the Newton `step` `[p]` that remains; the `least_eigenvalue` of the Hessian of the free parameters
     relative to the Gauss-Newton matrix; whether that has full rank (`determined`); and the numbers of iterations and
@@ -419,7 +421,7 @@ class Refined(NamedTuple):
 
 
 class _Newton(NamedTuple):
-    """The Newton step at a point, and the other quantities of `Refined` there."""
+    """The Newton step at a point, and the other quantities of `RefinedMinimum` there."""
 
     step: Any
     offset: float
@@ -428,7 +430,7 @@ class _Newton(NamedTuple):
     determined: bool
 
 
-def newton_refined(problem: Problem, point: Any, dof: int, most: int = 100) -> Refined:
+def newton_refined(problem: Problem, point: Any, dof: int, most: int = 100) -> RefinedMinimum:
     """The minimum near a point `[p]` at which the cost is finite."""
     here = linearised(problem, point[None])
     newton = _newton(problem, point, here, dof)
@@ -445,7 +447,7 @@ def newton_refined(problem: Problem, point: Any, dof: int, most: int = 100) -> R
         if there.cost[0] >= here.cost[0] and further.offset >= newton.offset / 2:
             break
         point, here, newton = moved, there, further
-    return Refined(
+    return RefinedMinimum(
         point,
         float(here.cost[0]),
         newton.offset,

@@ -29,7 +29,7 @@ from gradcli.models.fitting.search.estimation import (
 )
 from gradcli.models.fitting.search.levenberg_marquardt import levenberg_marquardt
 from gradcli.models.fitting.search.start_values import fewer_rows, hypercube
-from gradcli.models.fitting.statistics.inference import Rows, Statistics, statistics
+from gradcli.models.fitting.statistics.inference import FitRows, Statistics, statistics
 from gradcli.models.results import ProgressCallback
 from gradcli.named_tuples import NamedTuple
 
@@ -54,7 +54,7 @@ class GroupFits(NamedTuple):
     starts: int
     iterations: Any
     evaluations: Any
-    rows: Rows
+    rows: FitRows
     statistics: Statistics
 
 
@@ -226,7 +226,7 @@ def _newton(here: _PointState) -> _Newton:
     return _Newton(step, inside, is_definite)
 
 
-def _rows_at(stacked: Stacked, points: Any, here: _PointState) -> Rows:
+def _rows_at(stacked: Stacked, points: Any, here: _PointState) -> FitRows:
     p = points.shape[-1]
     derivatives = np.stack(here.derivatives).transpose(1, 2, 0)
     priors = None
@@ -234,10 +234,10 @@ def _rows_at(stacked: Stacked, points: Any, here: _PointState) -> Rows:
         priors = stacked.prior_residuals(points), np.tile(stacked.priors[1], (len(points), 1))
     deviations = np.where(stacked.real, stacked.sigma, 1.0)
     first, second = derivatives[..., :p], derivatives[..., p:]
-    return Rows(here.value, stacked.response, deviations, stacked.real, first, second, priors)
+    return FitRows(here.value, stacked.response, deviations, stacked.real, first, second, priors)
 
 
-def _is_minimum(stacked: Stacked, points: Any, here: _PointState, rows: Rows, found: Statistics) -> Any:
+def _is_minimum(stacked: Stacked, points: Any, here: _PointState, rows: FitRows, found: Statistics) -> Any:
     """At which points `[g]` the relative offset is that of a minimum, up to rounding errors, and all parameters are
     determined and within their bounds."""
     p = points.shape[-1]

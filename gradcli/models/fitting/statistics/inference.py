@@ -20,7 +20,7 @@ _ROUNDING = 2.0**-53
 _BLOCK = 2**15
 
 
-class Rows(NamedTuple):
+class FitRows(NamedTuple):
     """The rows of g fits, up to n in each.
 
     `value`, `response`, `sigma` and `real` are arrays `[g, n]`: the model's values, the responses, their standard
@@ -52,14 +52,14 @@ class Rows(NamedTuple):
             return self.residuals[:, place]
         return self.response[:, place] - self.value[:, place]
 
-    def chosen(self, index: int) -> Rows:
+    def chosen(self, index: int) -> FitRows:
         """The rows of one fit, without padding."""
         there = self.real[index]
         value, response, sigma, real, first = (part[index][there][None] for part in self[:5])
         second = None if self.second is None else self.second[index][there][None]
         priors = None if self.priors is None else (self.priors[0][index][None], self.priors[1][index][None])
         residuals = None if self.residuals is None else self.residuals[index][there][None]
-        return Rows(value, response, sigma, real, first, second, priors, residuals, self.loss_scale)
+        return FitRows(value, response, sigma, real, first, second, priors, residuals, self.loss_scale)
 
     def parts(self) -> list[_Part]:
         """The rows in blocks."""
@@ -70,7 +70,7 @@ class _Part:
     """A block of rows: its slice; the weights, which are 1 over the standard deviations and 0 for padding; the weighted
     residuals; and the derivatives of the model."""
 
-    def __init__(self, rows: Rows, place: slice) -> None:
+    def __init__(self, rows: FitRows, place: slice) -> None:
         self.place = place
         self.weight = rows.real[:, place] / rows.sigma[:, place]
         self.residual = rows.off(place) * self.weight
@@ -129,7 +129,7 @@ class Statistics(NamedTuple):
         return Statistics(information=self.information.chosen(one), curvature=curvature, **rest)
 
 
-def statistics(rows: Rows, known: Assumptions) -> Statistics:
+def statistics(rows: FitRows, known: Assumptions) -> Statistics:
     """The statistics of fits at their minima.
 
     Standard errors are from the Jacobian for least squares, from the observed information for other families, and for a
@@ -179,7 +179,7 @@ def statistics(rows: Rows, known: Assumptions) -> Statistics:
         )
 
 
-def _information(rows: Rows, parts: Sequence[_Part], known: Assumptions) -> Information:
+def _information(rows: FitRows, parts: Sequence[_Part], known: Assumptions) -> Information:
     """The information on the parameters; of a gaussian family for rows whose standard deviations are `sigma`."""
     g, n, p = rows.first.shape
     if known.family == "gaussian":
@@ -201,7 +201,7 @@ def _information(rows: Rows, parts: Sequence[_Part], known: Assumptions) -> Info
     return information(factor_of_matrix(observed), n)
 
 
-def _dof_of_priors(rows: Rows, known: Assumptions, found: Information) -> Any:
+def _dof_of_priors(rows: FitRows, known: Assumptions, found: Information) -> Any:
     """The number of parameters `[g]` that the priors determine.
 
     Each prior determines one, unless the standard deviation of the rows is estimated. Its most probable value, whatever
@@ -219,14 +219,14 @@ def _dof_of_priors(rows: Rows, known: Assumptions, found: Information) -> Any:
     return np.where(np.isfinite(deviations), variances / deviations**2, 0.0).sum(axis=1)
 
 
-def _squares_of_priors(rows: Rows, known: Assumptions) -> Any:
+def _squares_of_priors(rows: FitRows, known: Assumptions) -> Any:
     """The sums `[g]` of the squared residuals of the priors, where these are as known as the rows."""
     if rows.priors is None or known.is_scaled:
         return 0.0
     return np.square(rows.priors[0] / rows.priors[1]).sum(axis=1)
 
 
-def _robust_variance(rows: Rows, parts: Sequence[_Part], known: Assumptions, dof: Any) -> Any:
+def _robust_variance(rows: FitRows, parts: Sequence[_Part], known: Assumptions, dof: Any) -> Any:
     """The factors `[g]` of the inverse of JᵀJ in the covariances of a robust fit: K² Σ ψ(u)² / dof / mean(ψ'(u))²,
     where u are the residuals divided by their standard deviations, and K = 1 + p var(ψ') / (n mean(ψ')²).
 
@@ -271,7 +271,7 @@ def _radius(known: Assumptions, p: int, dof: Any, variance: Any) -> Any:
     return np.sqrt(variance * p * by_dof(lambda own: fdtri(p, own, known.level), dof))
 
 
-def _loglik(rows: Rows, known: Assumptions, rss: Any, n: Any) -> Any:
+def _loglik(rows: FitRows, known: Assumptions, rss: Any, n: Any) -> Any:
     """The log-likelihoods `[g]`: minus infinity where a response is impossible, nan for a robust loss, which is no
     likelihood."""
     if known.loss != "linear":
@@ -285,7 +285,7 @@ def _loglik(rows: Rows, known: Assumptions, rss: Any, n: Any) -> Any:
     return -n / 2 * (np.log(2 * math.pi * rss / n) + 1) - weights
 
 
-def _goodness(rows: Rows, known: Assumptions, rss: Any) -> tuple[Any, Any, Any]:
+def _goodness(rows: FitRows, known: Assumptions, rss: Any) -> tuple[Any, Any, Any]:
     """Three goodness measures, `[g]` each: the ratio of squares (of deviances for other families than gaussian) that
     the model and the mean response leave; the deviance, nan for a robust loss; and the root mean square of the weighted
     responses."""
@@ -306,7 +306,7 @@ def _goodness(rows: Rows, known: Assumptions, rss: Any) -> tuple[Any, Any, Any]:
     return (of_model - least) / (of_mean - least), 2 * (of_model - least), np.nan
 
 
-def _dispersion(rows: Rows, known: Assumptions, dof: Any) -> Any:
+def _dispersion(rows: FitRows, known: Assumptions, dof: Any) -> Any:
     """Pearson's estimate of the dispersion: squared residuals over the variances of the family, summed and divided by
     the degrees of freedom."""
     if known.is_density:

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.errors import EvaluationError
 from gradcli.models.fitting.problem.likelihoods import Assumptions
-from gradcli.models.fitting.statistics.inference import Rows, Statistics
+from gradcli.models.fitting.statistics.inference import FitRows, Statistics
 
 # What `errors` may be, beside a column of clusters, as in `cluster:site`.
 INFORMATION, ROBUST, CLUSTER = "information", "robust", "cluster"
@@ -25,7 +25,7 @@ def cluster_column(errors: str) -> str | None:
     return column if kind == CLUSTER and separator else None
 
 
-def with_robust_errors(found: Statistics, rows: Rows, known: Assumptions, clusters: Any) -> Statistics:
+def with_robust_errors(found: Statistics, rows: FitRows, known: Assumptions, clusters: Any) -> Statistics:
     """The statistics of one fit with the covariances of the sandwich B M B, where B is the inverse of the information,
     and M the sum of the squares of the gradients of the costs of rows, or of `clusters`, the codes `[n]` of rows. Priors
     add to M what they add to the information.
