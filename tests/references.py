@@ -866,7 +866,22 @@ def _multilabel_margin(x: Any, labels: Any, reduction: str = "mean") -> Any:
     return _reduced(np.array(losses), reduction)
 
 
+def _scattered(x: Any, axis: int, index: Any, src: Any, how: str, own: bool = True) -> Any:
+    terms: dict[Any, list[float]] = {place: [value] if own else [] for place, value in np.ndenumerate(x)}
+    for place, target in np.ndenumerate(np.asarray(index, int)):
+        terms[(*place[:axis], target, *place[axis + 1 :])].append(np.asarray(src)[place])
+    of = {"sum": np.sum, "prod": np.prod, "mean": np.mean, "amax": np.max, "amin": np.min}[how]
+    return np.reshape([of(found) if found else x[place] for place, found in terms.items()], np.shape(x))
+
+
+def _scattered_slices(x: Any, axis: int, index: Any, src: Any, how: str, own: bool = True) -> Any:
+    along = np.reshape(index, (-1, *[1] * (np.ndim(x) - axis - 1)))
+    return _scattered(x, axis, np.broadcast_to(along, np.shape(src)), src, how, own)
+
+
 _OF_OPERATORS = {
+    "scatter_reduce": _scattered,
+    "index_reduce": _scattered_slices,
     "interpolate": _resized,
     "upsample_nearest": _resized,
     "upsample_bilinear": lambda x, size: _resized(x, size, 1, "bilinear", True),
@@ -1106,6 +1121,7 @@ TENSORS: dict[str, Callable[..., Any]] = {
     "unfold": lambda x, axis, size, step=1: np.lib.stride_tricks.sliding_window_view(x, size, axis),
     "interp": np.interp,
     "searchsorted": np.searchsorted,
+    "bucketize": lambda x, bounds, _int32=False, right=False: np.searchsorted(bounds, x, "right" if right else "left"),
     "bincount": lambda x, weights=None, least=0: np.bincount(np.asarray(x, int), weights, least),
     "convolve": np.convolve,
     "asarray": np.asarray,

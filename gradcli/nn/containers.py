@@ -276,7 +276,8 @@ class DataParallel(Module):
         super().__init__()
         if device_ids:
             raise ArgumentError("DataParallel calls its module on the CPU, and has no devices to divide a batch among")
-        self.module, self.dim, self.device_ids = module, dim, []
+        self.module, self.dim = module, dim
+        self.device_ids: list[Any] = []
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
         return self.module(*inputs, **named)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.autograd.operations.scatter_reductions import scatter_reduce
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError, EvaluationError
 from gradcli.nn import init
 from gradcli.nn.module import Module
 from gradcli.nn.parameter import Parameter, parameter
+from gradcli.primitives.entries.scatter_reductions import scatter_reduce
 
 _REDUCTIONS = {"sum": "sum", "mean": "mean", "max": "amax"}
 

@@ -69,6 +69,7 @@ class Module:
         backward = self._backward_hooks or self._backward_pre_hooks
         if not self._forward_pre_hooks and not self._forward_hooks and not backward:
             return self.forward(*arguments, **keywords)
+        hook: Any
         for hook in [*self._forward_pre_hooks.values()]:
             if isinstance(hook, _WithKeywords):
                 changed = hook.function(self, arguments, keywords)

@@ -18,7 +18,19 @@ _HAS_VARARGS = 0x04
 SEQUENCES = frozenset({list, tuple})
 # Parameters whose lists are passed on unchanged.
 _LIST_PARAMETERS = frozenset(
-    {"axis", "axes", "shape", "repeats", "shift", "indices", "place", "source", "destination", "output_size"}
+    {
+        "axis",
+        "axes",
+        "shape",
+        "repeats",
+        "shift",
+        "indices",
+        "place",
+        "source",
+        "destination",
+        "output_size",
+        "lu_and_piv",
+    }
 )
 # The own parameters that a keyword of another library may stand for; the first one that the function has is used.
 _KEYWORD_ALIASES = {
@@ -52,7 +64,7 @@ _IGNORED_IF_NONE = frozenset({"dtype", "out"})
 # Names of the first and second tensor parameter in other libraries, own names of a first one, and own parameters that
 # may precede it.
 _FIRST_TENSOR_KEYWORDS = frozenset({"input", "a", "x", "A", "x1", "arr", "array", "ary", "m", "mat1"})
-_SECOND_TENSOR_KEYWORDS = frozenset({"other", "b", "B", "x2", "exponent", "vec", "vec2", "mat2", "tensor"})
+_SECOND_TENSOR_KEYWORDS = frozenset({"other", "b", "B", "x2", "exponent", "vec", "vec2", "mat2", "tensor", "values"})
 _FIRST_TENSOR_PARAMETERS = frozenset({"x", "a", "A", "x1", "y", "input"})
 _LEADING_PARAMETERS = frozenset({"condition", "n"})
 

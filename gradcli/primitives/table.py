@@ -68,6 +68,7 @@ _LATER = (
     "nan_reductions",
     "covariances",
     "gather_scatter",
+    "scatter_reductions",
     "numpy_shape",
     "sampling",
     "slice_updates",
@@ -103,7 +104,7 @@ LIBRARY_MEANINGS = {
     "linalg": frozenset(["norm"]),
     "torch.linalg": frozenset(["diagonal", "lu_solve", "vander"]),
     "numpy.linalg": frozenset(["diagonal", "trace"]),
-    "scipy.linalg": frozenset(["cholesky", "lu_factor", "qr"]),
+    "scipy.linalg": frozenset(["cholesky", "lu_factor", "lu_solve", "qr"]),
     "scipy.special": frozenset(["assoc_laguerre", "softmax", "log_softmax"]),
     "sympy": frozenset(["jn", "sinc", "yn"]),
     "jax.nn": frozenset(["gelu"]),
@@ -116,7 +117,7 @@ LIBRARY_MEANINGS = {
 # Names for which PyTorch accepts more arguments, and agrees with the language where both are defined.
 TORCH_EXTENSIONS = {
     "torch": frozenset(
-        "add sub subtract div divide cumsum cumprod softmax log_softmax softmin squeeze cholesky softplus logit pinverse searchsorted lstsq".split()  # noqa: SIM905
+        "add sub subtract div divide cumsum cumprod softmax log_softmax softmin squeeze cholesky softplus lerp logit pinverse searchsorted lstsq".split()  # noqa: SIM905
     ),
     "torch.linalg": frozenset(["cholesky", "eigh", "eigvalsh", "lstsq", "pinv"]),
 }

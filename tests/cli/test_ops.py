@@ -498,6 +498,11 @@ CASES = {
     "hinge_embedding_loss": [Case("hinge_embedding_loss(x, [1, -1], reduction='none')", [3.0, 0.5], x=[3.0, 0.5])],
     "cosine_embedding_loss": [Case("cosine_embedding_loss(x, [[2, 0], [0, 1]], [1, -1], 0, 'none')", ZEROS, x=[[1.0, 0.0], [1.0, 0.0]])],
     "multi_margin_loss": [Case("multi_margin_loss(x, [0, 1], reduction='none')", [0.25, 0.0], x=[[1.0, 0.5], [0.0, 2.0]])],
+    "scatter_reduce": [
+        Case("scatter_reduce(x, 0, [0, 0], [5, 6], 'sum', include_self=False)", [11.0, 2.0], x=[1.0, 2.0]),
+        Case("scatter_reduce(x, 0, [0], [1], 'amax') @ [4, 1]", 6.0, {"x": [2.0, 1.0]}, x=[1.0, 2.0]),
+    ],
+    "bucketize": [Case("bucketize(x, [1, 2])", [0.0, 0.0, 2.0], x=[0.0, 1.0, 7.0])],
     "multilabel_margin_loss": [Case("multilabel_margin_loss(x, [[1, -1, 0]], 'sum')", 3.5 / 3, x=[[1.0, 0.5, 1.5]])],
     "adaptive_max_pool2d": [Case("adaptive_max_pool2d(x, 1, return_indices=True)[1]", [[[2.0]]], {}, x=[[[1.0, 2.0, 5.0]]])],
     "max_unpool1d": [Case("max_unpool1d(x, [[1]], 2, output_size=3)", [[0.0, 7.0, 0.0]], x=[[7.0]])],

@@ -548,6 +548,23 @@ FORMS_OF_PYTORCH += [
     ("torch.select(A, 1, 0).sum() + A.select(0, 1)[1]", 8.0),
     ("np.select([v > 2, v > 1], [v, 10*v], 7)[1] + np.select([v > 2], [v])[0]", 20.0),
     ("v.polygamma(1)[0]", np.pi**2 / 6),
+    ("scipy.linalg.lu_solve(scipy.linalg.lu_factor([[1.0, 2.0], [3.0, 5.0]]), [5.0, 13.0])[1]", 2.0),
+    (
+        "from scipy.linalg import lu_factor, lu_solve; lu, piv = lu_factor([[1.0, 2.0], [3.0, 5.0]]); lu_solve((lu, piv), [7.0, 12.0], trans=1)",
+        [1.0, 2.0],
+    ),
+    ("torch.bucketize(v, torch.tensor([1.0, 3.0]), right=True) + 10*torch.bucketize(v, [1.0, 3.0])", [1.0, 11.0, 12.0]),
+    (
+        "torch.scatter_reduce(v, 0, torch.tensor([0, 0, 2]), torch.tensor([5.0, 4.0, 1.0]), reduce='amax', include_self=False)",
+        [5.0, 2.0, 1.0],
+    ),
+    ("v.scatter_reduce(0, torch.tensor([1, 1, 1]), v, 'sum')", [1.0, 8.0, 3.0]),
+    (
+        "torch.linalg.lu([[0.0, 1.0], [0.0, 3.0]])[2].sum() + torch.linalg.lu([[2.0, 4.0, 1.0], [1.0, 2.0, 3.0], [1.0, 2.0, 4.0]])[2].sum()",
+        4.0 + 7.0 + 2.5 + 3.5,
+    ),
+    ("torch.lerp(torch.tensor(inf), 0.0, 0.5)", np.inf),
+    ("torch.heaviside(input=v - 2, values=torch.tensor(0.5))", [0.0, 0.5, 1.0]),
     ("torch.linalg.lu_solve([[2.0, 1.0], [0.5, 3.0]], [2, 2], [[1.0], [2.0]], adjoint=True)[1, 0]", 0.25),
     (
         "scipy.linalg.lu_factor([[1.0, 2.0], [3.0, 4.0]])[1][0] + torch.linalg.lu_factor([[1.0, 2.0], [3.0, 4.0]])[1][0]",

@@ -74,3 +74,15 @@ def test_halves_are_rounded_to_the_even_number():
     for name in ("rint", "around"):
         assert np.array_equal(table.known(name)(x), getattr(np, name)(x), equal_nan=True)
     assert np.array_equal(table.known("around")([1.25, 15.0], -1), np.around([1.25, 15.0], -1))
+
+
+@pytest.mark.parametrize("infinite", [np.inf, -np.inf])
+@pytest.mark.parametrize("name", ["nanmax", "nanmin", "nanmedian"])
+def test_infinities_beside_nan_share_the_gradient_without_it(name, infinite):
+    x = gradcli.tensor([infinite, np.nan, infinite, infinite, np.nan], requires_grad=True)
+    found = getattr(gradcli, name)(x)
+    found.backward()
+    assert found.item() == infinite
+    np.testing.assert_allclose(x.grad.numpy(), [1 / 3, 0, 1 / 3, 1 / 3, 0])
+    alone = gradcli.tensor([np.nan, np.nan], requires_grad=True)
+    assert np.isnan(getattr(gradcli, name)(alone).item())

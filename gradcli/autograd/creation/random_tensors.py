@@ -39,9 +39,9 @@ def _of_floats(
     if options.get("seed") is not None:
         return new_leaf(seeded(*size, seed=options.pop("seed")), dtype=dtype, **options)
     options.pop("seed", None)
-    name = known_dtype(dtype)
-    if name is not None and name.startswith("complex"):
-        return new_leaf(_complex(draw, read_shape(size), name, generator), **options)
+    asked = known_dtype(dtype)
+    if asked is not None and asked.startswith("complex"):
+        return new_leaf(_complex(draw, read_shape(size), asked, generator), **options)
     return new_leaf(draw(read_shape(size), _floating(dtype), generator=generator), **options)
 
 

@@ -9,10 +9,15 @@ from gradcli import arrays
 from gradcli.autograd import generators
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.errors import CallError, NotBatchableError, ShapeError, expect
-from gradcli.primitives.axes import boolean, integer, normalize_axis
-from gradcli.primitives.bind import Kind, constant
+from gradcli.primitives.axes import boolean, integer, integer_array, normalize_axis
+from gradcli.primitives.bind import Kind, concrete, constant
+from gradcli.primitives.conversions import reshape
+from gradcli.primitives.entries.arithmetic import add
 from gradcli.primitives.entries.comparisons import where
+from gradcli.primitives.entries.functional_update import set_at
 from gradcli.primitives.entries.indexing import index
+from gradcli.primitives.entries.indexing import scatter as put_at
+from gradcli.primitives.entries.shape import ravel
 
 
 def bernoulli(input: Any, p: Any = None, *, generator: Any = None) -> Any:
@@ -132,3 +137,21 @@ def detach(input: Any) -> Any:
     """The values of a tensor as a leaf without history."""
     expect(input, TensorBase, "detach takes a tensor")
     return input.detach()
+
+
+def put(input: Any, index: Any, source: Any, accumulate: Any = False) -> Any:
+    """`input` with the elements of `source` at positions in the flat tensor, or added there if `accumulate`; of several
+    elements that go to one place, the last stays."""
+    expect(input, TensorBase, "put takes a tensor")
+    places = integer_array(concrete(index), "an index").reshape(-1)
+    values, flat = ravel(source), ravel(input)
+    if arrays.size(values) != places.size:
+        raise ShapeError(
+            f"put_(): Expected source and index to have the same number of elements, but got "
+            f"{arrays.size(values)} and {places.size}"
+        )
+    key = (places,)
+    changed = (
+        add(flat, put_at(values, key, flat.shape)) if boolean(accumulate, "'accumulate'") else set_at(flat, key, values)
+    )
+    return reshape(changed, input.shape)

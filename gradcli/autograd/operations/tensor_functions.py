@@ -11,7 +11,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd.dtype_names import known_dtype
-from gradcli.autograd.operations import bitwise, sampling_functions, scatter_reductions
+from gradcli.autograd.operations import bitwise, sampling_functions
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.primitives import table
 from gradcli.primitives.bind import constant
@@ -198,11 +198,9 @@ _OWN: dict[str, Callable[..., Any]] = {
     "diff": partial(_of_torch, "diff"),
     "fill_diagonal": sampling_functions.fill_diagonal,
     "histc": sampling_functions.histc,
-    "index_reduce": scatter_reductions.index_reduce,
     "isin": sampling_functions.isin,
     "multinomial": sampling_functions.multinomial,
-    "put": scatter_reductions.put,
-    "scatter_reduce": scatter_reductions.scatter_reduce,
+    "put": sampling_functions.put,
     "select": partial(_of_torch, "select"),
     "unique": sampling_functions.unique,
     "unique_consecutive": sampling_functions.unique_consecutive,

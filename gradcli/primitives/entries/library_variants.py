@@ -19,6 +19,7 @@ from gradcli.primitives.entries.comparisons import (
     equal,
     isfinite,
     isnan,
+    less,
     less_equal,
     logical_and,
     logical_not,
@@ -30,13 +31,14 @@ from gradcli.primitives.entries.comparisons import (
 )
 from gradcli.primitives.entries.decompositions import cholesky, qr
 from gradcli.primitives.entries.distributions import rel_entr
+from gradcli.primitives.entries.elementary import lerp
 from gradcli.primitives.entries.exponential import exp, log, xlogy
 from gradcli.primitives.entries.gather_scatter import meshgrid, nonzero, split
 from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.linear import diagonal, trace
 from gradcli.primitives.entries.linear_systems import matrix_norm, vander
 from gradcli.primitives.entries.losses import reduced
-from gradcli.primitives.entries.matrices import adjoint, cross, dot, vdot
+from gradcli.primitives.entries.matrices import adjoint, conjugated, cross, dot, vdot
 from gradcli.primitives.entries.numpy_shape import slopes
 from gradcli.primitives.entries.order_statistics import (
     Pair,
@@ -54,6 +56,7 @@ from gradcli.primitives.entries.sampling import padded
 from gradcli.primitives.entries.scans import cumprod, cumsum, log_softmax, softmax, sort
 from gradcli.primitives.entries.shape import (
     along_axis,
+    expand_dims,
     flip,
     ravel,
     sequence,
@@ -275,6 +278,28 @@ def _lu_factor_from_0(a: Any) -> Factors:
     return Factors(factors, subtract(pivots, 1))
 
 
+def _solved_from_0(lu_and_piv: Any, b: Any, trans: Any = 0) -> Any:
+    factors, pivots = lu_and_piv
+    way = integer(trans, "'trans'")
+    if way not in (0, 1, 2):
+        raise ShapeError(f"'trans' of 'lu_solve' is 0, 1 or 2, not {way}")
+    if way == 1:
+        # A.T is the conjugate of the adjoint.
+        return conjugated(_solved_from_0((factors, pivots), conjugated(b), 2))
+    vector = len(arrays.shape(b)) == 1
+    found = solved_by_factors(factors, add(pivots, 1), expand_dims(b, -1) if vector else b, True, way == 2)
+    return squeeze(found, -1) if vector else found
+
+
+scipy_lu_solve = Composite(
+    "lu_solve", "lu_and_piv, b, trans=0",
+    "the x with A@x = b, from the pair that scipy.linalg.lu_factor(A) gives; with trans=1 A.T@x = b, with trans=2 A^H@x = b",
+    _solved_from_0,
+    derivative=lu_solve.derivative, domain=lu_solve.domain, dialects="scipy.linalg",
+    example="'scipy.linalg.lu_solve(scipy.linalg.lu_factor(A), b)[0]' A='[[1, 2], [3, 5]]' b='[1, 2]'",
+)  # fmt: skip
+
+
 scipy_lu_factor = Composite(
     "lu_factor", "a", "the factors L and U of a in one matrix, and the exchanges of its rows, counted from 0", _lu_factor_from_0,
     derivative=lu_factor.derivative, domain=lu_factor.domain, dialects="scipy.linalg",
@@ -455,6 +480,21 @@ torch_vander = Composite(
     derivative=vander.derivative, dialects="torch.linalg",
     samples=(_VECTOR,),
 )  # fmt: skip
+
+
+def _torch_lerp(x: Any, end: Any, weight: Any) -> Any:
+    """From the end that is nearer, as PyTorch computes it: exact there, and with an infinite number at the other end."""
+    rise = subtract(end, x)
+    near = add(x, multiply(weight, rise))
+    return where(less(absolute(weight), 0.5), near, subtract(end, multiply(subtract(1.0, weight), rise)))
+
+
+torch_lerp = Composite(
+    "lerp", lerp.signature, lerp.doc, _torch_lerp,
+    node_name=lerp.node_name, derivative=lerp.derivative, dialects="torch",
+    samples=((0.7, 1.3, 0.25), ([[0.3, -1.2]], [[0.8], [2.5]], 0.6)),
+)  # fmt: skip
+
 
 torch_meshgrid = Composite(
     "meshgrid", "*tensors, indexing='ij'", "vectors repeated over a grid, the first along the first axis",

@@ -10,11 +10,11 @@ from gradcli.arrays.shapes import Shape
 from gradcli.primitives.axes import boolean, normalize_axes, one_number_or_tensor
 from gradcli.primitives.entries.arithmetic import add, divide, multiply, ones_like, remainder, subtract
 from gradcli.primitives.entries.comparisons import equal, greater, isnan, nowhere, where
+from gradcli.primitives.entries.elementary import isinf
 from gradcli.primitives.entries.powers import sqrt
 from gradcli.primitives.entries.reductions import (
     SAMPLES,
     SIGNATURE,
-    all_,
     axes_last,
     count_along,
     keep_axes,
@@ -25,6 +25,7 @@ from gradcli.primitives.entries.reductions import (
     sum_,
 )
 from gradcli.primitives.entries.scans import cumsum
+from gradcli.primitives.entries.shape import expand_dims
 from gradcli.primitives.entries.statistics import median, std, var
 from gradcli.primitives.operation import Composite
 
@@ -74,7 +75,9 @@ def _nan_extreme(of: Any, doc: str, replacement: float) -> Composite:
         if nowhere(missing):
             return of(x, axis, keepdims)
         found = of(where(missing, replacement, x), axis, keepdims)
-        return where(all_(missing, axis, keepdims), math.nan, found)
+        # Where what is left is the replacement too, it ties with that: the mean has the same value, and nan where
+        # nothing is left.
+        return where(equal(found, replacement), _nanmean(x, axis, keepdims), found)
 
     return Composite(
         f"nan{of.name}", SIGNATURE, doc, definition,
@@ -150,11 +153,23 @@ def _middle_of_present(flat: Any) -> Any:
     rank = (size - 1) // 2
     # The other of the two middle elements, if their number is even: if that of all is odd, one more is after them.
     other = rank + 1 if size % 2 == 0 else max(rank - 1, 0)
-    middle = order_statistic(filled, rank)
+    middle = _among_present(flat, order_statistic(filled, rank))
     present = _present(flat, -1, False)
-    mean = multiply(0.5, add(middle, order_statistic(filled, other)))
+    mean = multiply(0.5, add(middle, _among_present(flat, order_statistic(filled, other))))
     found = where(equal(remainder(present, 2.0), 0.0), mean, middle)
     return where(greater(present, 0.0), found, math.nan)
+
+
+def _among_present(flat: Any, value: Any) -> Any:
+    """An order statistic; of infinite ones the mean of the elements along the last axis that equal it, so that those in
+    place of nan have no share of the derivative."""
+    infinite = isinf(value)
+    if nowhere(infinite):
+        return value
+    alike = equal(flat, expand_dims(value, -1))
+    count = sum_(where(alike, 1.0, 0.0), -1)
+    shared = divide(sum_(where(alike, flat, 0.0), -1), where(equal(count, 0.0), 1.0, count))
+    return where(infinite, shared, value)
 
 
 nanmedian = Composite(

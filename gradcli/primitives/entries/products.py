@@ -14,10 +14,10 @@ from gradcli.primitives.axes import boolean, integer, integer_array, normalize_a
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import broadcast_to, reshape
 from gradcli.primitives.entries.arithmetic import add, divide, multiply, subtract
-from gradcli.primitives.entries.comparisons import equal, where
-from gradcli.primitives.entries.gather_scatter import take_along_axis
+from gradcli.primitives.entries.comparisons import equal, nowhere, where
+from gradcli.primitives.entries.gather_scatter import diag_embed, take_along_axis
 from gradcli.primitives.entries.indexing import index
-from gradcli.primitives.entries.linear import einsum, matmul, outer
+from gradcli.primitives.entries.linear import diagonal, einsum, matmul, outer
 from gradcli.primitives.entries.linear_systems import solve_triangular
 from gradcli.primitives.entries.matrices import conjugated, inv, solve
 from gradcli.primitives.entries.reductions import sum_
@@ -292,9 +292,16 @@ def _eliminated(x: Any) -> Any:
         )
     factors = _eliminated(index(x, (Ellipsis, here, here)))
     right = solve_triangular(factors, index(x, (Ellipsis, here, behind)), lower=True, unit_diagonal=True)
-    below = solve_triangular(factors, index(x, (Ellipsis, behind, here)), left=False)
+    below = solve_triangular(_without_zeros(factors), index(x, (Ellipsis, behind, here)), left=False)
     rest = _eliminated(subtract(index(x, (Ellipsis, behind, behind)), matmul(below, right)))
     return concat([concat([factors, right], -1), concat([below, rest], -1)], -2)
+
+
+def _without_zeros(upper: Any) -> Any:
+    """Triangular matrices with ones in place of zeros on the diagonal: below such a pivot there are zeros alone, so that
+    any divisor leaves them as they are, as LAPACK does."""
+    zeros = equal(diagonal(upper, 0, -2, -1), 0)
+    return upper if nowhere(zeros) else add(upper, diag_embed(where(zeros, 1.0, 0.0)))
 
 
 def _lu_factor(A: Any) -> Factors:  # noqa: N803

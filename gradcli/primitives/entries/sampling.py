@@ -57,6 +57,23 @@ searchsorted = Composite(
 )  # fmt: skip
 
 
+def _bucketize(x: Any, boundaries: Any, out_int32: Any = False, right: Any = False) -> Any:
+    boolean(out_int32, "'out_int32'")
+    if len(arrays.shape(boundaries)) != 1:
+        raise ShapeError(f"'bucketize' needs a vector of boundaries, not a tensor of {list(arrays.shape(boundaries))}")
+    return _searchsorted(boundaries, x, "right" if boolean(right, "'right'") else "left")
+
+
+bucketize = Composite(
+    "bucketize", "x, boundaries, out_int32=False, right=False",
+    "the number of the interval in which each of x is: boundaries[i-1] < x <= boundaries[i], or <= and < if right is True",
+    _bucketize,
+    derivative="none",
+    edges=("before the first of boundaries it is 0, behind the last their number",),
+    samples=(([0, 2, 5], [1, 2, 4]), (2, [1, 2, 2], False, True)),
+)  # fmt: skip
+
+
 def _digitize(x: Any, bins: Any, right: Any = False) -> Any:
     if len(arrays.shape(bins)) != 1:
         raise ShapeError(f"'digitize' needs a vector of bins, not a tensor of {list(arrays.shape(bins))}")
