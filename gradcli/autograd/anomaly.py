@@ -140,11 +140,11 @@ class detect_anomaly:
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether anomaly mode is on in this context."""
+    """Return whether anomaly mode is on in this context."""
     return current.get() is not None
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether anomaly mode is on and treats nan as an error in this context."""
+    """Return whether anomaly mode is on and treats nan as an error in this context."""
     anomaly = current.get()
     return anomaly is not None and anomaly.check_nan

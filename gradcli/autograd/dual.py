@@ -61,7 +61,7 @@ forward_enabled: ContextVar[bool] = ContextVar("gradcli_forward_enabled", defaul
 
 
 def gives_tangents() -> bool:
-    """Whether operations on duals produce tangents here.
+    """Return whether operations on duals produce tangents here.
 
     They do not in a thread or task without a level, nor in `inference_mode`.
     """

@@ -230,7 +230,7 @@ class BackwardPass:
             current_pass.reset(token)
 
     def visits(self, node: Node) -> bool:
-        """Whether the pass visits a node or ends there."""
+        """Return whether the pass visits a node or ends there."""
         target = node.variable if isinstance(node, AccumulateGrad) else node
         if self.wanted is not None:
             return target in self.wanted
@@ -480,7 +480,7 @@ class PendingEdges:
 
 
 def has_hooks(target: Any) -> bool:
-    """Whether the target of an edge is a leaf that may have hooks."""
+    """Return whether the target of an edge is a leaf that may have hooks."""
     return not isinstance(target, Node) and target._accumulator is not None
 
 

@@ -113,7 +113,7 @@ class _set_fwd_grad_enabled(ModeSwitch):
 
 
 def _is_fwd_grad_enabled() -> bool:
-    """Whether operations on duals produce tangents."""
+    """Return whether operations on duals produce tangents."""
     return forward_enabled.get()
 
 

@@ -232,7 +232,7 @@ def _is_of(saved: Any, node: FunctionNode) -> bool:
 
 
 def among(tensor: Any, tensors: Sequence[Any]) -> bool:
-    """Whether `tensor` is, by identity, one of `tensors`."""
+    """Return whether `tensor` is, by identity, one of `tensors`."""
     return any(tensor is other for other in tensors)
 
 
@@ -249,7 +249,7 @@ def _zeros(output: Any) -> Callable[[], Any]:
 
 
 def _sums_to(have: Shape, shape: Shape) -> bool:
-    """Whether `shape` broadcasts to `have`."""
+    """Return whether `shape` broadcasts to `have`."""
     try:
         return broadcast([have, shape]) == have
     except ShapeError:

@@ -82,7 +82,7 @@ def current_graph_task_id() -> int:
 
 
 def will_engine_execute_node(node: Node) -> bool:
-    """Whether the running backward pass visits a node.
+    """Return whether the running backward pass visits a node.
 
     Raises DifferentiationError if no pass is running, or the argument is not a node.
     """

@@ -84,7 +84,7 @@ class Attached:
 
     @property
     def acts(self) -> bool:
-        """Whether a backward pass has to do anything for it."""
+        """True if a backward pass has to do anything for it."""
         return bool(any(self.tensors.values()) or self.retained or self.before or self.after)
 
 

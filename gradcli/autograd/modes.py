@@ -228,12 +228,12 @@ class set_multithreading_enabled(ModeSwitch):
 
 
 def is_grad_enabled() -> bool:
-    """Whether operations are being recorded in this context."""
+    """Return whether operations are being recorded in this context."""
     return grad_enabled.get()
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether this context is in `inference_mode`."""
+    """Return whether this context is in `inference_mode`."""
     return inference.get()
 
 

@@ -155,7 +155,7 @@ class Node:
         return waiting[-1]
 
     def is_smooth(self) -> bool:
-        """Whether the function is differentiable at its operands, as far as that is known."""
+        """Return whether the function is differentiable at its operands, as far as that is known."""
         return True
 
     def pull(
@@ -182,7 +182,7 @@ class Node:
         raise NotImplementedError
 
     def keeps_results(self) -> bool:
-        """Whether `pull` needs the original results of the operation."""
+        """Return whether `pull` needs the original results of the operation."""
         return True
 
     def output_modified(self, _number: int, _version: int) -> None:

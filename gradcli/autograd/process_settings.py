@@ -30,7 +30,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """Whether algorithms are deterministic, which they are."""
+    """Return True: all algorithms are deterministic."""
     return True
 
 

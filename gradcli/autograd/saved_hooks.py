@@ -107,5 +107,5 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
 
 
 def saved_tensors_hooks_is_enabled() -> bool:
-    """Whether saved-tensor hooks may be used in this context."""
+    """Return whether saved-tensor hooks may be used in this context."""
     return _disabled.get() is None

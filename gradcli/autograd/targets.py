@@ -43,7 +43,8 @@ def beginning(sources: Iterable[Any]) -> int:
 
 
 def reaches_earlier(values: Sequence[Any], began: int, own: Iterable[Any] = ()) -> bool:
-    """Whether the graph of `values` has leaves older than the sequence number `began`, other than those in `own`."""
+    """Return whether the graph of `values` has leaves older than the sequence number `began`, other than those in
+    `own`."""
     targets = [edge[0] for node in ancestors(*values) for edge in node.edges if edge is not None]
     earlier = (t for t in (*values, *targets) if isinstance(t, TensorBase) and t.since < began)
     known = {id(x) for x in own}

@@ -409,7 +409,7 @@ class Tensor(TensorSurface):
         return self._in_place(_replaced, conversions.cast(operand(source), self.dtype))
 
     def _takes_as_it_is(self, source: Any) -> bool:
-        """Whether the data of `source` can be taken without conversion, if nothing is recorded."""
+        """Return whether the data of `source` can be taken without conversion, if nothing is recorded."""
         return type(source) is Tensor and source.shape == self.shape and source.dtype == self.dtype
 
     def set_(self, source: Tensor) -> Tensor:
@@ -474,7 +474,8 @@ def _version(operand: Any) -> int | None:
 
 
 def _beside_normal(operands: Sequence[Any]) -> bool:
-    """Whether some operand is not an inference tensor; operations on inference tensors alone are not recorded."""
+    """Return whether some operand is not an inference tensor; operations on inference tensors alone are not
+    recorded."""
     return any(isinstance(item, Tensor) and item.version is not None for item in operands)
 
 

@@ -325,7 +325,7 @@ class TensorBase(Operators):
         return version
 
     def is_inference(self) -> bool:
-        """Whether it is an inference tensor: made in `inference_mode`, and not a view of an outside tensor."""
+        """Return whether it is an inference tensor: made in `inference_mode`, and not a view of an outside tensor."""
         return self.version is None
 
     def _alias(self, counter: Counter | None) -> Any:

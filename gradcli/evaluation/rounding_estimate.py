@@ -81,7 +81,7 @@ class RoundingErrorEstimate:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all operations were noted, and there are some."""
+        """True if all operations were noted, and there are some."""
         return self._whole and bool(self._results)
 
     def is_suspect(self, value: Any, gradients: Mapping[str, Any], leaves: Mapping[str, Any]) -> bool:

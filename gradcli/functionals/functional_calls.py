@@ -99,7 +99,7 @@ def traced_in_parts(
 
 
 def _is_singular_at_a_limit(function: TracedFunction, low: Any, high: Any) -> bool:
-    """Whether a function or its slope is infinite or undefined at a finite limit by which is differentiated."""
+    """Return whether a function or its slope is infinite or undefined at a finite limit that requires a gradient."""
     # Inner integrals take long where their limits are computed from a place that is.
     if is_exact() or any(e.primitive is integral for e in function.body.program.equations):
         return False

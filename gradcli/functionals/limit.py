@@ -307,8 +307,8 @@ def _leading(series: Asymptotic) -> Any:
 
 
 def _vanishes_here(term: AsymptoticTerm) -> bool:
-    """Whether a term goes to infinity but for its coefficient, which is 0 for the numbers that the function reads. Raises
-    EvaluationError where that is differentiated."""
+    """Return whether a term goes to infinity but for its coefficient, which is 0 for the numbers that the function
+    reads. Raises EvaluationError where that is differentiated."""
     if float(constant(term.c.value)) != 0.0 or not (term.exponent < 0.0 or (term.exponent == 0.0 and term.logs)):
         return False
     if isinstance(term.c.value, Kind) and term.c.value.differential:

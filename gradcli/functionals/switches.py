@@ -151,7 +151,7 @@ def switches(body: Body) -> bool:
 
 
 def is_smooth(body: Body, low: float, high: float, reads: Sequence[float]) -> bool:
-    """Whether bounds exclude that a body switches where its bound variable is between two numbers."""
+    """Return whether bounds exclude that a body switches where its bound variable is between two numbers."""
     inputs = [Range(low, high), *(Range(r, r) for r in reads)]
     for equation, crossing in _crossings(body.program):
         if equation.primitive not in _FOUND:
@@ -273,7 +273,7 @@ def between(body: Body, first: float, last: float, reads: Sequence[float]) -> Bo
 
 
 def _is_constant(atoms: Sequence[Atom], value: Any) -> bool:
-    """Whether a truth value follows from others that are known."""
+    """Return whether a truth value follows from others that are known."""
     return arrays.dtype_name(value) == "bool" and not any(isinstance(a, Variable) for a in atoms)
 
 

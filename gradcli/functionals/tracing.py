@@ -133,8 +133,8 @@ def _without_conditions(path: TracedPath) -> TracedPath:
 
 
 def _is_holomorphic(path: TracedPath, sources: Sequence[Variable]) -> bool:
-    """Whether the outputs of a path are the real and the imaginary part of a number to which analytic operations alone
-    lead from complex sources."""
+    """Return whether the outputs of a path are the real and the imaginary part of a number to which analytic operations
+    alone lead from complex sources."""
     dependent = {v for v in sources if v.dtype.startswith("complex")}
     taken: list[tuple[Any, Any]] = []
     for equation in path.equations:

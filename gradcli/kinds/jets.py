@@ -232,7 +232,7 @@ class Jet(Operators):
 
     @property
     def is_growing(self) -> bool:
-        """Whether coefficients may be requested before they are available."""
+        """True if coefficients may be requested before they are available."""
         return self._rest is not None
 
     @property

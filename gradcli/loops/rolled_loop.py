@@ -145,7 +145,7 @@ class RolledLoop:
 
     @cached_property
     def reads_counter(self) -> bool:
-        """Whether a round reads the counter."""
+        """True if a round reads the counter."""
         counter = self.program.inputs[0]
         return any(counter in e.inputs for e in self.program.equations) or counter in self.program.outputs
 
@@ -162,7 +162,7 @@ class RolledLoop:
 
     @cached_property
     def discards(self) -> bool:
-        """Whether results may not depend on the carries of some round, so that their cotangents are 0.
+        """True if results may not depend on the carries of some round, so that their cotangents are 0.
 
         Round by round they would be None: a 0 becomes nan where a derivative is infinite.
         """

@@ -158,7 +158,7 @@ class _Round(NamedTuple):
 
     @property
     def is_complex(self) -> bool:
-        """Whether it is given or computes complex numbers."""
+        """True if the loop reads or computes complex numbers."""
         equations = [e for path in self.paths for e in path.equations]
         return any(map(arrays.is_complex, (*self.variables, *(a for e in equations for a in (*e.inputs, e.output)))))
 

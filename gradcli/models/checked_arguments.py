@@ -88,7 +88,7 @@ def path(value: Any, what: str) -> str | None:
 
 
 def is_array(value: Any) -> bool:
-    """Whether a value has at least one axis, as columns of data have."""
+    """Return whether a value has at least one axis, as columns of data have."""
     try:
         return bool(arrays.numpy_namespace().ndim(value))
     except ValueError:

@@ -168,7 +168,7 @@ def detached(value: Any) -> Any:
 
 
 def assume(condition: Any) -> bool:
-    """Whether a condition, or every element of it, is true, so that a shortcut may be taken.
+    """Return whether a condition, or every element of it, is true, so that a shortcut may be taken.
 
     A recorded program keeps the condition as a guard: it is valid only for inputs that satisfy it.
     """

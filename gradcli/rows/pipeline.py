@@ -44,7 +44,7 @@ class FailurePolicy(NamedTuple):
 
     @property
     def texts_fail(self) -> bool:
-        """Whether rows with a text in place of a number count as failures."""
+        """True if rows with a text in place of a number count as failures."""
         return self.skip or self.max_failures is not None
 
 

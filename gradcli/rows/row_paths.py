@@ -80,7 +80,7 @@ class Paths:
 
     @property
     def is_one(self) -> bool:
-        """Whether all rows are known to take the same path."""
+        """True if all rows are known to take the same path."""
         return any(path.is_everyones for path in self.known)
 
     def record(

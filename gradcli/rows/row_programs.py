@@ -58,7 +58,7 @@ class RowProgram:
 
     @property
     def is_one_path(self) -> bool:
-        """Whether all rows so far took the same path."""
+        """True if all rows so far took the same path."""
         with self._lock:
             return all(paths.is_one for paths in self._kinds.values())
 

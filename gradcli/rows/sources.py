@@ -198,7 +198,7 @@ class Stream:
 
     @property
     def waits(self) -> bool:
-        """Whether the bytes come from a pipe, whose writer may be waiting for an answer."""
+        """True if the bytes come from a pipe, whose writer may be waiting for an answer."""
         return self._pipe is not None
 
     def ready(self) -> bool:

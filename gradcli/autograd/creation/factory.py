@@ -142,18 +142,18 @@ def __getattr__(name: str) -> TensorType:
 
 
 def is_tensor(obj: Any) -> bool:
-    """Whether an object is a Tensor."""
+    """Return whether an object is a Tensor."""
     return isinstance(obj, Tensor)
 
 
 def is_floating_point(input: Tensor) -> bool:
-    """Whether a tensor has a floating dtype. Raises CallError if it is not a tensor."""
+    """Return whether a tensor has a floating dtype. Raises CallError if it is not a tensor."""
     expect(input, Tensor, "is_floating_point takes a tensor")
     return input.is_floating_point()
 
 
 def is_complex(input: Tensor) -> bool:
-    """Whether a tensor has a complex dtype. Raises CallError if it is not a tensor."""
+    """Return whether a tensor has a complex dtype. Raises CallError if it is not a tensor."""
     expect(input, Tensor, "is_complex takes a tensor")
     return input.is_complex()
 
@@ -172,6 +172,6 @@ def from_dlpack(source: Any) -> Tensor:
 
 
 def is_inference(x: Tensor) -> bool:
-    """Whether a tensor is an inference tensor; see `inference_mode`. Raises CallError if it is not a tensor."""
+    """Return whether a tensor is an inference tensor; see `inference_mode`. Raises CallError if it is not a tensor."""
     expect(x, Tensor, "is_inference takes a tensor")
     return x.is_inference()

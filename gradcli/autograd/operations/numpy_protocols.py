@@ -163,7 +163,7 @@ def _of_numbers(name: str, function: Callable[..., Any], arguments: Sequence[Any
 
 
 def _is_of_others(value: Any) -> bool:
-    """Whether an operand is of a library that implements NumPy's protocols itself."""
+    """Return whether an operand is of a library that implements NumPy's protocols itself."""
     if isinstance(value, (Kind, float, int, list, tuple)) or arrays.is_array(value):
         return False
     return getattr(type(value), "__array_ufunc__", None) is not None

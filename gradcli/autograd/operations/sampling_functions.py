@@ -97,7 +97,7 @@ def unique_consecutive(input: Any, return_inverse: Any = False, return_counts: A
 
 
 def isin(elements: Any, test_elements: Any, *, assume_unique: Any = False, invert: Any = False) -> Any:
-    """Whether each element is among others; with `invert`, whether it is not."""
+    """True for each element that is among `test_elements`; with `invert`, for each that is not."""
     boolean(assume_unique, "'assume_unique'")
     given = next((x for x in (elements, test_elements) if isinstance(x, TensorBase)), None)
     if given is None:

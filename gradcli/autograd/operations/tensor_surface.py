@@ -86,7 +86,7 @@ class TensorSurface(TensorBase):
         return 0 if places is None or not places.size else builtins.int(places.reshape(-1)[0])
 
     def is_contiguous(self) -> builtins.bool:
-        """Whether the elements are contiguous in memory, in row-major order."""
+        """Return whether the elements are contiguous in memory, in row-major order."""
         sizes, steps = self._layout()
         wanted = strides.contiguous(sizes)[1]
         return not self.size or all(size == 1 or have == want for size, have, want in zip(sizes, steps, wanted))
@@ -422,7 +422,7 @@ class TensorSurface(TensorBase):
         return self._in_dtype("uint8")
 
     def bool(self) -> Any:
-        """Whether each element is not 0."""
+        """True for each element that is not 0."""
         return self._in_dtype("bool")
 
     def type(self, dtype: Any = None) -> Any:
@@ -447,5 +447,5 @@ def _device(tensor: TensorBase) -> str:
 
 
 def _same_device(asked: str, here: str) -> bool:
-    """Whether the device name `asked`, which may lack its number, denotes the device `here`."""
+    """Return whether the device name `asked`, which may lack its number, denotes the device `here`."""
     return asked == here or (":" not in asked and here.partition(":")[0] == asked)

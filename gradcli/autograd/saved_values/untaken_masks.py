@@ -42,7 +42,7 @@ class UntakenMasks(dict[Node, Any]):
     """
 
     def marks(self, node: Node) -> bool:
-        """Whether zeros of the cotangent of a node mean "not taken"."""
+        """Return whether zeros of the cotangent of a node mean "not taken"."""
         return self.get(node, True) is not True
 
     def meet(self, target: Node, mask: Any, arrived: Sequence[Any] | None) -> None:
@@ -91,19 +91,19 @@ def _taken(cotangent: Any, mask: Any) -> Any:
 
 
 def has_zeros(cotangent: Any) -> bool:
-    """Whether some element is 0, or may be 0 for other values or rows."""
+    """Return whether some element is 0, or may be 0 for other values or rows."""
     if not _is_known(cotangent):
         return True
     return not arrays.all_true(_nonzero(cotangent) if isinstance(cotangent, Kind) or is_exact() else cotangent)
 
 
 def _is_known(cotangent: Any) -> bool:
-    """Whether the values of a cotangent are concrete and the same for all rows."""
+    """Return whether the values of a cotangent are concrete and the same for all rows."""
     return not any(isinstance(component, Kind) for component in primal_and_tangents(cotangent))
 
 
 def same_zeros(a: Any, b: Any) -> bool:
-    """Whether two cotangents certainly have their zeros at the same positions."""
+    """Return whether two cotangents certainly have their zeros at the same positions."""
     if isinstance(a, Kind) or isinstance(b, Kind) or arrays.shape(a) != arrays.shape(b):
         return False
     return arrays.all_true(equal(_nonzero(a), _nonzero(b)) if is_exact() else (a != 0) == (b != 0))

@@ -78,7 +78,7 @@ class Report(NamedTuple):
 
     @property
     def ok(self) -> bool:
-        """Whether reverse mode and differences agree everywhere."""
+        """True if reverse mode and differences agree everywhere."""
         return all(row.agrees for row in self.rows)
 
     def __bool__(self) -> bool:

@@ -65,7 +65,7 @@ class Environment(NamedTuple):
 
     @property
     def is_interactive(self) -> bool:
-        """Whether a user types at a terminal and reads there."""
+        """True if a user types at a terminal and reads there."""
         return all(stream is not None and stream.isatty() for stream in (self.stdin, self.stdout))
 
     def has_unread_input(self) -> bool:
@@ -105,7 +105,7 @@ class Environment(NamedTuple):
 
     @property
     def for_terminal(self) -> bool:
-        """Whether standard output is a terminal that allows colours."""
+        """True if standard output is a terminal that allows colours."""
         plain = self.variables.get("NO_COLOR") or self.variables.get("TERM") == "dumb"
         return self.stdout is not None and self.stdout.isatty() and not plain
 

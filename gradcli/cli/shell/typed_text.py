@@ -45,7 +45,7 @@ class _Layout:
 
     @property
     def is_suite(self) -> bool:
-        """Whether the statement may continue with indented lines."""
+        """True if the statement may continue with indented lines."""
         return self._is_compound and self._has_colon and not self._ends_with_brace
 
     @property
@@ -117,7 +117,7 @@ class InputReader:
 
     @property
     def is_within(self) -> bool:
-        """Whether the next line may belong to the same input."""
+        """True if the next line may belong to the same input."""
         return bool(self._lines)
 
     def feed(self, line: str) -> Iterator[str]:

@@ -84,7 +84,7 @@ class TypedStatement(NamedTuple):
 
     @property
     def is_comment(self) -> bool:
-        """Whether it is a text alone, as programs have them at their beginning, or `pass`."""
+        """True if it is a text alone, as programs have them at their beginning, or `pass`."""
         text = isinstance(self.node, tree.Evaluate) and isinstance(self.node.value, tree.String)
         return text or isinstance(self.node, tree.Pass)
 

@@ -251,7 +251,7 @@ def _is_imaginary(x: acb) -> bool:
 
 
 def _outside(part: arb) -> bool:
-    """Whether a part may be at least 1 in magnitude."""
+    """Return whether a part may be at least 1 in magnitude."""
     return not abs(part) < 1
 
 

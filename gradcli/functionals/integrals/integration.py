@@ -426,13 +426,13 @@ _MOST_CLUSTERS = _MOST_AT_A_POINT = 64
 
 
 def _diverges(magnitudes: Any) -> bool:
-    """Whether panels that shrink geometrically have integrals whose magnitudes do not shrink."""
+    """Return whether panels that shrink geometrically have integrals whose magnitudes do not shrink."""
     last = magnitudes[-_LAST:]
     return bool((last > 0).all() and (last[1:] >= _SHRINKING * last[:-1]).all())
 
 
 def _vanishes_far(np: Any, along: Callable[..., Any], origin: float, place: float) -> bool:
-    """Whether an oscillating tail that has not begun to shrink at a place is much smaller far beyond it."""
+    """Return whether an oscillating tail that has not begun to shrink at a place is much smaller far beyond it."""
     distances = 2.0 ** np.arange(_DOUBLINGS)[:, None] + np.linspace(0.0, 1.0, _OF_A_WAVE)
     sizes = np.abs(along((origin + (place - origin) * distances).ravel())).reshape(distances.shape).max(axis=1)
     return bool(np.isfinite(sizes).all() and sizes[-1] < _MUCH_SMALLER * sizes[0])

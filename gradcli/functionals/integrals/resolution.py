@@ -55,8 +55,8 @@ def resolving_panels(
 
 
 def hidden(least: Any, most: Any, lowest: Any, highest: Any, width: Any, size: Any, part: float = _HIDDEN) -> Any:
-    """Whether an integrand between two bounds may have a peak within a panel that samples from `lowest` to `highest` do
-    not show, for integrals of a `size`."""
+    """Return whether an integrand between two bounds may have a peak within a panel that samples from `lowest` to
+    `highest` do not show, for integrals of a `size`."""
     np = arrays.numpy_namespace()
     beyond = np.maximum(most - highest, lowest - least)
     return (beyond > _LEAVING * (highest - lowest)) & (beyond * width > part * size)

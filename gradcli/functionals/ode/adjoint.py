@@ -52,7 +52,7 @@ _made: WeakKeyDictionary[System, _Equations] = WeakKeyDictionary()
 
 
 def has_adjoint(system: System) -> bool:
-    """Whether the right side bends and jumps nowhere, so that its adjoint equations hold everywhere."""
+    """Return whether the right side bends and jumps nowhere, so that its adjoint equations hold everywhere."""
     return not switching(system.body.program, 1 + system.states)
 
 
@@ -120,7 +120,7 @@ def _swept(
 
 
 def _is_off(states: Sequence[float], known: Sequence[float], sizes: Sequence[float], tolerance: float) -> bool:
-    """Whether states differ from those that are known by more than the error of some steps."""
+    """Return whether states differ from those that are known by more than the error of some steps."""
     np = arrays.numpy_namespace()
     return bool((np.abs(np.subtract(states, known)) > _MOST_OFF * tolerance * np.array(sizes)).any())
 

@@ -1,4 +1,4 @@
-"""Whether a right side may have a peak within a step that the series at its begin does not know of, by bounds."""
+"""Decides by bounds whether a right side may have a peak within a step that the series at its begin does not show."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _WIDE_POWER = 8
 
 
 def hides(problem: SolverProblem, time: float, series: Sequence[Sequence[float]], lapse: float) -> bool:
-    """Whether a step from a time may step over a peak of the right side."""
+    """Return whether a step from a time may step over a peak of the right side."""
     np = arrays.numpy_namespace()
     if is_polynomial(problem.system):
         return False
@@ -74,7 +74,8 @@ def hides_each(system: System, given: Any, times: Any, series: Any, lapses: Any)
 def has_unseen_exponentials(
     problem: SolverProblem, time: float, states: Sequence[float], negligible: float = UNSEEN
 ) -> bool:
-    """Whether an exponential or the like of states is so small or large at a place that no series there shows it."""
+    """Return whether an exponential or the like of states is so small or large at a place that no series there shows
+    it."""
     body = _kind(problem.system).exponents
     if body is None:
         return False
@@ -150,12 +151,12 @@ def _states_and_slopes(series: Any, lapses: Any) -> tuple[Any, Any]:
 
 
 def is_polynomial(system: System) -> bool:
-    """Whether a right side computes polynomials, which have no narrow peaks."""
+    """Return whether a right side computes polynomials, which have no narrow peaks."""
     return _kind(system).polynomial
 
 
 def has_peaks(system: System) -> bool:
-    """Whether the right side may have narrow peaks as a function of the time alone."""
+    """Return whether the right side may have narrow peaks as a function of the time alone."""
     return _kind(system).forcing is not None
 
 

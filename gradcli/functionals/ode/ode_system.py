@@ -78,7 +78,7 @@ class System:
 
     @property
     def is_derivative(self) -> bool:
-        """Whether some states are derivatives of others."""
+        """True if some states are derivatives of others."""
         return bool(self.labels) or self.blocks > 1
 
     @cached_property

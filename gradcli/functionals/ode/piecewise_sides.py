@@ -82,7 +82,7 @@ class PiecewiseSides:
 
     @property
     def has_margins(self) -> bool:
-        """Whether the piece ends somewhere."""
+        """True if the piece ends somewhere."""
         return bool(self._piece.margins)
 
     def margins(self, time: float, states: Sequence[float]) -> Any:

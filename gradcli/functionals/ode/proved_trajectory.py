@@ -182,7 +182,7 @@ class _Set:
 
     @property
     def is_wide(self) -> bool:
-        """Whether the set is so wide that it may not stand for a solution."""
+        """True if the set is so wide that it may not stand for a solution."""
         size = max(abs(y).upper() for y in self.hull)
         return not all(y.rad() <= _WIDE * size for y in self.hull)
 

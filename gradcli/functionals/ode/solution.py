@@ -107,7 +107,7 @@ def _by_taylor(problem: SolverProblem, progress: SolverProgress, sides: RightSid
 
 
 def _is_stiff(sides: RightSides, progress: SolverProgress, length: float) -> bool:
-    """Whether a step is short only because something decays quickly."""
+    """Return whether a step is short only because something decays quickly."""
     np = arrays.numpy_namespace()
     count = sides.base_states
     try:
@@ -172,5 +172,5 @@ def check_steps(problem: SolverProblem, progress: SolverProgress) -> None:
 
 
 def is_ordered(times: Sequence[float]) -> bool:
-    """Whether times ascend, or descend."""
+    """Return whether times ascend, or descend."""
     return len({b > a for a, b in itertools.pairwise(times) if a != b}) <= 1

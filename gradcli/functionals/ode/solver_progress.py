@@ -67,7 +67,7 @@ class SolverProgress:
 
     @property
     def done(self) -> bool:
-        """Whether all times are reached."""
+        """True if all times are reached."""
         return len(self.found) == len(self.times)
 
     @property

@@ -234,8 +234,8 @@ class TaylorStepper:
     def _agrees(
         self, lapse: float, end: float, states: Sequence[float], slopes: Sequence[float], rates: Sequence[float]
     ) -> bool:
-        """Whether the slopes of the series at the end of a step are the rates of the right side there, up to the tolerance
-        or to the rounding of the rates."""
+        """Return whether the slopes of the series at the end of a step are the rates of the right side there, up to the
+        tolerance or to the rounding of the rates."""
         most, sizes = MOST_DEFECT * self.tolerance, self._problem.sizes(states)
         apart = [
             i

@@ -55,7 +55,7 @@ def _by_given(
 
 
 def _is_by_adjoint(system: System, rows: int, adjoint: bool | None) -> bool:
-    """Whether adjoint equations give the derivatives of `rows` numbers by what a system is given."""
+    """Return whether adjoint equations give the derivatives of `rows` numbers by what a system is given."""
     if is_exact() or adjoint is False or not (adjoint or system.given > _MANY * rows):
         return False
     if has_adjoint(system):

@@ -250,7 +250,7 @@ def _places(first: float, count: float) -> Any:
 
 
 def _may_peak(series: SeriesTerms, rows: Any, places: Any) -> Any:
-    """Whether terms of each series may be much larger than those at the places next to them."""
+    """Return whether terms of each series may be much larger than those at the places next to them."""
     np = arrays.numpy_namespace()
     if series.bounds is None:
         return np.zeros(len(rows), bool)

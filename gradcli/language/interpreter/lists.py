@@ -89,7 +89,7 @@ class ProgramList:
 
     @property
     def is_vector(self) -> bool:
-        """Whether the items are known to be the elements of a vector, without a look at each."""
+        """True if the items are known to be the elements of a vector, without a look at each."""
         self._require_visible()
         return self._rows is not None and len(arrays.shape(self._rows)) == 1
 

@@ -182,7 +182,7 @@ class Evaluator:
 
     @property
     def may_be_complex(self) -> bool:
-        """Whether some value in the program may be complex."""
+        """True if some value in the program may be complex."""
         if self._complex is None:
             given = (v for v in self.names.values() if not isinstance(v, _NO_TENSORS))
             self._complex = scope_of_program.makes_complex(self.program) or any(map(arrays.is_complex, given))

@@ -111,7 +111,7 @@ class ExpressionReader:
 
     @property
     def reads_names(self) -> bool:
-        """Whether some names are read as the expressions that they were assigned."""
+        """True if some names are read as the expressions that they were assigned."""
         return bool(self._read_as)
 
     def in_one_variable(self, node: tree.Expression) -> Iterator[OneVariable]:

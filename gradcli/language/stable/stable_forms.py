@@ -47,7 +47,7 @@ class StableForm(NamedTuple):
 
     @property
     def adds_to_variable(self) -> bool:
-        """Whether 1 + x is a part of the pattern, whose imaginary part is +0 where that of x is -0."""
+        """True if 1 + x is a part of the pattern, whose imaginary part is +0 where that of x is -0."""
         return "1 + x" in self.pattern
 
 

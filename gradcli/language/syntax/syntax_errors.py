@@ -452,7 +452,7 @@ class ErrorContext(NamedTuple):
 
     @property
     def touching(self) -> bool:
-        """Whether the token follows the previous one without a space."""
+        """True if the token follows the previous one without a space."""
         return self.previous is not None and self.previous.end_pos == self.token.start_pos
 
 

@@ -240,7 +240,7 @@ class _Problem(NamedTuple):
             )
 
     def _is_linear(self, quantity: DerivedQuantity) -> bool:
-        """Whether the second derivatives of a quantity vanish, here and elsewhere."""
+        """Return whether the second derivatives of a quantity vanish, here and elsewhere."""
         for shift in (0.0, 0.7310585):
             given = {name: self.parameters[label] + shift for name, label in quantity.reads.items()}
             _, found, _ = evaluated(quantity.program, given, [*given], 2, (MAX_STEPS, MAX_ELEMENTS))
@@ -389,7 +389,7 @@ def _scales(gradients: Any) -> Any:
 
 
 def _is_input(name: str, values: Mapping[str, Any]) -> bool:
-    """Whether a name that a program reads is no constant; e and pi are constants unless they have a value."""
+    """Return whether a name that a program reads is not a constant; e and pi are constants unless they have a value."""
     return name in values or name not in scope.CONSTANTS
 
 

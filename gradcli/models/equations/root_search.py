@@ -289,8 +289,8 @@ def _by_own_sizes(system: EquationSystem, point: Any, sizes: Any) -> Candidate |
 
 
 def _is_near(system: EquationSystem, point: Any, sizes: Any, residuals: Any) -> bool:
-    """Whether a point with a singular Jacobian is next to a root: its residuals are small relative to what the unknowns
-    by their own sizes change, or become smaller where small unknowns are halved."""
+    """Return whether a point with a singular Jacobian is next to a root: its residuals are small relative to what the
+    unknowns by their own sizes change, or become smaller where small unknowns are halved."""
     xp = arrays.numpy_namespace()
     size, small = xp.abs(residuals), xp.abs(point) < sizes
     own = xp.where(point != 0.0, xp.abs(point), sizes)
@@ -372,7 +372,7 @@ def sizes_of(point: Any, start: Any) -> Any:
 
 
 def _is_small(step: Any, point: Any) -> bool:
-    """Whether a step is small relative to each unknown."""
+    """Return whether a step is small relative to each unknown."""
     xp = arrays.numpy_namespace()
     return bool(xp.all(xp.abs(step) <= _SMALL_STEP * xp.abs(point)))
 

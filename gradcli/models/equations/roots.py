@@ -322,7 +322,7 @@ def _anywhere(question: RootProblem, system: EquationSystem, start: Any, watch: 
 
 
 def _has_degenerate_jacobian(question: RootProblem, system: EquationSystem, point: Any) -> bool:
-    """Whether derivatives of a root are asked for but cannot be computed because the Jacobian overflows or
+    """Return whether derivatives of a root are asked for but cannot be computed because the Jacobian overflows or
     underflows."""
     return bool(question.order and _by(question) and question.proof is None and system.is_lost(system.jacobian(point)))
 
@@ -646,8 +646,8 @@ def _derivatives(root: Any) -> Iterator[tuple[str, str, str]]:
 
 @dataclass(frozen=True)
 class RootsProof:
-    """Whether all roots in the box are `complete`ly listed, the boxes that may contain more (`left`), how many of these
-    are not listed (`unlisted`), and how many boxes were looked at."""
+    """The proof that a list has the roots in a box: whether it is `complete`, the boxes that may contain more (`left`),
+    the number of these that are not listed (`unlisted`), and the number of `boxes` that were examined."""
 
     complete: bool
     left: list[_Box]
@@ -705,7 +705,7 @@ def _all_roots(
 
 
 def _place(system: EquationSystem, least: Any, most: Any, low: Any, high: Any) -> str:
-    """Whether the only root in a box lies inside of the ranges, outside, or is open."""
+    """Return where the only root in a box lies relative to the ranges: "inside", "outside", or "open" if undecided."""
     if ((low <= least) & (most <= high)).all():
         return "inside"
     exact = _exact_root(system, least, most)

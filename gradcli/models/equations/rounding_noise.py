@@ -1,5 +1,5 @@
-"""Whether values of equations around a point are more than rounding errors; only then does a residual of 0 show a
-root."""
+"""Decides whether values of equations around a point are more than rounding errors; only then does a residual of 0
+show a root."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def rounding_errors(system: EquationSystem, point: Any) -> tuple[Any, Any]:
 
 
 def exceeds_rounding(system: EquationSystem, point: Any, start: Any) -> bool:
-    """Whether, along every unknown, values on both sides of a point exceed their rounding errors, nearby or as far as
-    to the start. Where one side has no values, the other one suffices."""
+    """Return whether, along every unknown, values on both sides of a point exceed their rounding errors, nearby or as far
+    as to the start. Where one side has no values, the other one suffices."""
     xp = arrays.numpy_namespace()
     sizes = [xp.where(size > 0.0, size, 1.0) for size in (xp.abs(point), xp.maximum(xp.abs(point), xp.abs(start)))]
     steps = [share * size for share, size in itertools.product(_RELATIVE_DISTANCES, sizes)]
@@ -49,8 +49,8 @@ def _are_told_beside(system: EquationSystem, point: Any, step: Any) -> bool:
 
 
 def _is_told_at(system: EquationSystem, point: Any) -> bool | None:
-    """Whether a residual at a point exceeds its rounding error, or all residuals are exactly 0; None where they have no
-    values."""
+    """Return whether a residual at a point exceeds its rounding error, or all residuals are exactly 0; None where they
+    have no values."""
     values, errors = rounding_errors(system, point)
     if not arrays.numpy_namespace().isfinite(values).all():
         return None
@@ -58,7 +58,7 @@ def _is_told_at(system: EquationSystem, point: Any) -> bool | None:
 
 
 def is_noisy(system: EquationSystem, x: float) -> bool:
-    """Whether the rounding error of one equation in one unknown is more than a small share of its value."""
+    """Return whether the rounding error of one equation in one unknown is more than a small share of its value."""
     values, errors = rounding_errors(system, arrays.numpy_namespace().asarray([x]))
     return bool(_NOISE * abs(values[0]) <= errors[0])
 

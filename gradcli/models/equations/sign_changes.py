@@ -213,8 +213,8 @@ def _edge(curve: ScalarEquation, inside: float, outside: float) -> float:
 
 
 def _is_root_at_edge(curve: ScalarEquation, edge: float, inside: float) -> bool:
-    """Whether there is a root within a float of the edge of the domain, as of `sqrt(x**2 - 2)`: the residual at the
-    edge is small relative to that nearby."""
+    """Return whether there is a root within a float of the edge of the domain, as of `sqrt(x**2 - 2)`: the residual at
+    the edge is small relative to that nearby."""
     value, beside = curve.value(edge), curve.value(edge + math.copysign(_ULPS * math.ulp(edge), inside - edge))
     return 0.0 < abs(value) < math.inf and abs(beside - value) >= abs(value) and not _are_opposite(value, beside)
 
@@ -259,7 +259,7 @@ def _at_end(curve: ScalarEquation, end: float, other: float) -> SignChange:
 
 
 def _are_opposite(a: float, b: float) -> bool:
-    """Whether the signs are opposite. The product is not used, as it may underflow."""
+    """Return whether the signs are opposite. The product is not used, as it may underflow."""
     return a < 0.0 < b or b < 0.0 < a
 
 
@@ -506,14 +506,14 @@ def _last_point(holds: Callable[[float], bool], inside: float, outside: float) -
 
 
 def _is_rounded(value: Curve, edge: float, other: float, scale: float) -> bool:
-    """Whether values beyond an edge grow from 0 so slowly that they were rounded to 0 before it."""
+    """Return whether values beyond an edge grow from 0 so slowly that they were rounded to 0 before it."""
     step = math.copysign(max(_ZERO_BESIDE * abs(other - edge), _ZERO_ULPS * math.ulp(edge)), other - edge)
     beside = abs(value(edge + step))
     return beside < max(_TINY, _ROUNDED * scale) and abs(value(edge + _FURTHER * step)) < _GROWTH * beside
 
 
 def _grows(value: Curve, edge: float, other: float, width: float) -> bool:
-    """Whether values beyond the edge of a narrow interval of zeros grow as they do from a root."""
+    """Return whether values beyond the edge of a narrow interval of zeros grow as they do from a root."""
     step = math.copysign(max(width, _ZERO_ULPS * math.ulp(edge)), other - edge)
     beside = abs(value(edge + step))
     return beside >= _TINY and abs(value(edge + 10.0 * step)) >= _ROOT_GROWTH * beside

@@ -38,7 +38,7 @@ class EquationSystem:
 
     @property
     def is_of_one_number(self) -> bool:
-        """Whether the only unknown is a real number."""
+        """True if the only unknown is a real number."""
         return self.packing.size == 1 and [*self.packing.shapes.values()] == [()]
 
     def check_count(self, point: Any) -> Any:
@@ -119,7 +119,7 @@ class EquationSystem:
 
     @staticmethod
     def is_lost(jacobian: Any) -> bool:
-        """Whether the derivatives of an equation, or those by an unknown, may be wrong because they overflow or
+        """Return whether the derivatives of an equation, or those by an unknown, may be wrong because they overflow or
         underflow."""
         xp = arrays.numpy_namespace()
         small = xp.abs(jacobian) < _LOST
@@ -235,7 +235,8 @@ def _with_multiple_roots(polynomial: Any, roots: Any) -> Any:
 
 
 def _is_multiple(polynomial: Any, root: Any, multiplicity: int) -> bool:
-    """Whether the polynomial and its first derivatives are 0 at a number, as far as their rounding errors let tell."""
+    """Return whether the polynomial and its first derivatives are 0 at a number, up to their rounding
+    errors."""
     xp = arrays.numpy_namespace()
     for _ in range(multiplicity):
         size = xp.polyval(xp.abs(polynomial), abs(root))

@@ -375,7 +375,7 @@ def _limit(values: Sequence[float | complex], last: int, order: int) -> tuple[fl
 
 
 def _vanishes(values: Sequence[float | complex], first: int) -> bool:
-    """Whether values fall at least about as fast as 1/n."""
+    """Return whether values fall at least about as fast as 1/n."""
     middle = len(values) // 2
     shares = [abs(values[i]) * (first + i) ** _DECAY_EXPONENT for i in (middle, -1 % len(values))]
     return bool(0.0 < shares[1] <= shares[0])

@@ -150,7 +150,7 @@ class _Path:
 
     @cached_property
     def is_singular(self) -> bool:
-        """Whether the program, of one variable, has a value at the centre only by its series: a removable
+        """True if the program, of one variable, has a value at the centre only by its series: a removable
         singularity."""
         if len(self.center) > 1:
             return False

@@ -64,7 +64,7 @@ class SeriesRequest(NamedTuple):
     order: int
 
     def has_complex(self) -> bool:
-        """Whether an input is complex, or a number that the program makes of them."""
+        """Return whether an input is complex, or a number that the program makes of them."""
         values = self.bindings()
         if any(map(arrays.is_complex, values.values())):
             return True

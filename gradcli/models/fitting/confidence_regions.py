@@ -37,7 +37,7 @@ class ProfilePoints(NamedTuple):
 
     @property
     def any_lower(self) -> bool:
-        """Whether a point has a lower cost than the minimum."""
+        """True if a point has a lower cost than the minimum."""
         return bool((self.ratio < _LOWER).any())
 
 

@@ -77,8 +77,8 @@ def run_fit(fitting: FitJob, group: str | None = None) -> FitOutcome:
 
 
 def _has_unscaled_priors(problem: Problem) -> bool:
-    """Whether there are priors, which are in units of the parameters, while the standard deviations of the rows are
-    known up to a factor only."""
+    """Return whether there are priors, which are in units of the parameters, while the standard deviations of the rows
+    are known up to a factor only."""
     return problem.known.is_least_squares and problem.known.is_scaled and problem.has_priors
 
 

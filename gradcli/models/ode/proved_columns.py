@@ -110,5 +110,5 @@ def check_order(times: Sequence[Any], jumps: Sequence[Any]) -> None:
 
 
 def is_finite(value: Any) -> bool:
-    """Whether a number has bounds."""
+    """Return whether a number has bounds."""
     return bool(arb(number(value)).is_finite())

@@ -58,7 +58,7 @@ class SignTimes:
             pass
 
     def both(self, values: Mapping[str, float], times: Array) -> Array | None:
-        """Whether the condition had both signs up to each of the times after the first one; None where that is
+        """Return whether the condition had both signs up to each of the times after the first one; None where that is
         unknown."""
         if self._trajectories is None:
             return None
@@ -228,7 +228,7 @@ def _jumps(
     ends: tuple[float, float],
     point: Array,
 ) -> bool:
-    """Whether a condition is not 0 at a point on both sides of which it has different signs."""
+    """Return whether a condition is not 0 at a point on both sides of which it has different signs."""
     start, time = ends
     here, rates = condition.at(point, 1), trajectories.rates.at(point, 0).value
     slope = _along(here, rates)

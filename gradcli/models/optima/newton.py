@@ -360,7 +360,7 @@ class _Band:
 
 
 def is_definite(hessian: Any) -> bool:
-    """Whether a symmetric matrix is positive definite: sparse ones by factorisation, dense ones where the least
+    """Return whether a symmetric matrix is positive definite: sparse ones by factorisation, dense ones where the least
     eigenvalue is not negligible relative to the largest."""
     if is_sparse(hessian):
         return _factors(hessian) is not None

@@ -183,7 +183,7 @@ class Objective:
         return self.sign * self._flat(found)
 
     def has_products(self, x: Any) -> bool:
-        """Whether Hessian-vector products can be computed."""
+        """Return whether Hessian-vector products can be computed."""
         try:
             self.hessian_product(x, arrays.ones_like(x))
         except (GradcliError, NotImplementedError):
@@ -215,5 +215,5 @@ def _is_finite(found: Any) -> bool:
 
 
 def is_sparse(hessian: Any) -> bool:
-    """Whether a matrix is a sparse one of SciPy."""
+    """Return whether a matrix is a sparse one of SciPy."""
     return hasattr(hessian, "nnz")

@@ -114,8 +114,8 @@ def infeasible(constraints: Constraints, x: Any) -> Any:
 
 
 def is_stationary(objective: Objective, found: NewtonEnd, slope: Any, hessian: Any) -> bool:
-    """Whether a slope is 0 in floats: relative to the gradients it is the sum of and to that at the start, to the
-    rounding errors of the variables, or because a Newton step would gain nothing."""
+    """Return whether a slope is 0 in floats: relative to the gradients it is the sum of and to that at the start, to
+    the rounding errors of the variables, or because a Newton step would gain nothing."""
     np = arrays.numpy_namespace()
     if not math.isfinite(found.value):
         return False
@@ -168,8 +168,8 @@ def blocked(normals: Any, basis: Any) -> Any:
 
 
 def has_feasible_direction(normals: Any, basis: Any) -> bool:
-    """Whether some combination of the columns of `basis` `[n, d]` is feasible: along it no constraint with one of the
-    `normals` `[t, n]` increases."""
+    """Return whether some combination of the columns of `basis` `[n, d]` is feasible: along it no constraint with one
+    of the `normals` `[t, n]` increases."""
     np = arrays.numpy_namespace()
     rows = normals @ basis
     if not basis.shape[1] or np.linalg.matrix_rank(rows, tol=GRADIENT_TOLERANCE) < basis.shape[1]:

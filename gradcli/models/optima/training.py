@@ -150,7 +150,7 @@ def _judged(posed: OptimizationProblem, last: Any, steps: int, taken: int, messa
 
 
 def of_training(found: NewtonEnd, verdict: Verdict) -> tuple[bool, str]:
-    """Whether a training ended near a minimum, and a message: steps may also lead to a saddle."""
+    """Return whether a training ended near a minimum, and a message: steps may also lead to a saddle."""
     if verdict.kind in ("saddle", "kink"):
         return verdict.converged, verdict.message
     if found.converged and isinstance(verdict.hessian, arrays.numpy_namespace().ndarray):

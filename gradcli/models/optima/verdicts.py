@@ -1,5 +1,5 @@
-"""Whether the point at which a search ended is a minimum, and why or why not, according to exact derivatives and, at a
-kink, to gradients sampled nearby."""
+"""Decides whether the point at which a search ended is a minimum, and why or why not, by exact derivatives and, at a
+kink, by gradients sampled nearby."""
 
 from __future__ import annotations
 
@@ -210,8 +210,8 @@ def _free_bends(objective: Objective, found: NewtonEnd, there: Active) -> str | 
 
 
 def _falls(posed: OptimizationProblem, found: NewtonEnd, hessian: Any, basis: Any) -> bool:
-    """Whether the objective falls along a direction without curvature: near the point, as at an inflection, or far from
-    it where all derivatives are 0, as on a step of the objective or where they underflow."""
+    """Return whether the objective falls along a direction without curvature: near the point, as at an inflection, or
+    far from it where all derivatives are 0, as on a step of the objective or where they underflow."""
     np = arrays.numpy_namespace()
     direction = basis @ dense_matrices.symmetric_eigenvectors(basis.T @ hessian @ basis)[1][:, 0]
     size = float(np.linalg.norm(np.where(direction != 0.0, np.maximum(abs(found.point), abs(posed.start)), 0.0))) or 1.0

@@ -340,7 +340,7 @@ class PlotSampler:
         return field, tuple(float(np.quantile(finite, part)) for part in _COLOR_QUANTILES)
 
     def _has_pole(self, over: Mapping[str, PlotRange], columns: Mapping[str, Any], value: Any) -> bool:
-        """Whether the values are unbounded along an axis through the point of the largest one."""
+        """Return whether the values are unbounded along an axis through the point of the largest one."""
         np = arrays.numpy_namespace()
         if np.isinf(value).any():
             return True

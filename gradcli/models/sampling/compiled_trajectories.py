@@ -187,7 +187,7 @@ def _stored(code: ProgramCode, atom: Atom | None, pointer: str, size: int) -> No
 
 
 def _truth(code: ProgramCode, guard: Variable) -> str:
-    """Whether all elements of a guard are true."""
+    """Write code that decides whether all elements of a guard are true, and return the name of the truth value."""
     for i, totals, after in code.loop(math.prod(guard.shape), 1):
         after.append(total := code.operation("fadd", totals[0], code.element(guard, guard.shape, i)))
     return code.compared("oeq", total, code.literal(float(math.prod(guard.shape))))

@@ -330,7 +330,7 @@ class ProgramCode(NumberCode):
             first += size
 
     def _is_part(self, atom: Atom, sources: Any) -> bool:
-        """Whether the sources are consecutive elements of a variable in the memory."""
+        """Return whether the sources are consecutive elements of a variable in the memory."""
         consecutive = len(sources) > 0 and sources[0] > 0 and bool((np.diff(sources) == 1).all())
         return consecutive and isinstance(atom, Variable) and atom in self._offsets
 

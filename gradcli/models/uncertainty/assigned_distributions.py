@@ -78,7 +78,7 @@ class AssignedDistribution(NamedTuple):
 
 
 def is_distribution(text: str) -> bool:
-    """Whether the text of a value is a distribution."""
+    """Return whether the text of a value is a distribution."""
     return text.lstrip().startswith("~")
 
 

@@ -452,7 +452,7 @@ class _Linear(NamedTuple):
 
     @property
     def is_expandable(self) -> bool:
-        """Whether the next order may exist: all numbers are finite, and the estimates are at no kink or jump."""
+        """True if the next order may exist: all numbers are finite, and the estimates are at no kink or jump."""
         return self.is_finite and all(warning.code != "nonsmooth" for warning in self.warnings)
 
 

@@ -45,12 +45,12 @@ def in_floats(whole: str) -> Read:
 
 
 def is_uncertain(text: str) -> bool:
-    """Whether the text of a value has an uncertainty."""
+    """Return whether the text of a value has an uncertainty."""
     return _MARK.search(text) is not None or any(_is_concise(part) for part in re.split(r"[\[\],]", text))
 
 
 def _is_concise(text: str) -> bool:
-    """Whether a number, or a part of a complex one, has its uncertainty as digits in parentheses."""
+    """Return whether a number, or a part of a complex one, has its uncertainty as digits in parentheses."""
     if _CONCISE.fullmatch(text):
         return True
     parts = _COMPLEX.fullmatch(text)

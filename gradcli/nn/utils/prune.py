@@ -376,7 +376,7 @@ def remove(module: Module, name: str) -> Module:
 
 
 def is_pruned(module: Module) -> bool:
-    """Whether a parameter of the module or of a module in it is pruned."""
+    """Return whether a parameter of the module or of a module in it is pruned."""
     return any(
         isinstance(hook, BasePruningMethod)
         for _, part in module.named_modules()

@@ -28,7 +28,7 @@ class PackedSequence(NamedTuple):
 
     @property
     def is_cuda(self) -> bool:
-        """Whether the data is on a GPU."""
+        """True if the data is on a GPU."""
         found: bool = self.data.is_cuda
         return found
 

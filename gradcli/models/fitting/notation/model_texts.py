@@ -76,7 +76,7 @@ def statement_start(source: str, end: int) -> int:
 
 
 def has_several_responses(source: str) -> bool:
-    """Whether several statements of a model have a '~' between two operands."""
+    """Return whether several statements of a model have a '~' between two operands."""
     return len({statement_start(source, tilde.start()) for tilde in TILDE.finditer(source)}) > 1
 
 

@@ -110,7 +110,7 @@ def _opening(source: str, end: int) -> int | None:
 
 
 def _is_random(inside: str, groups: Sequence[str], columns: Collection[str]) -> bool:
-    """Whether `inside` has factors of random effects, not truth values."""
+    """Return whether `inside` has factors of random effects, not truth values."""
     if _TRUTH.search(inside):
         return False
     return all(name in columns for name in groups[::2]) or re.match(r"\s*[01]\b", inside) is not None

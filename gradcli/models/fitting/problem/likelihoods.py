@@ -66,7 +66,7 @@ class Assumptions(NamedTuple):
 
     @property
     def is_scaled(self) -> bool:
-        """Whether the factor of the standard deviations is estimated."""
+        """True if the factor of the standard deviations is estimated."""
         return self.family == "gaussian" and not self.absolute
 
     @property
@@ -75,7 +75,7 @@ class Assumptions(NamedTuple):
 
     @property
     def is_density(self) -> bool:
-        """Whether the program of a row is its log density."""
+        """True if the program of a row is its log density."""
         return self.family in (*DENSITIES, *CATEGORICAL, LOG_DENSITY)
 
     @property

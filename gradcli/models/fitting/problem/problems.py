@@ -108,7 +108,7 @@ class Problem:
 
     @property
     def has_second(self) -> bool:
-        """Whether the second derivatives of each row are affordable."""
+        """True if the second derivatives of each row are affordable."""
         return True
 
     @property
@@ -243,8 +243,8 @@ class Problem:
         return in_row(when, self.places[row], error)
 
     def _fails_elsewhere(self, point: Any, error: GradcliError, row: int) -> bool:
-        """Whether a row fails at other points too, and at near ones in the same operation, so that the failure does not
-        depend on the parameters."""
+        """Return whether a row fails at other points too, and at near ones in the same operation, so that the failure
+        does not depend on the parameters."""
         beside = abs(point) + 1
         near = [self._failure(other) for other in (beside, -beside)]
         far = [self._failure(other) for other in (1e3 * beside, -1e3 * beside)]

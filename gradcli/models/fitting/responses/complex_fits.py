@@ -92,12 +92,12 @@ _PART = "({value}*torch.complex({part}, {part} - 1)).real"
 
 
 def is_modulus(request: FitRequest) -> bool:
-    """Whether the standard deviations are the moduli of the responses; a column of this name comes first."""
+    """Return whether the standard deviations are the moduli of the responses; a column of this name comes first."""
     return request.sigma == MODULUS and MODULUS not in request.table.columns
 
 
 def is_complex(response: tree.Module, data: Data, limits: tuple[int, int]) -> bool:
-    """Whether a response is complex, which its first row decides; False where that fails."""
+    """Return whether a response is complex, which its first row decides; False where that fails."""
     reads = [name for name in scope.free_names(response) if name in data.columns]
     if response.source.strip() in reads:
         return arrays.is_complex(data.columns[response.source.strip()])

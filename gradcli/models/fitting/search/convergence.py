@@ -66,8 +66,8 @@ def without_effect(value: Any, derivatives: Sequence[Any], sigma: Any, points: A
 
 
 def is_at_end(value: Any, change: Any, family: str) -> bool:
-    """Whether a further step changes a fitted mean, `[n]` each, by more than `_MAX_MEAN_CHANGE` of its distance from
-    the end of its range.
+    """Return whether a further step changes a fitted mean, `[n]` each, by more than `_MAX_MEAN_CHANGE` of its distance
+    from the end of its range.
 
     This is so where the likelihood has no maximum, as when events are perfectly separable: the means go to 0 or 1 with
     every step, while the relative offset goes to 0.

@@ -192,8 +192,8 @@ def estimate(problem: Problem, start: Any, search: SearchOptions | None = None) 
 
 
 def _is_poor(problem: Problem, point: Any) -> bool:
-    """Whether a minimum leaves more than `POOR_FRACTION` of the squares about the mean response, so that a far better one may
-    exist. False for families other than gaussian, which more often have a single minimum."""
+    """Return whether a minimum leaves more than `POOR_FRACTION` of the squares about the mean response, so that a far
+    better one may exist. False for families other than gaussian, which more often have a single minimum."""
     np = arrays.numpy_namespace()
     if problem.known.family != "gaussian":
         return False
