@@ -7,7 +7,7 @@ from fractions import Fraction
 from importlib import import_module
 from typing import Any
 
-from gradcli.formulas.languages.__init__ import find
+from gradcli.formulas.languages import find
 from gradcli.formulas.writing.documents import SHORT, Code, one_line
 from gradcli.formulas.writing.naming import names_of
 from gradcli.formulas.writing.text_writer import write

@@ -19,7 +19,7 @@ from gradcli.functionals.integrals.integral import integral, integral_error
 from gradcli.functionals.roots.root_primitives import number_solution, solution
 from gradcli.functionals.roots.searches import Search
 from gradcli.functionals.sums.series_sum import series_sum
-from gradcli.functionals.switches import number_of, pieces
+from gradcli.functionals.switches import IntegralPiece, number_of, pieces
 from gradcli.functionals.tracing import TracedFunction, traced
 from gradcli.loops.body_tracing import Traced
 from gradcli.primitives.bind import Kind, bind, constant
@@ -164,11 +164,13 @@ def joined_parts(parts: Sequence[Any], shapes: Sequence[Shape]) -> Any:
 
 def _integral(primitive: Primitive, body: Body, low: Any, high: Any, reads: Sequence[Any], params: Params) -> Any:
     """The integral of a body with one result, as a sum over parts between its switches, if it has any that move."""
-    smooth = pieces(body, low, high, reads) if primitive is integral else None
+    smooth = _pieces(body, low, high, reads) if primitive is integral else None
     if smooth is None:
         return bind(primitive, (low, high, *reads), {"body": body, **params})
     parts = [bind(primitive, (p.low, p.high, *reads), {"body": p.body, **params}) for p in smooth]
     total = functools.reduce(add, parts)
+    if is_exact():
+        return total
     whole = bind(primitive, tuple(map(constant, (low, high, *reads))), {"body": body, **params})
     size = abs(whole) + sum(abs(constant(part)) for part in parts)
     apart = abs(constant(total) - whole)
@@ -179,6 +181,15 @@ def _integral(primitive: Primitive, body: Body, low: Any, high: Any, reads: Sequ
         return total
     # A switch was missed; where derivatives need its place, they are refused.
     return bind(primitive, (low, high, *reads), {"body": body, **params})
+
+
+def _pieces(body: Body, low: Any, high: Any, reads: Sequence[Any]) -> list[IntegralPiece] | None:
+    if is_exact():
+        # Imported here as few programs are computed in balls.
+        from gradcli.functionals.integrals.ball_switches import proved_pieces
+
+        return proved_pieces(body, low, high, reads)
+    return pieces(body, low, high, reads)
 
 
 def nsum(function: Callable[..., Any], first: Any, last: Any, *, rtol: float = RTOL, atol: float = ATOL) -> Any:

@@ -82,16 +82,16 @@ def _moving(body: Body, switching: Iterable[Equation]) -> frozenset[int]:
 def pieces(body: Body, low: Any, high: Any, reads: Sequence[Any]) -> list[IntegralPiece] | None:
     """The parts of the integral of a body between the switches; None where their places do not matter or are unknown.
 
-    That no switch was missed is not proved, so that there are no parts in ball arithmetic.
+    That no switch was missed is not proved.
     """
-    if is_exact() or not _moving(body, _switching(body.program)):
+    if not _moving(body, _switching(body.program)):
         return None
     numbers = [n for n in map(number_of, (low, high, *reads)) if n is not None]
     if len(numbers) < 2 + len(reads):
         return None
     first, last, *given = numbers
     places = _places(body.program, first, last, given)
-    edges = [low, *(_differentiable(body, place, reads) for place in places), high]
+    edges = [low, *(differentiable(body, place, reads) for place in places), high]
     ends = [first, *(p.at for p in places), last]
     return [
         IntegralPiece(edges[i], edges[i + 1], between(body, ends[i], ends[i + 1], given)) for i in range(len(edges) - 1)
@@ -105,14 +105,15 @@ def number_of(value: Any) -> float | None:
     return None if isinstance(value, Kind) or arrays.shape(value) or arrays.is_complex(value) else float(value)
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
     """A place where a body switches, and the program whose output is 0 there."""
 
-    at: float
+    # A float, or a ball.
+    at: Any
     crossing: Program
 
 
-class _Switch(NamedTuple):
+class Switch(NamedTuple):
     """A switch along the bound variable: where `crossing` is 0, or a whole number if it is a `step`."""
 
     crossing: Program
@@ -140,9 +141,9 @@ def _crossings(program: Program) -> Iterator[tuple[Equation, Program]]:
             yield equation, optimise(Program(program.inputs, (*program.equations, difference), (output,)))
 
 
-def _switches(program: Program) -> list[_Switch]:
+def all_switches(program: Program) -> list[Switch]:
     """All switches along the bound variable whose places can be found."""
-    return [_Switch(c, e.primitive in _STEPS) for e, c in _crossings(program) if e.primitive in _FOUND]
+    return [Switch(c, e.primitive in _STEPS) for e, c in _crossings(program) if e.primitive in _FOUND]
 
 
 def switches(body: Body) -> bool:
@@ -165,17 +166,17 @@ def is_smooth(body: Body, low: float, high: float, reads: Sequence[float]) -> bo
     return True
 
 
-def _places(program: Program, first: float, last: float, reads: Sequence[float]) -> list[_Place]:
+def _places(program: Program, first: float, last: float, reads: Sequence[float]) -> list[Place]:
     """The places of all switches, from the first limit to the last."""
     np = arrays.numpy_namespace()
     found = []
     line = _line(np, first, last)[None]
     with arrays.using_namespace(None), np.errstate(all="ignore"):
-        for crossing, step in _switches(program):
+        for crossing, step in all_switches(program):
             _, places = _changes(np, crossing, step, line, [np.array([r]) for r in reads])
             for at in places.tolist():
                 level = round(float(stepwise.outputs(crossing, [at, *reads])[0])) if step else 0
-                found.append(_Place(at, _minus(crossing, float(level))))
+                found.append(Place(at, minus(crossing, float(level))))
     return sorted(found, key=lambda place: place.at, reverse=first > last)
 
 
@@ -184,7 +185,7 @@ def places_of_rows(body: Body, low: Any, high: Any, reads: Sequence[Any]) -> tup
     places."""
     np = arrays.numpy_namespace()
     rows, places = [np.zeros(0, int)], [np.zeros(0)]
-    found = _switches(body.program)
+    found = all_switches(body.program)
     for start in range(0, len(low) if found else 0, _ROWS_AT_ONCE):
         numbers = np.arange(start, min(start + _ROWS_AT_ONCE, len(low)))
         lines = [_line(np, low[n], high[n]) for n in numbers]
@@ -217,7 +218,7 @@ def _changes(np: Any, crossing: Program, step: bool, line: Any, reads: Sequence[
     return row, 0.5 * (before + after)
 
 
-def _minus(program: Program, level: float) -> Program:
+def minus(program: Program, level: float) -> Program:
     """The program of the difference of its output from a level."""
     output = Variable((), "float64")
     difference = Equation(subtract, (program.outputs[0], level), {}, output)
@@ -242,31 +243,36 @@ def between(body: Body, first: float, last: float, reads: Sequence[float]) -> Bo
     """The body without its switches, as it is between two neighbouring ones."""
     np = arrays.numpy_namespace()
     line = _line(np, first, last)
-    middle = float(line[len(line) // 2])
+    with arrays.using_namespace(None), np.errstate(all="ignore"):
+        return without_switches(body, [float(line[len(line) // 2]), *reads])
+
+
+def without_switches(body: Body, numbers: Sequence[Any]) -> Body:
+    """The body without its switches, as it is for some numbers, and between the switches next to these."""
     program = body.program
-    known: dict[Variable, Any] = dict(zip(program.inputs, [middle, *reads]))
+    known: dict[Variable, Any] = dict(zip(program.inputs, numbers))
     meaning: dict[Variable, Atom] = {}
     equations = []
-    with arrays.using_namespace(None), np.errstate(all="ignore"):
-        for primitive, inputs, params, output in program.equations:
-            values = [known[a] if isinstance(a, Variable) else a for a in inputs]
-            known[output] = bind(primitive, values, params)
-            atoms = tuple(meaning.get(a, a) if isinstance(a, Variable) else a for a in inputs)
-            if primitive in _COMPARISONS | _STEPS | {sign} or _is_constant(atoms, known[output]):
-                meaning[output] = known[output]
-            elif primitive is where and not isinstance(atoms[0], Variable):
-                meaning[output] = atoms[1] if atoms[0] else atoms[2]
-            elif primitive in _ORDERED:
-                meaning[output] = atoms[0] if known[output] == values[0] else atoms[1]
-            elif primitive is absolute and not arrays.is_complex(values[0]):
-                if known[output] == values[0]:
-                    meaning[output] = atoms[0]
-                else:
-                    equations.append(Equation(negative, atoms, params, output))
-            elif primitive is relu:
-                meaning[output] = atoms[0] if values[0] > 0 else 0.0
+    for primitive, inputs, params, output in program.equations:
+        values = [known[a] if isinstance(a, Variable) else a for a in inputs]
+        known[output] = bind(primitive, values, params)
+        atoms = tuple(meaning.get(a, a) if isinstance(a, Variable) else a for a in inputs)
+        if primitive in _COMPARISONS | _STEPS | {sign} or _is_constant(atoms, known[output]):
+            meaning[output] = known[output]
+        elif primitive is where and not isinstance(atoms[0], Variable):
+            meaning[output] = atoms[1] if atoms[0] else atoms[2]
+        elif primitive in _ORDERED:
+            is_first = values[0] >= values[1] if primitive is maximum else values[0] <= values[1]
+            meaning[output] = atoms[0] if is_first else atoms[1]
+        elif primitive is absolute and not arrays.is_complex(values[0]):
+            if values[0] >= 0:
+                meaning[output] = atoms[0]
             else:
-                equations.append(Equation(primitive, atoms, params, output))
+                equations.append(Equation(negative, atoms, params, output))
+        elif primitive is relu:
+            meaning[output] = atoms[0] if values[0] > 0 else 0.0
+        else:
+            equations.append(Equation(primitive, atoms, params, output))
     outputs = tuple(meaning.get(a, a) if isinstance(a, Variable) else a for a in program.outputs)
     smooth = optimise(Program(program.inputs, tuple(equations), outputs))
     return Body([BodyPath(smooth, ())], smooth, body.bound)
@@ -277,12 +283,14 @@ def _is_constant(atoms: Sequence[Atom], value: Any) -> bool:
     return arrays.dtype_name(value) == "bool" and not any(isinstance(a, Variable) for a in atoms)
 
 
-def _differentiable(body: Body, place: _Place, reads: Sequence[Any]) -> Any:
+def differentiable(body: Body, place: Place, reads: Sequence[Any]) -> Any:
     crossing = Body([BodyPath(place.crossing, ())], place.crossing, body.bound)
     return bind(crossing_place, (place.at, *reads), {"body": crossing})
 
 
 def _found(_xp: Any, at: Any, *reads: Any, body: Body) -> Any:
+    if is_exact():
+        return at
     np = arrays.numpy_namespace()
     with arrays.using_namespace(None), np.errstate(all="ignore"):
         for _ in range(_NEWTON_STEPS):

@@ -344,10 +344,49 @@ def test_constants_of_derivatives_of_an_integrand_are_proved(run: Run) -> None:
     assert (found["value"], found["grad"]["k"]) == (closed["value"], closed["grad"]["k"])
 
 
-def test_a_bend_is_not_proved_away(run: Run) -> None:
-    result = run("eval", "integrate(abs(t-c), t, 0, 1)", "c=0.3", "--digits", "20", "--order", "2")
-    assert result.status == 1
-    assert "the places at which the integrand switches" in result.err
+@pytest.mark.cases(3)
+@pytest.mark.parametrize(
+    ("program", "closed"),
+    [
+        ("integrate(abs(t - k), t, 0, 1)", "k**2/2 + (1 - k)**2/2"),
+        ("integrate(1 if t < k else b*t, t, 0, 2)", "k + b*(4 - k**2)/2"),
+        ("integrate(floor(t/sqrt(k)), t, b, 0)", "3*sqrt(k) - 2*b"),
+        ("integrate(sign(t - k)*exp(b*t), t, 0, 2)", "(exp(2*b) - 2*exp(b*k) + 1)/b"),
+        ("integrate(min(t, k, b*t**2), t, 0, 2)", "b*(k/b)**1.5/3 + k*(2 - sqrt(k/b))"),
+        ("integrate(where(t*t > b, 1, k), t, -2, 2)", "4 + 2*(k - 1)*sqrt(b)"),
+        ("integrate(relu(t - k)**2*exp(-b*t), t, 0, inf)", "2*exp(-b*k)/b**3"),
+        ("integrate(abs(t + k)*exp(-b*t**2), t, -inf, inf)", "exp(-b*k**2)/b + k*sqrt(pi/b)*erf(k*sqrt(b))"),
+        ("integrate(ceil(t)*t**b, t, 0, 2)", "(2*2**(b + 1) - 1)/(b + 1)"),
+        ("integrate(1 if k < t < 2*k else 0, t, 0, b)", "k + 0*b"),
+    ],
+)
+def test_digits_of_an_integral_over_places_that_move_are_proved(program: str, closed: str, run: Run) -> None:
+    words = [word for word in ("k=1/3", "b=5/4") if re.search(rf"\b{word[0]}\b", program)]
+    found, expected = (run("eval", p, *words, "--digits", "22", "--order", "2", "--json") for p in (program, closed))
+    numbers, proved = ({"value": x.json["value"], **x.json["grad"], **x.json["derivatives"]} for x in (found, expected))
+    assert {key: Decimal(numbers[key]) for key in proved} == {key: Decimal(text) for key, text in proved.items()}
+
+
+@pytest.mark.slow
+def test_digits_over_thousands_of_jumps_are_proved(run: Run) -> None:
+    """One of FLINT's examples."""
+    done = run("eval", "integrate((exp(x) - floor(exp(x)))*sin(x + exp(x)), x, 0, 8)", "--digits", "20")
+    assert done.out == "value  0.098651704478365206120\n"
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        # Bends that touch: there may be none, or two.
+        "integrate(maximum((t - c)**2, 0), t, 0, 1)",
+        "integrate(where(t < c, 1, 0), t, 0, 1/2)",
+        "integrate(where(t < c, 1, 0)*where(t < 1/2, 1, 2), t, 0, 1)",
+    ],
+)
+def test_derivatives_by_places_that_are_not_told_apart_are_refused(program: str, run: Run) -> None:
+    done = run("eval", program, "c=1/2", "--digits", "20", "--order", "2", "--max-precision", "100")
+    assert done.status == 1
+    assert "the places at which the integrand switches" in done.err
 
 
 def test_fail_on_inaccurate_is_a_status(run: Run) -> None:

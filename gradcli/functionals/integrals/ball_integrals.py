@@ -44,12 +44,15 @@ def integral(low: Any, high: Any, reads: Sequence[Any], body: Body, points: Sequ
         return Balls(UNDEFINED)
     if first == last:
         return Balls(exact(0.0))
-    _require_values(body, first.real.mid(), last.real.mid(), reads)
+    ends = first.real.mid(), last.real.mid()
+    if not (_is_regular(program, first, given) and _is_regular(program, last, given)):
+        _require_values(body, *ends, reads)
     edges = [first, *(acb(exact(p)) for p in points), last]
     if len(edges) == 2 and not (first.is_finite() or last.is_finite()):
         edges.insert(1, acb(0))
     found = sum((_part(program, a, b, given) for a, b in itertools.pairwise(edges)), acb(0))
     if not found.is_finite():
+        _require_values(body, *ends, reads)
         raise UndecidedError("the integral cannot be enclosed: its integrand is unbounded, or not piecewise analytic")
     return Balls(found.real)
 
@@ -97,7 +100,11 @@ def _part(program: Program, low: acb, high: acb, reads: Sequence[acb]) -> acb:
 
 
 def _is_regular(program: Program, end: acb, reads: Sequence[acb]) -> bool:
-    return bool(end.is_finite() and _value(program, [end, *reads], analytic=False).is_finite())
+    """Whether the integrand is finite at a limit, and has bounds beside it."""
+    beside = end + arb(0, arb(2) ** -precision())
+    return bool(
+        end.is_finite() and all(value_of(program, [x, *reads], analytic=False).is_finite() for x in (end, beside))
+    )
 
 
 def _outward(program: Program, start: acb, end: acb, reads: Sequence[acb]) -> acb:
@@ -126,7 +133,7 @@ def _to_infinity(program: Program, start: acb, sign: int, reads: Sequence[acb]) 
 
     def value(inputs: Sequence[acb], analytic: bool) -> acb:
         e = inputs[0].exp()
-        return _value(program, [start + sign * (e - 1), *inputs[1:]], analytic) * e
+        return value_of(program, [start + sign * (e - 1), *inputs[1:]], analytic) * e
 
     end, rest = _end(bound, "the integrand is not known to decay fast enough for proved digits up to infinity")
     return _between(value, acb(0), acb(end), reads) + arb(0, rest)
@@ -151,7 +158,7 @@ def _to_singularity(program: Program, start: acb, end: acb, reads: Sequence[acb]
     def value(inputs: Sequence[acb], analytic: bool) -> acb:
         with precise(bits):
             e = width * (-inputs[0]).exp()
-            return _value(program, [end - e, *inputs[1:]], analytic) * e
+            return value_of(program, [end - e, *inputs[1:]], analytic) * e
 
     return _between(value, acb(0), acb(last), reads) + arb(0, rest)
 
@@ -187,7 +194,7 @@ def _between(
             if raised:
                 return _UNDEFINED
             inputs, strict = [t, *reads], of_panel or analytic
-            return function(inputs, strict) if callable(function) else _value(function, inputs, strict)
+            return function(inputs, strict) if callable(function) else value_of(function, inputs, strict)
         except BaseException as error:
             raised.append(error)
             return _UNDEFINED
@@ -204,7 +211,7 @@ def complex_ball(value: Any) -> acb:
     return acb(arb(number))
 
 
-def _value(program: Program, inputs: Sequence[acb], analytic: bool) -> acb:
+def value_of(program: Program, inputs: Sequence[acb], analytic: bool) -> acb:
     """The value for complex balls; not finite where it must be `analytic` and may be not."""
     limits.charge_steps(_OPERATION * len(program.equations) * max(1, precision() // _CHEAP_BITS))
     known: dict[Variable, Any] = dict(zip(program.inputs, inputs))
@@ -213,9 +220,7 @@ def _value(program: Program, inputs: Sequence[acb], analytic: bool) -> acb:
         return known[atom] if isinstance(atom, Variable) else atom if type(atom) is bool else complex_ball(atom)
 
     for primitive, operands, params, output in program.equations:
-        rule = RULES.get(primitive.name)
-        if rule is None:
-            raise BackendError(f"'{primitive.called}' has no proved digits inside an integral")
+        rule = rule_of(primitive.name, primitive.called)
         given = [*map(value, operands)]
         found = rule(analytic, *given, **params)
         known[output] = found if analytic or not _leaves_reals(given, found) else _UNDEFINED
@@ -230,6 +235,14 @@ def _leaves_reals(operands: Sequence[Any], result: Any) -> bool:
 
 
 Rule = Callable[..., Any]
+
+
+def rule_of(name: str, called: str | None = None) -> Rule:
+    """The rule of a primitive. Raises BackendError where there is none."""
+    rule = RULES.get(name)
+    if rule is None:
+        raise BackendError(f"'{called or name}' has no proved digits inside an integral")
+    return rule
 
 
 def _entire(name: str) -> Rule:
@@ -357,6 +370,7 @@ RULES: dict[str, Rule] = {
     "ceil": lambda analytic, x: x.real_ceil(analytic=analytic),
     "maximum": lambda analytic, x, y: x.real_max(y, analytic=analytic),
     "minimum": lambda analytic, x, y: x.real_min(y, analytic=analytic),
+    "relu": lambda analytic, x: x.real_max(acb(0), analytic=analytic),
     "hypot": lambda analytic, x, y: (x * x + y * y).sqrt(analytic=analytic),
     "asin": _with_cut(acb.asin, lambda x: _is_real(x) and _outside(x.real)),
     "acos": _with_cut(acb.acos, lambda x: _is_real(x) and _outside(x.real)),
@@ -396,6 +410,7 @@ RULES: dict[str, Rule] = {
     "less_equal": _compared(lambda d: d <= 0, lambda d: d > 0),
     "greater": _compared(lambda d: d > 0, lambda d: d <= 0),
     "greater_equal": _compared(lambda d: d >= 0, lambda d: d < 0),
+    "isfinite": lambda _, x: True if x.is_finite() else None,
     "equal": lambda _, x, y: _same(x - y),
     "not_equal": lambda _, x, y: None if _same(x - y) is None else not _same(x - y),
     "logical_and": _both,

@@ -35,8 +35,10 @@ class Growth(NamedTuple):
 
     def rest(self, distance: arb) -> arb | None:
         """A bound of the integral of the magnitude from the distance D on; None where there is none."""
-        if self.most is None or not self.order < -1:
+        if self.most is None or not (self.order < -1 or self.most == 0):
             return None
+        if self.most == 0:
+            return arb(0)
         return (self.most * distance / (-self.order - 1)).upper()
 
 
@@ -387,6 +389,8 @@ _RULES: dict[str, Callable[..., _Bound]] = {
     "logical_and": lambda a, b: False if a is False or b is False else None if None in (a, b) else True,
     "logical_or": lambda a, b: True if a or b else None if None in (a, b) else False,
     "logical_not": lambda a: None if a is None else not a,
+    "isfinite": lambda x: None if x.most is None else True,
+    "may_differ_from_zero": lambda _x: None,
     "equal": lambda x, y: False if add(x, negative(y)).sign else None,
     "not_equal": lambda x, y: True if add(x, negative(y)).sign else None,
 }

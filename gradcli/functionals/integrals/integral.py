@@ -6,6 +6,7 @@ bound variable from `low` to `high`; the operands are broadcast, and each elemen
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -19,10 +20,10 @@ from gradcli.functionals.integrals import integration
 from gradcli.functionals.integrals.integration import Integral
 from gradcli.functionals.integrals.quadrature import Integrand, Tolerance
 from gradcli.functionals.interval_bounds import Range, has_ranges, ranges
-from gradcli.functionals.switches import moved_switches, places_of_rows
+from gradcli.functionals.switches import IntegralPiece, moved_switches, places_of_rows
 from gradcli.kinds.jets import Jet
 from gradcli.primitives.bind import bind, constant
-from gradcli.primitives.entries.arithmetic import negative
+from gradcli.primitives.entries.arithmetic import add, negative
 from gradcli.primitives.entries.comparisons import isfinite, where
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.jet_rules import from_derivative, locally_constant
@@ -66,10 +67,12 @@ def _of_each_integral(
     """The `result` of each integral between broadcast limits."""
     if is_exact():
         # Imported here as few programs are computed in balls.
-        from gradcli.functionals.integrals import ball_integrals
+        from gradcli.functionals.integrals.ball_integrals import integral as proved
+        from gradcli.functionals.integrals.ball_switches import proved_pieces
 
         low, high, *reads = operands
-        return ball_integrals.integral(low, high, reads, body, points)
+        parts = proved_pieces(body, low, high, reads) or [IntegralPiece(low, high, body)]
+        return functools.reduce(add, [proved(p.low, p.high, reads, p.body, points) for p in parts])
     return of_each(operands, lambda rows: [result(i) for i in _integrals(rows, body, points, tolerance)])
 
 

@@ -57,7 +57,7 @@ def roots(
         if bracket is not None:
             _require_between(found[place][0], *bracket)
         if curvature:
-            _require_definite(found[place], row[body.bound :], body, curvature)
+            _require_definite([*found[place]], row[body.bound :], body, curvature)
     return Balls(found)
 
 
