@@ -463,3 +463,24 @@ def test_steep_steps(step: str, width: float) -> None:
     assert result.value == pytest.approx(1 - 2 * 0.123456, rel=1e-12)
     assert result.grad["a"] == pytest.approx(-2, rel=1e-10)
     assert not result.warnings
+
+
+@pytest.mark.parametrize(
+    ("integral", "value"),
+    [
+        ("tanh((1-x)/1e-8), x, 0, 1", 1 - 1e-8 * math.log(2)),
+        ("tanh(x/1e-8), x, 0, 1", 1 - 1e-8 * math.log(2)),
+        ("exp(-(1-x)/1e-6) + x, x, 0, 1", 0.500001),
+    ],
+)
+def test_layers_at_a_limit(integral: str, value: float) -> None:
+    """What is a small part of the integral was not looked for."""
+    result = evaluated(f"integrate({integral})")
+    assert result.value == pytest.approx(value, rel=1e-12)
+    assert not result.warnings
+
+
+def test_a_singularity_between_neighbouring_floats_is_none_that_is_resolved() -> None:
+    assert evaluated("integrate(where(x > 0.3, (x-0.3)**-0.5, 0), x, 0, 1)").value == pytest.approx(
+        2 * math.sqrt(0.7), rel=1e-11
+    )

@@ -307,7 +307,7 @@ class _Integration:
                     return None
         negligible = float(self.tolerance.of(rest.value, rest.size)) / _MOST_CLUSTERS
         tolerance = Tolerance(_OF_A_GRADE, _ABSOLUTE, negligible)
-        found = refined(panels._replace(row=panels.row * 0), along, 1, tolerance, _MORE_HALVINGS)
+        found = refined(panels._replace(row=panels.row * 0), along, 1, tolerance, _MORE_HALVINGS, _MOST_OF_A_STEP)
         if len(found.left.row):
             return None
         return Integral(*(float(part[0]) for part in found[:3]))
@@ -419,8 +419,9 @@ class _Integration:
 # The tolerance of each panel beside a singularity, and of each half-wave; and the part of all panels beside a singularity
 # that is below all digits, also after extrapolation.
 _OF_A_GRADE, _ABSOLUTE, _NEGLIGIBLE = 1e-14, 1e-15, 1e-20
-# Panels are halved as often before what is in them counts as a singularity: a step of 1e-12 of the interval is none.
-_MORE_HALVINGS = 40
+# Panels are halved as often, into no more than as many, before what is in them counts as a singularity: a step of 1e-12 of
+# the interval is none.
+_MORE_HALVINGS, _MOST_OF_A_STEP = 40, 500
 # Bounds on the number of singularities of an integral, and of the panels that are left around one.
 _MOST_CLUSTERS = _MOST_AT_A_POINT = 64
 

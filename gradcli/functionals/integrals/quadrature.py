@@ -46,6 +46,8 @@ _MOST_HALVINGS = 8
 _FEW = 12
 # Bound on the number of panels of one integral.
 _MOST_PANELS = 20_000
+# The width of a panel, relative to its place, whose nodes are too few floats apart to show that an integrand is smooth.
+_NARROWEST = 2.0**-44
 # Panels without a finite value that were halved as often are left: the integrand is not defined there.
 _MOST_INFINITE = 6
 # Errors of a sum of terms that are too small to have all digits.
@@ -97,10 +99,15 @@ class Tolerance(NamedTuple):
 
 
 def refined(
-    new: Panels, function: Integrand, count: int, tolerance: Tolerance, most_halvings: int = _MOST_HALVINGS
+    new: Panels,
+    function: Integrand,
+    count: int,
+    tolerance: Tolerance,
+    most_halvings: int = _MOST_HALVINGS,
+    most_panels: int = _MOST_PANELS,
 ) -> RefinedPanels:
     """The `count` integrals of a function over the panels `new`, halved until each integral reaches its tolerance or no
-    more helps; a few panels at most as often as `most_halvings` says.
+    more helps; a few panels at most as often as `most_halvings` says, and up to `most_panels` for each integral.
 
     Raises LimitError past the budget of the run.
     """
@@ -120,10 +127,9 @@ def refined(
         new = new.chosen(inaccurate)
         middle = 0.5 * (new.low + new.high)
         few = np.bincount(new.row, minlength=count)[new.row] <= _FEW
-        hopeless = (few & (halvings >= most_halvings)) | (panels[new.row] > _MOST_PANELS)
-        hopeless |= (
-            (middle <= new.low) | (middle >= new.high) | (~np.isfinite(new.value) & (halvings >= _MOST_INFINITE))
-        )
+        hopeless = (few & (halvings >= most_halvings)) | (panels[new.row] > most_panels)
+        hopeless |= new.high - new.low <= _NARROWEST * np.maximum(np.abs(new.low), np.abs(new.high))
+        hopeless |= (middle <= new.low) | (~np.isfinite(new.value) & (halvings >= _MOST_INFINITE))
         left.append(new.chosen(hopeless))
         new, middle = new.chosen(~hopeless), middle[~hopeless]
         ends = np.concatenate([new.low, middle]), np.concatenate([middle, new.high])

@@ -14,7 +14,7 @@ Bounds = Callable[[Any, Any, Any], tuple[Any, Any]]
 
 # A panel is halved if an integrand could leave the range of its samples by more than this multiple of the range, and
 # what is hidden is more than this part of the integral of the magnitude, if no other is asked for.
-_LEAVING, _HIDDEN = 10.0, 1e-4
+_LEAVING, _HIDDEN = 4.0, 1e-10
 # Bounds on the number of halvings and of panels that are examined at once.
 _MOST_HALVINGS, _MOST_PANELS = 40, 4_096
 # Bound on the number of halvings at the end of a tail.
