@@ -16,10 +16,11 @@ from gradcli.errors import EvaluationError
 from gradcli.functionals import shortfalls
 from gradcli.functionals.body import Body
 from gradcli.functionals.integrals.integral import integral, integral_error
+from gradcli.functionals.integrals.moved_ends import by_distances, is_singular_at
 from gradcli.functionals.roots.root_primitives import number_solution, solution
 from gradcli.functionals.roots.searches import Search
 from gradcli.functionals.sums.series_sum import series_sum
-from gradcli.functionals.switches import IntegralPiece, number_of, pieces
+from gradcli.functionals.switches import IntegralPiece, number_of, pieces, samples
 from gradcli.functionals.tracing import TracedFunction, traced
 from gradcli.loops.body_tracing import Traced
 from gradcli.primitives.bind import Kind, bind, constant
@@ -58,7 +59,14 @@ def integrate(
     that diverges.
     """
     function, found = traced_in_parts(function)
-    if not points and _is_singular_at_a_limit(found, low, high):
+    if not points and any(is_singular_at(found.body, *limits, found.reads) for limits in ((low, high), (high, low))):
+        exact = _by_distances(found, low, high, rtol, atol)
+        if exact is not None:
+            return exact
+        # An infinite limit, and one that is a batch, is no end of an interval of fixed length.
+        if not all(x is not None and math.isfinite(x) for x in map(number_of, (low, high))):
+            return _of_each_result(integral, found, low, high, points, rtol, atol)
+
         # Derivatives by the limit alone, and by what the integrand reads, may be infinite where the whole is not.
         def scaled(u: Traced) -> Any:
             first, last = (u.trace.inside(x) if isinstance(x, Kind) else x for x in (low, high))
@@ -98,22 +106,17 @@ def traced_in_parts(
     return (parts, traced(parts, [()], computes_all=computes_all)) if seen else (function, found)
 
 
-def _is_singular_at_a_limit(function: TracedFunction, low: Any, high: Any) -> bool:
-    """Return whether a function or its slope is infinite or undefined at a finite limit that requires a gradient."""
-    # Inner integrals take long where their limits are computed from a place that is.
-    if is_exact() or any(e.primitive is integral for e in function.body.program.equations):
-        return False
-    ends = [number_of(x) for x in (low, high)]
-    reads = [number_of(r) for r in function.reads]
-    if any(x is None or not math.isfinite(x) for x in ends) or None in reads:
-        return False
-    with arrays.using_namespace(None), arrays.quiet():
-        for place, limit in zip(ends, (low, high)):
-            if isinstance(limit, Kind):
-                found = [*function.body(place, *reads), *function.body.partial(0)(place, *reads)]
-                if not all(math.isfinite(x) for x in found):
-                    return True
-    return False
+def _by_distances(function: TracedFunction, low: Any, high: Any, rtol: float, atol: float) -> Any:
+    """The integral by the distances from singular limits; None where the integrand is not known by these."""
+    params = {"points": (), "rtol": rtol, "atol": atol}
+    bodies, sampled = (
+        [function.body.result(k) for k in range(function.body.results)],
+        samples([low, high, *function.reads]),
+    )
+    parts = [by_distances(body, low, high, function.reads, sampled, params) for body in bodies]
+    if any(part is None for part in parts):
+        return None
+    return noted(joined_parts(parts, function.shapes), function, low, high)
 
 
 def quad(
@@ -167,7 +170,7 @@ def _integral(primitive: Primitive, body: Body, low: Any, high: Any, reads: Sequ
     smooth = _pieces(body, low, high, reads) if primitive is integral else None
     if smooth is None:
         return bind(primitive, (low, high, *reads), {"body": body, **params})
-    parts = [bind(primitive, (p.low, p.high, *reads), {"body": p.body, **params}) for p in smooth]
+    parts = [_piece(p, reads, params) for p in smooth]
     total = functools.reduce(add, parts)
     if is_exact():
         return total
@@ -190,6 +193,14 @@ def _pieces(body: Body, low: Any, high: Any, reads: Sequence[Any]) -> list[Integ
 
         return proved_pieces(body, low, high, reads)
     return pieces(body, low, high, reads)
+
+
+def _piece(piece: IntegralPiece, reads: Sequence[Any], params: Params) -> Any:
+    """The integral between two switches, at which the integrand may be singular."""
+    found = None
+    if not params["points"]:
+        found = by_distances(piece.body, piece.low, piece.high, reads, piece.sampled, params)
+    return bind(integral, (piece.low, piece.high, *reads), {"body": piece.body, **params}) if found is None else found
 
 
 def nsum(function: Callable[..., Any], first: Any, last: Any, *, rtol: float = RTOL, atol: float = ATOL) -> Any:

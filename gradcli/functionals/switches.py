@@ -41,10 +41,15 @@ from gradcli.program.passes import needed_variables, optimise
 _EXAMINED, _BISECTIONS = 1_000, 80
 # The number of integrals whose switches are looked for at once, which bounds the memory.
 _ROWS_AT_ONCE = 256
+# Samples are moved by shares of this of themselves, and by shares of it, that are multiples of the golden ratio modulo 1.
+_MOVED, _GOLDEN = 1e-7, 0.5 * (5.0**0.5 - 1.0)
 # Newton steps that make the place of a switch as accurate as its equation is.
 _NEWTON_STEPS = 3
 
 _COMPARISONS = frozenset({less, less_equal, greater, greater_equal, equal, not_equal})
+# Those that hold, or fail, at single points alone, which an integral does not see, unless another switch makes operands
+# equal.
+_AT_POINTS = frozenset({equal, not_equal})
 _ORDERED = frozenset({maximum, minimum})
 _CONTINUOUS = _ORDERED | {absolute, relu}
 _STEPS = frozenset({floor, ceil})
@@ -53,11 +58,13 @@ _FOUND = _COMPARISONS | _CONTINUOUS | _STEPS | {sign}
 
 
 class IntegralPiece(NamedTuple):
-    """A part of an integral: its limits, and the integrand without its switches."""
+    """A part of an integral: its limits, the integrand without its switches, and samples of the limits and of all reads, as
+    `samples` gives them."""
 
     low: Any
     high: Any
     body: Body
+    sampled: Sequence[float] = ()
 
 
 def moved_switches(body: Body, *, jumps: bool) -> frozenset[int]:
@@ -65,7 +72,8 @@ def moved_switches(body: Body, *, jumps: bool) -> frozenset[int]:
 
     With `jumps`, only where it may jump, not where it bends.
     """
-    return _moving(body, [e for e in _switching(body.program) if not (jumps and e.primitive in _CONTINUOUS)])
+    left = _AT_POINTS | _CONTINUOUS if jumps else _AT_POINTS
+    return _moving(body, [e for e in _switching(body.program) if e.primitive not in left])
 
 
 def _moving(body: Body, switching: Iterable[Equation]) -> frozenset[int]:
@@ -93,8 +101,11 @@ def pieces(body: Body, low: Any, high: Any, reads: Sequence[Any]) -> list[Integr
     places = _places(body.program, first, last, given)
     edges = [low, *(differentiable(body, place, reads) for place in places), high]
     ends = [first, *(p.at for p in places), last]
+    first, last, *moved = samples([low, high, *reads])
+    sampled = [first, *(_found(None, p.at, *moved, body=_body_of(body, p)) for p in places), last]
     return [
-        IntegralPiece(edges[i], edges[i + 1], between(body, ends[i], ends[i + 1], given)) for i in range(len(edges) - 1)
+        IntegralPiece(edges[i], edges[i + 1], between(body, ends[i], ends[i + 1], given), [*sampled[i : i + 2], *moved])
+        for i in range(len(edges) - 1)
     ]
 
 
@@ -103,6 +114,18 @@ def number_of(value: Any) -> float | None:
     while type(value) in (Tensor, Jet):
         value = value.inner
     return None if isinstance(value, Kind) or arrays.shape(value) or arrays.is_complex(value) else float(value)
+
+
+def samples(values: Sequence[Any]) -> list[float]:
+    """The numbers of values, moved a little where they are differentiated by, alike for the same value."""
+    order = {id(value): k for k, value in reversed([*enumerate(values, 1)])}
+    found = []
+    for value in values:
+        number = number_of(value)
+        assert number is not None
+        off = _MOVED * (order[id(value)] * _GOLDEN % 1.0) if isinstance(value, Kind) else 0.0
+        found.append(number * (1.0 + off) + off)
+    return found
 
 
 class Place(NamedTuple):
@@ -284,8 +307,12 @@ def _is_constant(atoms: Sequence[Atom], value: Any) -> bool:
 
 
 def differentiable(body: Body, place: Place, reads: Sequence[Any]) -> Any:
-    crossing = Body([BodyPath(place.crossing, ())], place.crossing, body.bound)
-    return bind(crossing_place, (place.at, *reads), {"body": crossing})
+    return bind(crossing_place, (place.at, *reads), {"body": _body_of(body, place)})
+
+
+def _body_of(body: Body, place: Place) -> Body:
+    """The function that is 0 at a place where a body switches."""
+    return Body([BodyPath(place.crossing, ())], place.crossing, body.bound)
 
 
 def _found(_xp: Any, at: Any, *reads: Any, body: Body) -> Any:

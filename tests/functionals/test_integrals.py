@@ -156,6 +156,15 @@ PARAMETRIC: dict[str, Callable[..., mpmath.mpf]] = {
     "integrate(erfc(k*t)*exp(-b*t), t, 0, inf)": lambda k, b: (
         (1 - mpmath.exp(b * b / 4 / k / k) * mpmath.erfc(b / 2 / k)) / b
     ),
+    # Singular where something moves, in the interior and at limits.
+    "b*integrate(log(abs(t-k)), t, 0, 2)": lambda k, b: b * ((2 - k) * mpmath.log(2 - k) + k * mpmath.log(k) - 2),
+    "b*integrate(abs(t-k)**-0.5, t, 0, 2)": lambda k, b: 2 * b * (mpmath.sqrt(2 - k) + mpmath.sqrt(k)),
+    "integrate(t*(t-b)**-0.5, t, b, 2) + 0*k": lambda k, b: 2 * (2 - b) ** 1.5 / 3 + 2 * b * mpmath.sqrt(2 - b),
+    "b*integrate(where(t > k, log(t-k), 1), t, 0, 2)": lambda k, b: b * (k + (2 - k) * (mpmath.log(2 - k) - 1)),
+    "b*integrate(sqrt(maximum(t*t-k, 0)), t, 0, 2)": lambda k, b: (
+        b * (2 * mpmath.sqrt(4 - k) - k * mpmath.acosh(2 / mpmath.sqrt(k))) / 2
+    ),
+    "integrate((t-b)**-0.5*exp(-k*t), t, b, inf)": lambda k, b: mpmath.exp(-k * b) * mpmath.sqrt(mpmath.pi / k),
     "b*quad(lambda t: t**2*k, 0, b)[0]": lambda k, b: k * b**4 / 3,
     "dblquad(lambda y, x: k*x*y, 0, b, 0, lambda x: x)[0]": lambda k, b: k * b**4 / 8,
 }
