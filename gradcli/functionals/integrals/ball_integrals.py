@@ -109,12 +109,56 @@ def _is_regular(program: Program, end: acb, reads: Sequence[acb]) -> bool:
 
 def _outward(program: Program, start: acb, end: acb, reads: Sequence[acb]) -> acb:
     """The integral from a place where the integrand is finite to a limit."""
-    if not end.is_finite():
-        sign = 1 if end.real > 0 else -1
-        return sign * _to_infinity(program, start, sign, reads)
-    if not _is_regular(program, end, reads):
+    if _is_regular(program, end, reads):
+        return _between(program, start, end, reads)
+    found = _oscillating(program, start, end, reads)
+    if found is not None:
+        return found
+    if end.is_finite():
         return _to_singularity(program, start, end, reads)
-    return _between(program, start, end, reads)
+    sign = 1 if end.real > 0 else -1
+    return sign * _to_infinity(program, start, sign, reads)
+
+
+def _oscillating(program: Program, start: acb, end: acb, reads: Sequence[acb]) -> acb | None:
+    """The integral up to a limit towards which the integrand oscillates; None where that is not known."""
+    from gradcli.functionals.ball_oscillations import tail_from
+
+    sign = 1 if end.real > start.real else -1
+    tail = tail_from(program, start.real, end.real, sign, [read.real for read in reads])
+    if tail is None:
+        return None
+    rising = [(key, tail.frequency(key)) for key in tail.bounds if tail.frequency(key) > 0]
+    steady = tuple(0 for _ in tail.frequencies)
+
+    def apply(name: str, *operands: acb, **params: Any) -> acb:
+        return rule_of(name)(True, *operands, **params)
+
+    def along_ray(inputs: Sequence[acb], _analytic: bool) -> acb:
+        v = tail.start + acb(0, 1) * inputs[0]
+        amplitudes = tail.values(v, apply)
+        return acb(0, 1) * sum((amplitudes[key] * (acb(0, 1) * c * v).exp() for key, c in rising), acb(0))
+
+    def along_line(inputs: Sequence[acb], _analytic: bool) -> acb:
+        v = tail.start * inputs[0].exp()
+        return tail.values(v, apply)[steady] * v
+
+    def rest_of_ray(height: arb) -> arb:
+        return sum((tail.bounds[key].most * (-c * height).exp() / c for key, c in rising), arb(0)).upper()
+
+    def rest_of_line(x: arb) -> arb:
+        bounds = tail.bounds[steady]
+        left = -bounds.order - 1
+        return (bounds.most * tail.start * (-left * x).exp() / left).upper()
+
+    fault = "the integrand is not known to decay fast enough for proved digits"
+    height, rest = _end(rest_of_ray, fault)
+    # The other waves are the conjugates of these.
+    found = 2 * (_between(along_ray, acb(0), acb(height), reads).real + arb(0, rest))
+    if steady in tail.bounds:
+        last, rest = _end(rest_of_line, fault)
+        found += _between(along_line, acb(0), acb(last), reads).real + arb(0, rest)
+    return _between(program, start, acb(tail.first), reads) + sign * found
 
 
 def _to_infinity(program: Program, start: acb, sign: int, reads: Sequence[acb]) -> acb:

@@ -1,0 +1,333 @@
+"""Integrals of what oscillates up to infinity, as sin(t)/t, or ever faster towards a limit, as sin(1/t), in ball
+arithmetic.
+
+With v a power of the variable, or of the reciprocal of its distance from the limit, the integrand is a sum of waves,
+amplitudes times exp(i*c*v). Where the amplitude of a wave is analytic in the quarter plane of the v to the right of some
+D and above it, and vanishes far away, its integral from D to infinity is that along the ray from D upwards, on which the
+wave decays (Jordan's lemma; D. Huybrechs and S. Vandewalle, SIAM Journal on Numerical Analysis 44 (2006) 1026).
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from fractions import Fraction
+from functools import reduce
+from types import MappingProxyType
+from typing import Any
+
+from flint import acb, arb
+
+from gradcli import limits
+from gradcli.arrays.flint.balls import Balls, exact
+from gradcli.errors import BackendError
+from gradcli.functionals import sector_bounds
+from gradcli.functionals.sector_bounds import SectorBounds
+from gradcli.named_tuples import NamedTuple
+from gradcli.program.ir import Program, Variable
+
+# A sum of powers of u: coefficients by exponent.
+Powers = Mapping[Fraction, arb]
+# The number of each phase in a wave, for a wave that is a product.
+Key = tuple[int, ...]
+# A value that is not known to oscillate is one amplitude or number, others are these of each wave.
+Waves = dict[Key, Any]
+
+_ZERO, _ONE = Fraction(0), Fraction(1)
+_UNIT: Powers = {_ZERO: arb(1)}
+# The number of doublings of D until bounds are known, and the terms of a power of a sum.
+_DOUBLINGS, _MOST_FACTORS = 12, 16
+_OSCILLATING = frozenset({"sin", "cos"})
+# The cost of an operation, in eighths of a step.
+_OPERATION = 8
+
+
+class Tail(NamedTuple):
+    """An integral from D to infinity of an integrand by v, as sums of waves.
+
+    The variables of the program that are sums of powers of u = v**(1/`power`) are `powers`, among them its first input,
+    and those that oscillate are `phases`. The frequency of a phase is its coefficient of v.
+    """
+
+    program: Program
+    reads: Sequence[arb]
+    power: Fraction
+    powers: Mapping[Variable, Powers]
+    phases: Mapping[Variable, _Phase]
+    frequencies: Sequence[arb]
+    # D, and the bounds of the amplitudes from there on.
+    start: arb = arb(1)
+    bounds: Mapping[Key, SectorBounds] = MappingProxyType({})
+
+    @property
+    def place(self) -> Powers:
+        """The variable of the integrand."""
+        return self.powers[self.program.inputs[0]]
+
+    @property
+    def first(self) -> arb:
+        """The variable of the integrand where v is D."""
+        return self._sum(self.place, acb(self.start)).real
+
+    def frequency(self, key: Key) -> arb:
+        """The coefficient c of a wave exp(i*c*v), 0 if it is none."""
+        return sum((k * c for k, c in zip(key, self.frequencies) if k), arb(0))
+
+    def decays(self, key: Key) -> bool:
+        """Whether the integral of a wave up to infinity is known to exist, and to be that along the ray."""
+        bounds = self.bounds[key]
+        if bounds.most is None:
+            return False
+        return bool(bounds.order < 0 and self.frequency(key) != 0 if any(key) else bounds.order < -1)
+
+    def values(self, v: acb, apply: Callable[..., acb]) -> Waves:
+        """The amplitudes of the integrand by v, where `apply` is a function of complex balls, by name."""
+
+        def wave(name: str, phase: _Phase, sign: int) -> acb:
+            found = (acb(0, sign) * self._sum(phase.rest, v)).exp() / 2
+            return found if name == "cos" else found * acb(0, -sign)
+
+        slope = self._sum(_slope(self), v)
+        waves = _waves(self, _Algebra(acb, apply, wave, lambda powers: self._sum(powers, v)))
+        return {key: found * slope for key, found in waves.items()}
+
+    def _sum(self, powers: Powers, v: acb) -> acb:
+        found = acb(0)
+        for exponent, coefficient in powers.items():
+            share = exponent / self.power
+            whole = share.denominator == 1
+            found += coefficient * (v ** int(share) if whole else v.pow(acb(_quotient_of(share)), analytic=True))
+        return found
+
+
+class _Phase(NamedTuple):
+    """The argument of a function that oscillates: its number, and what it is but for c*v, a sum of powers of u."""
+
+    number: int
+    rest: Powers
+
+
+def tail_from(program: Program, first: arb, end: arb, sign: int, reads: Sequence[arb]) -> Tail | None:
+    """The integrand from some D on, which is not before a place `first`, towards a limit, in the direction of `sign`.
+
+    None where nothing is known to oscillate, or an amplitude is not known to be analytic and to vanish.
+    """
+    found = _waving(program, end, sign, reads)
+    if found is None:
+        return None
+    u = 1 / abs(end - first) if end.is_finite() else sign * first
+    begin = (u ** _quotient_of(found.power)).upper() if u > 1 else arb(1)
+    for _ in range(_DOUBLINGS):
+        try:
+            tail = found._replace(start=begin, bounds=_bounds(found, begin))
+        except BackendError:
+            return None
+        if all(map(tail.decays, tail.bounds)):
+            return tail
+        begin = 2 * begin
+    return None
+
+
+def _waving(program: Program, end: arb, sign: int, reads: Sequence[arb]) -> Tail | None:
+    """The integrand as one of v; None where nothing is known to oscillate."""
+    place = {_ZERO: end, -_ONE: arb(-sign)} if end.is_finite() else {_ONE: arb(sign)}
+    powers = _sums_of_powers(program, place, reads)
+    phases: dict[Variable, _Phase] = {}
+    numbers: dict[Hashable, int] = {}
+    frequencies, exponents = list[arb](), set[Fraction]()
+    for primitive, operands, _, output in program.equations:
+        (argument,) = (powers.get(o) for o in operands) if primitive.name in _OSCILLATING else (None,)
+        growing = [e for e in argument or () if e > 0]
+        if argument is None or not growing:
+            continue
+        number = numbers.setdefault(operands[0], len(numbers))
+        phases[output] = _Phase(number, {e: c for e, c in argument.items() if e <= 0})
+        exponents.update(growing)
+        if number == len(frequencies):
+            frequencies.append(argument[growing[0]])
+    if len(exponents) != 1:
+        return None
+    return Tail(program, reads, exponents.pop(), powers, phases, frequencies)
+
+
+def _sums_of_powers(program: Program, place: Powers, reads: Sequence[arb]) -> dict[Any, Powers]:
+    """The variables of a program that are sums of powers of u, where its first input is one."""
+    known: dict[Any, Powers] = {}
+
+    def keep(variable: Variable, powers: Powers) -> None:
+        known[variable] = {e: c for e, c in powers.items() if not c.is_zero()}
+
+    for variable, powers in zip(program.inputs, [place, *({_ZERO: read} for read in reads)]):
+        keep(variable, powers)
+    for primitive, operands, params, output in program.equations:
+        given = [known.get(o) if isinstance(o, Variable) else {_ZERO: _number(o)} for o in operands]
+        rule = _OF_POWERS.get(primitive.name)
+        found = None if rule is None or None in given else rule(*given, **params)
+        if found is not None:
+            keep(output, found)
+    return known
+
+
+def _number(atom: Any) -> arb:
+    return arb(atom.numbers if type(atom) is Balls else exact(atom))
+
+
+def _plus(x: Powers, y: Powers) -> Powers:
+    return {e: x.get(e, arb(0)) + y.get(e, arb(0)) for e in {**x, **y}}
+
+
+def _times(x: Powers, y: Powers) -> Powers:
+    found: dict[Fraction, arb] = {}
+    for e, c in x.items():
+        for f, d in y.items():
+            found[e + f] = found.get(e + f, arb(0)) + c * d
+    return found
+
+
+def _of_one_power(x: Powers, exponent: Fraction) -> Powers | None:
+    """A power of a single power with a positive coefficient, or a whole power of one with any."""
+    if len(x) != 1:
+        return None
+    ((e, c),) = x.items()
+    if exponent.denominator == 1 and not c.contains(0):
+        return {e * exponent: c ** int(exponent)}
+    return {e * exponent: c ** (arb(exponent.numerator) / exponent.denominator)} if c > 0 else None
+
+
+def _whole_power_of(x: Powers, *, n: float) -> Powers | None:
+    if n < 0 or len(x) == 1:
+        return _of_one_power(x, Fraction(int(n)))
+    return reduce(_times, [x] * int(n), _UNIT) if n <= _MOST_FACTORS else None
+
+
+def _quotient(x: Powers, y: Powers) -> Powers | None:
+    below = _of_one_power(y, -_ONE)
+    return None if below is None else _times(x, below)
+
+
+def _minus(x: Powers) -> Powers:
+    return {e: -c for e, c in x.items()}
+
+
+_OF_POWERS: dict[str, Callable[..., Powers | None]] = {
+    "add": _plus,
+    "subtract": lambda x, y: _plus(x, _minus(y)),
+    "negative": _minus,
+    "multiply": _times,
+    "divide": _quotient,
+    "reciprocal": lambda x: _of_one_power(x, -_ONE),
+    "square": lambda x: _times(x, x),
+    "whole_power": _whole_power_of,
+    "sqrt": lambda x: _of_one_power(x, Fraction(1, 2)),
+    "rsqrt": lambda x: _of_one_power(x, Fraction(-1, 2)),
+}
+
+
+class _Algebra(NamedTuple):
+    """What a program of waves is computed with: numbers, or bounds.
+
+    `apply` is a function of its numbers, by name, `wave` the amplitude of a wave of a function that oscillates, for a
+    sign of its phase, and `sum_of_powers` a variable that is known as such.
+    """
+
+    constant: Callable[[arb], Any]
+    apply: Callable[..., Any]
+    wave: Callable[[str, _Phase, int], Any]
+    sum_of_powers: Callable[[Powers], Any]
+
+
+def _waves(tail: Tail, algebra: _Algebra) -> Waves:
+    """The integrand by its own variable, as waves. Raises BackendError for a function of a wave that is no sum of waves."""
+    program = tail.program
+    limits.charge_steps(_OPERATION * len(program.equations))
+    apply, none = algebra.apply, (0,) * len(tail.frequencies)
+    known: dict[Variable, Any] = {v: algebra.sum_of_powers(tail.powers[v]) for v in program.inputs}
+
+    def value(atom: Any) -> Any:
+        if isinstance(atom, Variable):
+            return known[atom]
+        return atom if type(atom) is bool else algebra.constant(_number(atom))
+
+    def waves(x: Any) -> Waves:
+        return x if isinstance(x, dict) else {none: x}
+
+    def add(x: Any, y: Any) -> Waves:
+        found = dict(waves(x))
+        for key, number in waves(y).items():
+            found[key] = apply("add", found[key], number) if key in found else number
+        return found
+
+    def multiply(x: Any, y: Any) -> Waves:
+        found: Waves = {}
+        for a, left in waves(x).items():
+            for b, right in waves(y).items():
+                found = add(found, {tuple(map(operator.add, a, b)): apply("multiply", left, right)})
+        return found
+
+    def negative(x: Waves) -> Waves:
+        return {key: apply("negative", number) for key, number in x.items()}
+
+    def whole_power(x: Waves, *, n: float) -> Waves:
+        return reduce(multiply, [x] * int(n))
+
+    def oscillating(name: str, phase: _Phase) -> Waves:
+        key = tuple(int(j == phase.number) for j in range(len(none)))
+        return {tuple(sign * k for k in key): algebra.wave(name, phase, sign) for sign in (1, -1)}
+
+    rules: dict[str, Callable[..., Waves]] = {
+        "add": add,
+        "subtract": lambda x, y: add(x, negative(waves(y))),
+        "multiply": multiply,
+        "negative": negative,
+        "square": lambda x: multiply(x, x),
+        "divide": lambda x, y: multiply(x, apply("reciprocal", y)),
+        "whole_power": whole_power,
+    }
+    for primitive, operands, params, output in program.equations:
+        name, given = primitive.name, [*map(value, operands)]
+        if output in tail.phases:
+            known[output] = oscillating(name, tail.phases[output])
+        elif output in tail.powers:
+            known[output] = algebra.sum_of_powers(tail.powers[output])
+        elif not any(isinstance(x, dict) for x in given):
+            known[output] = apply(name, *given, **params)
+        elif name not in rules or (name == "divide" and isinstance(given[1], dict)) or params.get("n", 1) < 1:
+            raise BackendError(f"'{primitive.called}' of what oscillates is not known to be a sum of waves")
+        else:
+            known[output] = rules[name](*given, **params)
+    return waves(value(program.outputs[0]))
+
+
+def _bounds(tail: Tail, start: arb) -> Waves:
+    """The bounds of the amplitudes, by v, to the right of `start`."""
+    v = sector_bounds.variable(start)
+
+    def power(exponent: Fraction) -> SectorBounds:
+        constant = sector_bounds.constant(_quotient_of(exponent / tail.power))
+        return sector_bounds.bounds("pow", v, constant) if exponent else sector_bounds.constant(arb(1))
+
+    def sum_of_powers(powers: Powers) -> SectorBounds:
+        terms = [sector_bounds.bounds("multiply", sector_bounds.constant(c), power(e)) for e, c in powers.items()]
+        return (
+            reduce(lambda x, y: sector_bounds.bounds("add", x, y), terms) if terms else sector_bounds.constant(arb(0))
+        )
+
+    def wave(_name: str, phase: _Phase, _sign: int) -> SectorBounds:
+        """The exponential of a sum of powers times i; the magnitude for that of order 0, which is real, is 1."""
+        rest = sum_of_powers({e: c for e, c in phase.rest.items() if e})
+        half = sector_bounds.constant(arb(1) / 2)
+        return sector_bounds.bounds("multiply", half, sector_bounds.bounds("exp", rest))._replace(least=None)
+
+    waves = _waves(tail, _Algebra(sector_bounds.constant, sector_bounds.bounds, wave, sum_of_powers))
+    slope = sum_of_powers(_slope(tail))
+    return {key: sector_bounds.bounds("multiply", found, slope) for key, found in waves.items()}
+
+
+def _quotient_of(fraction: Fraction) -> arb:
+    return arb(fraction.numerator) / fraction.denominator
+
+
+def _slope(tail: Tail) -> Powers:
+    """The magnitude of the derivative of the variable of the integrand by v."""
+    ((exponent, _),) = ((e, c) for e, c in tail.place.items() if e)
+    return {exponent - tail.power: _quotient_of(1 / tail.power)}
