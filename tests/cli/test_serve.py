@@ -298,12 +298,10 @@ def test_the_token_of_the_environment_is_not_printed():
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")
-def test_the_line_of_curl_that_is_printed_asks_the_server():
-    server = started()
+def test_the_line_of_curl_that_is_printed_asks_the_server(server):
     line = server.process.stderr.readline().removeprefix("for example: ")
     done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)["value"] == 9
-    stopped(server)
 
 
 @pytest.mark.parametrize(
