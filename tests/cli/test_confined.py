@@ -341,12 +341,13 @@ class TestPrograms:
 
     @pytest.mark.usefixtures("nothing_left")
     def test_limits(self):
-        with pytest.raises(LimitError, match=r"longer than 0\.9 s"):
-            gradcli.compile(LONG[1], max_elements=10**15, max_seconds=0.9)()
-        compiled = gradcli.compile("sum(svdvals(x))", max_elements=10**15, max_seconds=2).compiled(["x"])
-        assert compiled([[3.0, 0.0], [0.0, 4.0]])[0] == 7.0
-        with pytest.raises(LimitError, match="longer than 2 s"):
-            compiled(np.ones((3000, 3000)))
+        with pytest.raises(LimitError, match=r"longer than 0\.5 s"):
+            gradcli.compile(LONG[1], max_elements=10**15, max_seconds=0.5)()
+        limited = {"max_elements": 10**15, "max_seconds": 60}
+        assert gradcli.compile("sum(svdvals(x))", **limited).compiled(["x"])([[3.0, 0.0], [0.0, 4.0]])[0] == 7.0
+        limited["max_seconds"] = 0.5
+        with pytest.raises(LimitError, match=r"longer than 0\.5 s"):
+            gradcli.compile("sum(svdvals(x))", **limited).compiled(["x"])(np.ones((3000, 3000)))
         program = gradcli.compile(HUGE[1], max_elements=10**15, max_memory=500_000_000)
         with pytest.raises(LimitError, match="does not fit into memory"):
             program.value_and_grad({"x": 1.0})
