@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import itertools
 import math
 import os
@@ -11,7 +12,6 @@ import sqlite3
 import subprocess
 import sys
 import types
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -530,14 +530,16 @@ AT_EDGES = [
 ]  # fmt: skip
 
 
-def at_edges(program: str):
+@functools.cache
+def at_edges(program: str) -> list[tuple[str, dict[str, float], float]]:
     """The derivative of a program by each of its names, with inputs and the values that gradcli computes."""
-    names = names_of(program)
+    names, found = names_of(program), []
     for by, formula in derivatives_as_formulas(parse(program), {}, names).derivatives.items():
         read = [v.name or "" for v in formula.inputs]
         for edges in itertools.product(EDGES, repeat=len(read)):
             (expected,) = stepwise.run(formula._replace(guards=()), edges) or ()
-            yield by, dict(zip(read, edges, strict=True)), float(expected)
+            found.append((by, dict(zip(read, edges, strict=True)), float(expected)))
+    return found
 
 
 def is_close(found: Any, expected: float) -> bool:
@@ -594,11 +596,14 @@ TRUTHS = (
 )  # fmt: skip
 
 
-def truths() -> Iterator[tuple[str, dict[str, float], float]]:
+@functools.cache
+def truths() -> list[tuple[str, dict[str, float], float]]:
     """Programs, inputs and their derivatives by q."""
+    found = []
     for program, x, q in itertools.product(TRUTHS, (-1.0, 0.0, 0.5, 1.5, 2.5), (0.5, 2.0)):
         inputs = {name: {"x": x, "q": q}[name] for name in names_of(program)}
-        yield program, inputs, gradcli.compile(program).value_and_grad(inputs)[1]["q"]
+        found.append((program, inputs, gradcli.compile(program).value_and_grad(inputs)[1]["q"]))
+    return found
 
 
 @pytest.mark.parametrize("language", ["text", "python"])
