@@ -1,4 +1,4 @@
-"""The functions of the language, with the meaning that their names have in `numpy.linalg` and similar modules."""
+"""The functions of the language, with the meaning that their names have in `torch.linalg`, else in `numpy.linalg`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def __getattr__(name: str) -> Any:
         from gradcli.autograd.operations.tensor_functions import function
 
         return function(name)
-    found = None if name.startswith("_") else table.find(name, "linalg")
+    found = None if name.startswith("_") else table.find(name, "torch.linalg", "linalg")
     if found is None:
         raise AttributeError(f"module 'gradcli.linalg' has no attribute {name!r}{table.reason_suffix(name)}")
     return found

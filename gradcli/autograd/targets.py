@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, ValuesView
 from operator import attrgetter
 from typing import Any
 
@@ -75,7 +75,7 @@ def check_targets(targets: Sequence[Any]) -> None:
 
 def as_tuple(value: Any) -> tuple[Any, ...]:
     """One or several tensors or edges of the graph, as a tuple."""
-    several = isinstance(value, (list, tuple)) and not isinstance(value, GradientEdge)
+    several = isinstance(value, (list, tuple, ValuesView)) and not isinstance(value, GradientEdge)
     return tuple(value) if several else (value,)
 
 

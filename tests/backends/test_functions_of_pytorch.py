@@ -331,13 +331,47 @@ def test_the_lu_factors_of_a_matrix(shape, of_complex):
 
 def test_lu_factors_solve():
     matrix, right = np.random.default_rng(2).normal(size=(4, 4)), np.arange(8.0).reshape(4, 2)
-    found = gradcli.linalg.lu_solve(tensor(right), *gradcli.linalg.lu_factor(tensor(matrix)))
+    found = gradcli.linalg.lu_solve(*gradcli.linalg.lu_factor(tensor(matrix)), tensor(right))
     np.testing.assert_allclose(found.numpy(), np.linalg.solve(matrix, right), rtol=1e-10)
 
 
-def test_a_singular_matrix_has_lu_factors_where_the_last_pivot_alone_is_0():
-    _, lower, upper = gradcli.linalg.lu(tensor([[1.0, 2.0], [2.0, 4.0]]))
-    assert (lower.tolist(), upper.tolist()) == ([[1.0, 0.0], [0.5, 1.0]], [[2.0, 4.0], [0.0, 0.0]])
-    assert gradcli.linalg.lu(gradcli.zeros(2, 1)).L.tolist() == [[1.0], [0.0]]
-    with pytest.raises(gradcli.errors.EvaluationError, match="singular"):
-        gradcli.linalg.lu(gradcli.zeros(3, 3))
+WEAK = np.random.default_rng(3).integers(-3, 4, (6, 2)) @ np.random.default_rng(4).integers(-3, 4, (2, 6)).astype(float)
+SINGULAR = [
+    [[1.0, 2.0], [2.0, 4.0]],
+    [[0.0, 1.0], [0.0, 3.0]],
+    [[2.0, 4.0, 1.0], [1.0, 2.0, 3.0], [1.0, 2.0, 4.0]],
+    np.zeros((3, 3)).tolist(),
+    np.zeros((2, 1)).tolist(),
+    [[0.0, 0.0, 1.0, 2.0], [0.0, 0.0, 3.0, 4.0]],
+    [[[1.0, 1.0], [1.0, 1.0]], [[1.0, 2.0], [3.0, 4.0]]],
+]
+
+
+@pytest.mark.parametrize("matrix", SINGULAR)
+def test_a_singular_matrix_has_the_lu_factors_of_pytorch(matrix):
+    for own, other in zip(
+        gradcli.linalg.lu(tensor(matrix)), torch.linalg.lu(torch.tensor(matrix, dtype=torch.float64))
+    ):
+        np.testing.assert_allclose(own.numpy(), other.numpy(), rtol=1e-14, atol=1e-15)
+
+
+def test_the_lu_factors_of_a_matrix_of_low_rank_multiply_to_it():
+    permutation, lower, upper = gradcli.linalg.lu(tensor(WEAK))
+    np.testing.assert_allclose((permutation @ lower @ upper).numpy(), WEAK, atol=1e-13)
+
+
+def test_functions_of_linalg_have_the_arguments_of_pytorch():
+    x = [1.0, 2.0, 3.0]
+    assert gradcli.linalg.vander(tensor(x)).tolist() == torch.linalg.vander(torch.tensor(x)).tolist()
+    cube = CUBE[:, :, :4].tolist()
+    for name, params in (("diagonal", {}), ("diagonal", {"offset": 1}), ("cholesky", {"upper": True})):
+        given = (SQUARE @ SQUARE.T + 4 * np.eye(4)).tolist() if name == "cholesky" else cube
+        found = getattr(gradcli.linalg, name)(tensor(given), **params)
+        expected = getattr(torch.linalg, name)(torch.tensor(given, dtype=torch.float64), **params)
+        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-12)
+
+
+def test_inputs_of_grad_may_be_the_values_of_a_dict():
+    parameters = {"a": tensor(2.0, requires_grad=True), "b": tensor(3.0, requires_grad=True)}
+    found = gradcli.autograd.grad(parameters["a"] ** 2 * parameters["b"], parameters.values())
+    assert [slope.item() for slope in found] == [12.0, 4.0]

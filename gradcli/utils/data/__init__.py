@@ -1,5 +1,6 @@
 """Data sets and data loaders, with the names and behaviour of `torch.utils.data`."""
 
+from gradcli.package_aliases import alias_files
 from gradcli.utils.data.dataset import (
     ChainDataset,
     ConcatDataset,
@@ -39,3 +40,5 @@ __all__ = [
     "default_convert",
     "random_split",
 ]
+
+alias_files("gradcli.utils.data", {"loader": "dataloader"})
