@@ -251,6 +251,9 @@ def test_a_tensor_is_integrated_by_its_elements() -> None:
         ("t*exp(-t)/(1 + exp(-t)), t, 0, inf", "pi**2/12"),
         ("besselj(0, t)*exp(-k*t), t, 0, inf", "1/sqrt(1 + k**2)"),
         ("lambertw(k*t), t, 0, 1", "lambertw(k) - 1 + 1/lambertw(k) - 1/k"),
+        ("atan(k*t), t, 0, 1", "atan(k) - log(1 + k**2)/(2*k)"),
+        ("tanh(k*t), t, 0, b", "log(cosh(k*b))/k"),
+        ("t**b, t, 0, 1", "1/(b + 1)"),
         # Where the integrand is infinite, or 0*inf, at a limit.
         ("-log(t)*t**(k - 1), t, 0, 1", "1/k**2"),
         ("t**(b - 1)*exp(-t), t, 0, inf", "gamma(b)"),
@@ -381,10 +384,16 @@ def test_a_value_that_is_not_selected_may_be_no_number(run: Run) -> None:
         ("sech(10*(t-0.2))**2+sech(100*(t-0.4))**4+sech(1000*(t-0.6))**6, t, 0, 1", "0.21080273550054927738"),
         ("sqrt(1-t**2), t, 0, 1", "0.78539816339744830962"),
         ("x*y, (y, 0, x), (x, 0, 1)", "0.12500000000000000000"),
+        ("rgamma(t), t, 0, inf", "2.8077702420285193652"),
+        ("exp(-t)*besseli(0, t/3)**3, t, 0, 10", "1.2985522982771852520"),
+        # Watson's integral of a simple cubic lattice.
+        ("i0e(t/3)**3, t, 0, inf", "1.5163860591519780182"),
+        ("cbrt(t), t, -1, 2", "1.1398815748423097472"),
+        ("softsign(t), t, -1, 2", "0.59453489189183561802"),
     ],
 )
 def test_digits_of_an_integral_are_proved(integral: str, digits: str, run: Run) -> None:
-    count = len(digits) - 2
+    count = len(digits.removeprefix("0.").replace(".", ""))
     assert run("eval", f"integrate({integral})", "--digits", str(count)).out == f"value  {digits}\n"
 
 

@@ -383,6 +383,30 @@ def _lambertw(analytic: bool, x: acb, *, k: int) -> acb:
     return _UNDEFINED if analytic and _is_real(x) and not x.real > -arb(-1).exp() else x.lambertw()
 
 
+def _iv(_analytic: bool, order: acb, x: acb) -> acb:
+    """The function for a constant whole order; for others it has a branch cut."""
+    if not (order.is_exact() and order.real.is_integer() and order.imag.is_zero()):
+        raise BackendError("'iv' has proved digits inside an integral for orders that are whole numbers")
+    return x.bessel_i(order)
+
+
+def _scaled_i(_analytic: bool, x: acb, *, n: int) -> acb:
+    if n:
+        raise BackendError("derivatives of 'i0e' have no proved digits inside an integral")
+    return x.bessel_i(0, scaled=True)
+
+
+def _cbrt(analytic: bool, x: acb) -> acb:
+    """Odd, and analytic on both sides of 0."""
+    third = acb(1) / 3
+    if x.real > 0:
+        return x.pow(third)
+    if x.real < 0:
+        return -((-x).pow(third))
+    size = x.abs_upper().root(3).upper()
+    return _UNDEFINED if analytic else acb(arb(0, size), arb(0, size))
+
+
 def _inner(program: Program, low: acb, high: acb, reads: Sequence[acb], analytic: bool) -> acb:
     """An integral inside another."""
     if any(x.real.is_exact() and not x.is_finite() and not x.real.is_nan() for x in (low, high)):
@@ -435,6 +459,16 @@ RULES: dict[str, Rule] = {
     "sinpi": lambda _, x: x.sin_pi(),
     "cospi": lambda _, x: x.cos_pi(),
     "exp2": lambda _, x: (x * arb(2).log()).exp(),
+    "one_minus_square": lambda _, x: (1 - x) * (1 + x),
+    "over_one_plus_square": lambda _, x: 1 / (1 + x * x),
+    "sech_square": lambda _, x: x.sech() ** 2,
+    "clip": lambda analytic, x, low, high: x.real_max(low, analytic=analytic).real_min(high, analytic=analytic),
+    "cbrt": _cbrt,
+    "softsign": lambda analytic, x: x / (1 + x.real_abs(analytic=analytic)),
+    "xlogy": lambda analytic, x, y: x * y.log(analytic=analytic),
+    "entr": lambda analytic, x: -x * x.log(analytic=analytic),
+    "scaled_i": _scaled_i,
+    "iv": _iv,
     "sigmoid": _sigmoid,
     "softplus": _softplus,
     "logsigmoid": lambda analytic, x: -_softplus(analytic, -x),

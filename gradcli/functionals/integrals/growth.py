@@ -285,6 +285,20 @@ def _gamma(x: Growth) -> Growth:
     return Growth()
 
 
+def _rgamma(x: Growth) -> Growth:
+    """At most 1/gamma(x), which falls from x = 2 on as the power of x with the exponent -x*digamma(x)."""
+    gamma = _gamma(x)
+    return _reciprocal(gamma) if gamma.sign else Growth()
+
+
+def _scaled_i(x: Growth, *, n: int) -> Growth:
+    """The function exp(-x)*i0(x), which is at most 2/sqrt(2*pi*x), as in FLINT's examples of integrals."""
+    if n:
+        return Growth()
+    root = _pow(x, constant(arb(-1) / 2))
+    return _multiply(root, constant(2 / (2 * arb.pi()).sqrt()))._replace(sign=0) if x.sign > 0 else Growth(arb(1))
+
+
 def _below_one(_x: Growth) -> Growth:
     return Growth(arb(1))
 
@@ -375,6 +389,8 @@ _RULES: dict[str, Callable[..., _Bound]] = {
     "erf": _below_one,
     "erfc": _erfc,
     "gamma": _gamma,
+    "rgamma": _rgamma,
+    "scaled_i": _scaled_i,
     "abs": _abs,
     "sign": lambda x: constant(arb(x.sign)) if x.sign else Growth(arb(1)),
     "cosh": _cosh,
