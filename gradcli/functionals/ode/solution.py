@@ -22,8 +22,9 @@ _MOST_STEPS = 100_000
 # The number of steps between tests for stiffness, and the number of remaining steps from which one is made, relative to
 # those taken, and at least: a step of an implicit method takes the time of some 50 others.
 _TEST_STEPS, _WORTH_TESTING, _FEWEST_LEFT = 25, 4, 1_000
-# A system is stiff if the fastest decay within a step is at least this.
-_STIFF = 2.0
+# A system is stiff if the fastest decay within a step is at least this; and where more steps than allowed are left, which
+# resolve the decay of rounding errors, if it is at least that.
+_STIFF, _RESOLVED = 2.0, 0.5
 # A solution leaves to infinity where it grows by this part of its size in steps that shrink to nothing, or to this size.
 _GROWING, _HUGE = 1e-4, 1e6
 
@@ -85,13 +86,16 @@ def _by_taylor(problem: SolverProblem, progress: SolverProgress, sides: RightSid
     keeps_steps = progress.passed is not None
     try:
         stepper = taylor.TaylorStepper(problem, progress)
+        tested = progress.steps, progress.time
         while not progress.done:
             stepper.advance(1 if keeps_steps else _TEST_STEPS - progress.steps % _TEST_STEPS)
             check_steps(problem, progress)
-            length = stepper.step.length
-            ahead = abs(progress.left) / length if length else 0.0
-            tests = ahead > max(_WORTH_TESTING * progress.steps, _FEWEST_LEFT)
-            if tests and not stays and progress.steps % _TEST_STEPS == 0 and _is_stiff(sides, progress, length):
+            if progress.steps % _TEST_STEPS or stays:
+                continue
+            length = abs(progress.time - tested[1]) / (progress.steps - tested[0])
+            tested = progress.steps, progress.time
+            is_far = abs(progress.left) > length * max(_WORTH_TESTING * progress.steps, _FEWEST_LEFT)
+            if is_far and _is_stiff(sides, progress, length):
                 return None
     except NoRecurrenceError as error:
         if stays:
@@ -107,7 +111,7 @@ def _by_taylor(problem: SolverProblem, progress: SolverProgress, sides: RightSid
 
 
 def _is_stiff(sides: RightSides, progress: SolverProgress, length: float) -> bool:
-    """Return whether a step is short only because something decays quickly."""
+    """Return whether steps of a length are short only because something decays quickly."""
     np = arrays.numpy_namespace()
     count = sides.base_states
     try:
@@ -115,7 +119,8 @@ def _is_stiff(sides: RightSides, progress: SolverProgress, length: float) -> boo
         fastest = min(np.linalg.eigvals(jacobian * np.sign(progress.left)), key=lambda value: value.real)
     except (NoStepError, np.linalg.LinAlgError):
         return False
-    return bool(-fastest.real * length > _STIFF and -fastest.real > abs(fastest.imag))
+    least = _STIFF if abs(progress.left) < _MOST_STEPS * length else _RESOLVED
+    return bool(-fastest.real * length > least and -fastest.real > abs(fastest.imag))
 
 
 def _by_radau(problem: SolverProblem, progress: SolverProgress, sides: RightSides, blocked: float | None) -> None:
