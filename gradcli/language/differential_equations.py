@@ -189,8 +189,12 @@ class _Reader:
                 self._define(statement)
 
     def _solved(self, sides: tuple[tree.Expression, tree.Expression]) -> str | None:
-        """The hint that solves for the derivative that an equation begins with, as in x'' + x = 0; None for others."""
+        """The hint that solves for the derivative that an equation begins with, as in x'' + x = 0 and m*x'' = -x; None
+        for others."""
         first = sides[0]
+        if isinstance(first, tree.Binary) and first.operator == "*":
+            factor, name, right = (self.source[s.span.start : s.span.end] for s in (first.left, first.right, sides[1]))
+            return f"write {name} = ({right})/({factor})" if derivative_marks.is_derivative(name) else None
         while isinstance(first, tree.Binary) and first.operator in "+-":
             first = first.left
         left, right = (self.source[side.span.start : side.span.end].strip() for side in sides)
@@ -247,7 +251,8 @@ class _Reader:
                 name = target.name if isinstance(target, tree.BoundName) else getattr(target, "id", None)
                 if name not in states:
                     known = ", ".join(map(readable, states))
-                    raise self._error("only states jump", statement.span, f"the states are {known}")
+                    hint = f"the states are {known}" + (f"; {name}' = 0 makes {name} one" if name else "")
+                    raise self._error("only states jump", statement.span, hint)
 
     def _ordered(self) -> tuple[tree.Statement, ...]:
         """The statements, each after those that define what it reads, as equations hold in any order."""

@@ -7,11 +7,10 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from gradcli import arrays
-from gradcli.errors import EvaluationError
 from gradcli.functionals.body import Body
 from gradcli.functionals.ode.ode_system import System
 from gradcli.functionals.ode.right_sides import Bodies, RightSides, bodies, function
-from gradcli.functionals.ode.smooth_pieces import Decisions, Margin, decisions_at, piece, switching
+from gradcli.functionals.ode.smooth_pieces import Decisions, Margin, decisions_at, piece, sliding_error, switching
 from gradcli.functionals.ode.solver_progress import SolverProblem
 from gradcli.functionals.ode.transitions import switches_between, through
 from gradcli.loops.rolled_loop import BodyPath
@@ -109,7 +108,7 @@ class PiecewiseSides:
         kept = {margin.equation: before[margin.equation] for margin in margins}
         self._decisions = {**fresh, **kept, **{margins[n].equation: margins[n].beyond for n in numbers}}
         if self._decisions in self._tried or len(self._tried) > _MOST_TRIED:
-            raise EvaluationError("the right side switches back and forth", hint="the solution slides along a jump")
+            raise sliding_error(self._problem.origin + time)
         after = through(self._problem, time, states, switches_between(before, self._decisions, margins))
         self._enter()
         return after

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
+from gradcli.errors import EvaluationError
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import bind
 from gradcli.primitives.entries import arithmetic, comparisons, special
@@ -49,6 +50,15 @@ class SmoothPiece(NamedTuple):
 
     program: Program
     margins: Sequence[Margin]
+
+
+def sliding_error(time: float) -> EvaluationError:
+    """The error of a solution that leads back to where the right side jumps, from both sides."""
+    return EvaluationError(
+        f"the right side switches back and forth at t = {time:.8g}",
+        hint="the solution slides along a jump; a smooth step in its place is 2*sigmoid(x/0.01) - 1 for sign(x), and"
+        " sigmoid((a - x)/0.01) for x < a",
+    )
 
 
 def switching(program: Program, varying: int) -> list[int]:

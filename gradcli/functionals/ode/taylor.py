@@ -10,7 +10,6 @@ import math
 from collections.abc import Sequence
 
 from gradcli import limits
-from gradcli.errors import EvaluationError
 from gradcli.functionals.ode.hidden_peaks import (
     SHORTEST_PART,
     becomes_active,
@@ -20,7 +19,7 @@ from gradcli.functionals.ode.hidden_peaks import (
 )
 from gradcli.functionals.ode.piecewise_series import Crossing, PieceSeries, PiecewiseSeries, Series
 from gradcli.functionals.ode.recurrences import order_for
-from gradcli.functionals.ode.smooth_pieces import Decisions
+from gradcli.functionals.ode.smooth_pieces import Decisions, sliding_error
 from gradcli.functionals.ode.solver_progress import NoStepError, SolverProblem, SolverProgress
 from gradcli.functionals.ode.taylor_machine_code import SHORTEST, Rooms, StepRules
 from gradcli.functionals.ode.transitions import after_switch
@@ -84,7 +83,7 @@ class TaylorStepper:
             tried.append(self._series.decisions)
             self._series.cross(crossing)
             if self._series.decisions in tried or len(tried) > _MOST_TRIED:
-                raise EvaluationError("the right side switches back and forth", hint="the solution slides along a jump")
+                raise sliding_error(self._problem.origin + time)
 
     def _crossing(self, step: TaylorStep) -> Crossing | None:
         """The end of the piece within the whole length of a step: within a part of it, a margin that is 0 but for

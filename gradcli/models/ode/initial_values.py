@@ -258,7 +258,7 @@ def _check(asked: InitialValueRequest) -> None:
         raise BindingError("a time is not finite", hint="times are numbers in order")
     steps = np.diff(asked.times)
     if (steps > 0).any() and (steps < 0).any():
-        place = int(np.argmax(np.sign(steps) != np.sign(steps[steps != 0][0])))
+        place = int(np.argmax(np.sign(steps) == -np.sign(steps[steps != 0][0])))
         raise BindingError(
             f"the times go back: {asked.times[place + 1]:g} is after {asked.times[place]:g}",
             hint="they ascend, or descend, from the first one, which is the start",
