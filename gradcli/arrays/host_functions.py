@@ -12,9 +12,9 @@ from gradcli.arrays.dtypes import PYTHON_NUMBERS
 _ON_HOST = ("gradcli.arrays.floats", "gradcli.arrays.numpy_arrays")
 # The precisions in bits that are tried in turn, and the accurate bits that suffice for a float. With 1200 bits most
 # numbers that are exactly 0 are known to be below the smallest float.
-_PRECISIONS, _ENOUGH = (100, 200, 400, 800, 1200, 3200), 56
+_PRECISIONS, _FLOAT_BITS = (100, 200, 400, 800, 1200, 3200), 56
 # The number of results in the cache.
-_KEPT = 4096
+_CACHE_SIZE = 4096
 
 
 def by_scipy(xp: Any, name: str, *operands: Any, **params: Any) -> Any:
@@ -53,7 +53,7 @@ def check_on_host(xp: Any, name: str) -> None:
         raise spellings.MissingFunctionError(xp.name, name)
 
 
-@lru_cache(_KEPT)
+@lru_cache(_CACHE_SIZE)
 def _rounded(name: str, params: tuple[tuple[str, Any], ...], *operands: Any) -> float:
     """Evaluate a function of FLINT numbers at floats and round the result.
 
@@ -74,7 +74,7 @@ def _rounded(name: str, params: tuple[tuple[str, Any], ...], *operands: Any) -> 
                 found = function(*numbers, **dict(params))
             except UndecidedError:
                 continue
-            if type(found) is fmpq or not found.is_finite() or found.rel_accuracy_bits() >= _ENOUGH:
+            if type(found) is fmpq or not found.is_finite() or found.rel_accuracy_bits() >= _FLOAT_BITS:
                 return to_float(found)
             # A result that is known to underflow is 0.
             if float(abs(found).upper()) == 0.0:

@@ -57,8 +57,8 @@ class Node:
 
     `edges` are the destinations of the cotangents of the operands, None for constants. `sequence` increases with time,
     so that an operation has a higher number than those that it depends on. `guarded` says that zeros in its cotangents
-    may mean "not taken", see `gradcli.autograd.saved_values.untaken_masks`. `attached` holds what users attached, and `name` is the name
-    of the class of nodes or of the node.
+    may mean "not taken", see `untaken_masks`. `attached` holds what users attached, and `name` is the name of the class
+    of nodes or of the node.
     """
 
     __slots__ = ("__weakref__", "attached", "edges", "guarded", "outputs", "sequence", "span")

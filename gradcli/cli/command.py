@@ -197,7 +197,7 @@ def _with_long_names(words: Sequence[str], declared: Mapping[str, Field], has_pr
         if word == "--":
             return [*found, word, *rest]
         if word == "-h" and has_program:
-            # Behind a program it cannot be one.
+            # A word after the program cannot be a program.
             word = "--help"
         field = short.get(word) or declared.get(word)
         if word in short and not (has_program or _has_program(short[word], rest, {**short, **declared})):

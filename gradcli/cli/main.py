@@ -89,7 +89,7 @@ def explained(error: Exception) -> GradcliError:
 
     refused = subprocess_calls.out_of_memory(error)
     if refused is None and isinstance(error, OSError):
-        # As a rule of a library's file; files named on the command line raise errors of their own.
+        # Usually about a file of a library: files named on the command line raise errors of their own.
         return GradcliError(f"the system refused: {error}", hint="check its limits and its disks")
     return refused or internal(error)
 
@@ -118,7 +118,7 @@ def _check_proposal(error: GradcliError, arguments: Sequence[str], environment: 
         return
     word = error.word  # type: ignore[attr-defined]
     words = [part for a in arguments for part in (proposed.split() if a == word else [a])]
-    # Standard input can be read once alone, and without a program there is nothing to try.
+    # Standard input can be read only once, and without a program there is nothing to try.
     programs = [w for w in words[1:] if not w.startswith("--") and "=" not in w]
     if words[0] not in _COMPUTING or not programs or any(w == "-" or w.endswith("@-") for w in words):
         return
@@ -128,7 +128,7 @@ def _check_proposal(error: GradcliError, arguments: Sequence[str], environment: 
     try:
         command.call(COMMANDS, [words[0], *_TRIAL, *words[1:]], trial, lambda _options: ExitStatus.SUCCESS)
     except GradcliError as failure:
-        # A name without a value, a value that is yet to be given and a trial that is too long say nothing against it.
+        # Only these failures show that the words do not fit: names may lack values, and a trial may take too long.
         if failure.kind in ("usage", "syntax") and "requires an argument" not in failure.message:
             error.hint = error.otherwise  # type: ignore[attr-defined]
     except Exception:
@@ -136,7 +136,7 @@ def _check_proposal(error: GradcliError, arguments: Sequence[str], environment: 
 
 
 def wants_json(arguments: Sequence[str]) -> bool:
-    """Return whether a command line asks for JSON, in which its errors are reported then too."""
+    """Return whether a command line asks for JSON; its errors are then reported as JSON too."""
     # Before any other word -j may be a program.
     return (
         "--json" in arguments

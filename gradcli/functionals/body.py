@@ -1,5 +1,5 @@
-"""The function that a functional is applied to, as a program of scalars, with its derivatives as further such functions;
-and how a functional is computed for each element of its operands."""
+"""The function that a functional is applied to, as a program of scalars, with its derivatives as further such
+functions, and how a functional is computed for each element of its operands."""
 
 from __future__ import annotations
 

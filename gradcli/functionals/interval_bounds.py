@@ -122,7 +122,7 @@ def _divide(np: Any, x: Range, y: Range) -> Range:
 
 
 def _remainder(np: Any, x: Range, y: Range) -> Range:
-    """Of numbers with one whole quotient; else, from 0 to the divisor."""
+    """The remainder: exact bounds where all quotients have the same whole part, else from 0 to the divisor."""
     low, high = (np.floor_divide(end, y.low) for end in x)
     same = (low == high) & (np.equal(y.low, y.high))
     zero, most = np.minimum(y.low, 0.0), np.maximum(y.high, 0.0)

@@ -33,8 +33,8 @@ def with_parts(values: Mapping[str, Any], complex_names: Collection[str]) -> dic
 
 
 class AppendedSource:
-    """The source of a program, and behind it texts of what is not written in it, as expressions are told apart by their
-    texts."""
+    """The source of a program, followed by the texts of expressions that are not written in it: expressions are
+    distinguished by their texts."""
 
     def __init__(self, source: str) -> None:
         self.source = source

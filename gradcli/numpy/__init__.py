@@ -1,6 +1,6 @@
 """NumPy with differentiable functions, as `autograd.numpy`: `import gradcli.numpy as np`.
 
-All names are NumPy's. Called with tensors, functions dispatch to gradcli, see `gradcli.autograd.operations.numpy_protocols`;
+All names are NumPy's. Called with tensors, functions dispatch to gradcli, see `numpy_protocols`;
 `gradcli.numpy.dispatch` has those for which NumPy does not dispatch.
 """
 

@@ -41,7 +41,7 @@ _SMALLEST = fmpq(1, 2**48)
 # Farther away, other bounds suffice.
 _NEAR = 8
 # A bound that stays the same in this many divisions is no longer pursued.
-_PATIENCE = 20
+_MOST_DIVISIONS = 20
 # Returns bounds of the value of a program over its whole box. Raises GradcliError where there are none.
 _Search = Callable[[IntervalProgram], Sequence[Bounds]]
 
@@ -391,7 +391,7 @@ class _EnclosureSearch:
             size = max(abs(both.low), abs(both.high)) if both.is_finite and reached is not NOTHING else 1
             for side, gap in ((0, reached.low - both.low), (1, both.high - reached.high)):
                 key = entry, side
-                if gap > self.tolerance * size and self.tried.get(key, (None, 0))[1] < _PATIENCE:
+                if gap > self.tolerance * size and self.tried.get(key, (None, 0))[1] < _MOST_DIVISIONS:
                     piece = next(p for p, bounds in zip(pieces, found) if bounds[side] == both[side])
                     if self._can_be_halved(piece):
                         yield _Loose(gap / size, key, both[side], piece)

@@ -693,9 +693,14 @@ def _relaxed(objective: LinearBounds, conditions: LinearBounds, low: Any, high: 
     """The relaxation over boxes with points in them."""
     parts = [slice(k, k + _TOGETHER) for k in range(0, len(low), _TOGETHER)]
     solved = [
-        _solved(LinearBounds(*(p[k] for p in objective)), LinearBounds(*(p[k] for p in conditions)), low[k] - point[k], high[k] - point[k])
+        _solved(
+            LinearBounds(*(p[k] for p in objective)),
+            LinearBounds(*(p[k] for p in conditions)),
+            low[k] - point[k],
+            high[k] - point[k],
+        )
         for k in parts
-    ]  # fmt: skip
+    ]
     multipliers, moves = (np.concatenate([each[k] for each in solved]) for k in range(2))
     count = objective.offset.shape[1]
     both = _joined([objective, conditions])

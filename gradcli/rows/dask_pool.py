@@ -23,7 +23,7 @@ _ALWAYS, _EACH = 8, 4
 _LOST = "what is done is kept: --resume continues"
 # Seconds between two checks for workers, and seconds without workers after which the user is told so, and after which
 # the run ends.
-_LOOK, _PATIENCE, _LONGEST = 0.2, 5.0, 120.0
+_CHECK_INTERVAL, _UNTIL_MESSAGE, _UNTIL_END = 0.2, 5.0, 120.0
 
 
 @contextmanager
@@ -45,7 +45,7 @@ def opened(where: str, tell: Callable[[str], object]) -> Iterator[DaskPool]:
             raise GradcliError(f"no Dask cluster answers at {where}: {error}", hint=_HINT) from error
         pool = DaskPool(client, where, tell)
         while not pool.check():
-            time.sleep(_LOOK)
+            time.sleep(_CHECK_INTERVAL)
         yield pool
 
 
@@ -150,11 +150,11 @@ class DaskPool:
         seconds = time.monotonic() - self._seen
         if there:
             self._seen, self._told = time.monotonic(), False
-        elif seconds > _LONGEST:
+        elif seconds > _UNTIL_END:
             raise GradcliError(
                 f"there are no workers at {self._where}", hint="start some; what is done is kept: --resume continues"
             )
-        elif seconds > _PATIENCE and not self._told:
+        elif seconds > _UNTIL_MESSAGE and not self._told:
             self._tell(f"there are no workers at {self._where}: waiting for some")
             self._told = True
         return bool(there)

@@ -44,7 +44,7 @@ class LinesReader(TextReader):
         all_columns = chosen.kept is None and chosen.to != FORMAT
         if all_columns:
             chosen = chosen._replace(kept=self.columns)
-        head, read = self._head, cast("Callable[[int], bytes]", partial(self._stream.read, patience=0))
+        head, read = self._head, cast("Callable[[int], bytes]", partial(self._stream.read, timeout=0))
         if self._part is not None:
             head, read = b"", self._stream.within(*self._part)
         for data in records.blocks(read, records.last_line_end, self._block, head):

@@ -38,7 +38,7 @@ _LIBRARIES = {"gz": "gzip", "bz2": "bz2", "xz": "lzma", "zst": "compression.zstd
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _PATTERN = re.compile(r"[*?\[]")
 # Seconds for which a read waits for more data of a pipe after the first bytes.
-_PATIENCE = 0.02
+_READ_TIMEOUT = 0.02
 # If the previous data of a pipe came within this time, the next read polls for as long before it blocks: waking a
 # sleeping processor takes about as long as evaluating a row, and slows that down.
 _POLL_SECONDS = 0.0002
@@ -164,7 +164,7 @@ class Stream:
             kind = self._kind()
         self._unpacked = None
         if kind in _COMPRESSIONS.values():
-            self._unpacked = unpacked(kind, stream_of(partial(self._stored, patience=0)), name)
+            self._unpacked = unpacked(kind, stream_of(partial(self._stored, timeout=0)), name)
         elif kind:
             encoding = encoding or kind
         self._decoder = _decoder(encoding) if encoding else None
@@ -181,15 +181,15 @@ class Stream:
         self._unread = begin
         return next((kind for magic, kind in _MAGIC.items() if begin.startswith(magic)), "")
 
-    def read(self, size: int, patience: float = _PATIENCE) -> bytes:
-        """About `size` bytes, and b"" at the end; from a pipe, what arrives within `patience` seconds after the first
+    def read(self, size: int, timeout: float = _READ_TIMEOUT) -> bytes:
+        """About `size` bytes, and b"" at the end; from a pipe, what arrives within `timeout` seconds after the first
         bytes.
 
         Raises BindingError where they cannot be read.
         """
         with readable(self.name):
             while True:
-                data = self._unpacked.read(size) if self._unpacked else self._stored(self._to_line(size), patience)
+                data = self._unpacked.read(size) if self._unpacked else self._stored(self._to_line(size), timeout)
                 if self._decoder is None:
                     return data
                 text = self._decoder.decode(data, final=not data)
@@ -235,13 +235,13 @@ class Stream:
         end = last.rfind(b"\n") + 1
         return size - _LINE_END_WINDOW + end if end and len(last) == _LINE_END_WINDOW else size
 
-    def _stored(self, size: int, patience: float) -> bytes:
+    def _stored(self, size: int, timeout: float) -> bytes:
         if self._unread:
             begin, self._unread = self._unread, b""
             return begin
         if self._pipe is None:
             return self._file.read(size) or b""
-        parts, deadline = [self._awaited(min(size, _AT_ONCE))], time.monotonic() + patience
+        parts, deadline = [self._awaited(min(size, _AT_ONCE))], time.monotonic() + timeout
         left = size - len(parts[0])
         while parts[-1] and left and select.select([self._pipe], [], [], max(0, deadline - time.monotonic()))[0]:
             parts.append(self._once(min(left, _AT_ONCE)))

@@ -31,7 +31,7 @@ _GROUP = 2**17
 # CPU time; repetitive data take 5 percent more space.
 _LEVEL = 1
 # Upper bound of the queued blocks, and seconds between checks of whether the writing thread failed.
-_WAITING, _PATIENCE = 4, 0.1
+_MOST_QUEUED, _CHECK_INTERVAL = 4, 0.1
 
 
 class Writer(Protocol):
@@ -288,7 +288,7 @@ class _Sink:
     def __init__(self, format: str, stream: IO[bytes]) -> None:
         self._format = format
         self._stream = _Remembering(stream)
-        self._frames: queue.Queue[Any] = queue.Queue(_WAITING)
+        self._frames: queue.Queue[Any] = queue.Queue(_MOST_QUEUED)
         self._thread: threading.Thread | None = None
         self._error: BaseException | None = None
 
@@ -302,7 +302,7 @@ class _Sink:
         while True:
             self._check()
             try:
-                return self._frames.put(frame, timeout=_PATIENCE)
+                return self._frames.put(frame, timeout=_CHECK_INTERVAL)
             except queue.Full:
                 continue
 
@@ -316,7 +316,7 @@ class _Sink:
         """Stop the thread, whatever has been written."""
         while self._thread is not None and self._thread.is_alive():
             try:
-                self._frames.put(_Abandoned(), timeout=_PATIENCE)
+                self._frames.put(_Abandoned(), timeout=_CHECK_INTERVAL)
             except queue.Full:
                 continue
             self._thread.join()

@@ -108,7 +108,7 @@ def test_a_notation_that_is_refused_has_a_hint_that_runs(run, program, expected)
         assert_runs(run, written, expected)
 
 
-NOTATIONS_OF_RULES = [rule for rule in foreign_notations._RULES if isinstance(rule, foreign_notations.ForeignNotation)]
+NOTATIONS_OF_RULES = [rule for rule in foreign_notations._RULES if isinstance(rule, foreign_notations.Notation)]
 
 
 @pytest.mark.parametrize("notation", NOTATIONS_OF_RULES, ids=lambda notation: notation.example)

@@ -251,8 +251,8 @@ class Terminal(io.StringIO):
     ],
 )
 def test_what_takes_long_says_on_a_terminal_how_far_it_is(words, shown, monkeypatch):
-    monkeypatch.setattr("gradcli.cli.rendering.model_report._PATIENCE", 0.0)
-    monkeypatch.setattr("gradcli.cli.rendering.model_report._PAUSE", 0.0)
+    monkeypatch.setattr("gradcli.cli.rendering.model_report._FIRST_SHOWN", 0.0)
+    monkeypatch.setattr("gradcli.cli.rendering.model_report._UPDATE_INTERVAL", 0.0)
     err = Terminal()
     assert main(words, Environment(io.StringIO(), io.StringIO(), err, {})) == 0
     assert shown in err.getvalue()

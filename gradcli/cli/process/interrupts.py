@@ -10,8 +10,8 @@ import signal
 import sys
 from collections.abc import Callable
 
-# Seconds after which an interrupt is raised again if it came in a place where nothing can be raised.
-_AGAIN = 0.001
+# Seconds after which an interrupt is raised again if it came while Python discards exceptions.
+_RETRY_DELAY = 0.001
 
 
 class Interrupts:
@@ -46,8 +46,8 @@ class Interrupts:
         """Ignore interrupts while the interpreter exits."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         if self.seen:
-            # After an interrupt within `exec`, as libraries call it, the interpreter would end by the signal, and not
-            # with the exit status: until `exec` is called again.
+            # After an interrupt within `exec`, which libraries call, the interpreter ends by the signal instead of with
+            # the exit status, unless `exec` is called again.
             exec("")
 
     def _raise(self, *_signal: object) -> None:
@@ -60,8 +60,8 @@ class Interrupts:
             if not issubclass(unraisable.exc_type, KeyboardInterrupt):
                 report(unraisable)
             elif sys.platform != "win32":
-                # Raised in a finalizer, or in a lock of the import system.
-                signal.setitimer(signal.ITIMER_REAL, _AGAIN)
+                # It was raised in a finalizer, or in a lock of the import system.
+                signal.setitimer(signal.ITIMER_REAL, _RETRY_DELAY)
 
         return hook
 

@@ -11,7 +11,7 @@ from gradcli.cli.process.environment import Environment
 from gradcli.rows.pipeline import RunProgress
 
 # Seconds before the bar is shown; most runs are over by then.
-_PATIENCE = 0.5
+_FIRST_SHOWN = 0.5
 
 
 @contextmanager
@@ -38,7 +38,7 @@ class _Bar:
 
     def show(self, progress: RunProgress) -> None:
         seconds = time.monotonic() - self._begin
-        if self._bar is None and seconds > _PATIENCE:
+        if self._bar is None and seconds > _FIRST_SHOWN:
             self._start()
         if self._bar is not None:
             rate = f"{progress.rows / seconds:,.0f}"

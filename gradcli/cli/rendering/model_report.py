@@ -13,7 +13,7 @@ from gradcli.io.text_tables import Table
 from gradcli.models.results import Iteration, Sampling, as_json
 
 # Seconds before a progress line is shown, and between its updates.
-_PATIENCE, _PAUSE = 1.0, 0.1
+_FIRST_SHOWN, _UPDATE_INTERVAL = 1.0, 0.1
 
 
 def report(asked: Mapping[str, Any], result: Any, environment: Environment) -> None:
@@ -47,14 +47,14 @@ class _Line:
     def __init__(self, write: Callable[[str], object], flush: Callable[[], object]) -> None:
         self._write, self._flush = write, flush
         self._begin = time.monotonic()
-        self._next = _PATIENCE
+        self._next = _FIRST_SHOWN
         self._length = 0
 
     def show(self, told: Iteration | Sampling) -> None:
         seconds = time.monotonic() - self._begin
         if seconds < self._next:
             return
-        self._next = seconds + _PAUSE
+        self._next = seconds + _UPDATE_INTERVAL
         self._put(", ".join([*_parts(told), f"{seconds:.1f} s"]))
 
     def clear(self) -> None:

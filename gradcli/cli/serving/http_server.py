@@ -29,7 +29,7 @@ _ADDRESS = "127.0.0.1"
 # made to resolve to this machine (DNS rebinding).
 _HOSTS = ["127.0.0.1", "localhost"]
 # Bytes of a request, and seconds in which all of it must come.
-_LONGEST, _PATIENCE = 1_000_000, 10.0
+_LONGEST, _REQUEST_TIMEOUT = 1_000_000, 10.0
 # Connections at a time.
 _MOST_CONNECTIONS = 256
 
@@ -86,7 +86,7 @@ async def _answer(workers: Workers, token: str, limiter: anyio.CapacityLimiter, 
     if refused is not None:
         return refused
     try:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_REQUEST_TIMEOUT):
             body = await _body(request)
     except TimeoutError:
         return _error(408, "the request does not come")

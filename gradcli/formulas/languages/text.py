@@ -275,8 +275,7 @@ def digamma_rise(digamma: str, operands: Sequence[Fragment]) -> Fragment:
 
 
 def sinc(calls: Callable[[str, str], str], number: Callable[[float], Fragment]) -> SpellingWithPart:
-    """sinc and its derivatives by the recurrence of `gradcli.formulas.simplification.identities`; `calls` writes a call of sinc, sin
-    or cos."""
+    """sinc and its derivatives by the recurrence of `identities`; `calls` writes a call of sinc, sin or cos."""
 
     def spelling(equation: Equation, operands: Sequence[Fragment], part: Callable[[str], str]) -> Fragment:
         def times(factor: float, text: str) -> str:

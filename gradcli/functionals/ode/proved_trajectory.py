@@ -6,10 +6,10 @@ in coordinates that turn with the solution, so that boxes do not wrap the set ag
 the solutions of ordinary initial and boundary value problems", in "Computerarithmetic", 1987; N. S. Nedialkov, K. R.
 Jackson and G. F. Corliss, Applied Mathematics and Computation 105 (1999), 21).
 
-The bound is that of a disc of complex time around a place on which the solution is known to exist. If |f| <= g on the box
-of all states that are at most b from the start, then |y(s) - y(0)| <= b for |s| <= r if g*r <= b. Discs are made larger
-step by step, each with the slopes on its box. By Cauchy's estimate the coefficient of order k of a solution is at most
-b/r**k.
+The bound is that of a disc of complex time around a place on which the solution is known to exist. If |f| <= g on the
+box of all states that are at most b from the start, then |y(s) - y(0)| <= b for |s| <= r if g*r <= b. Discs are made
+larger step by step, each with the slopes on its box. By Cauchy's estimate the coefficient of order k of a solution is
+at most b/r**k.
 """
 
 from __future__ import annotations

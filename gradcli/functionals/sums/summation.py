@@ -195,7 +195,7 @@ def _infinite(series: SeriesTerms, rows: Any, first: float) -> list[SeriesTotal]
 
 
 def _ended(series: SeriesTerms, rows: Any, first: float, terms: Any) -> Any:
-    """Of which series all terms after the known ones, [rows, terms], are negligible, as far as bounds or samples tell."""
+    """True for each series whose terms after the known ones, [rows, terms], are negligible by bounds or samples."""
     np = arrays.numpy_namespace()
     count = terms.shape[1]
     largest = np.abs(terms).max(axis=1, initial=0.0)

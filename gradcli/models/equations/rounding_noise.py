@@ -32,23 +32,23 @@ def rounding_errors(system: EquationSystem, point: Any) -> tuple[Any, Any]:
 
 
 def exceeds_rounding(system: EquationSystem, point: Any, start: Any) -> bool:
-    """Return whether, along every unknown, values on both sides of a point exceed their rounding errors, nearby or as far
-    as to the start. Where one side has no values, the other one suffices."""
+    """Return whether, along every unknown, values on both sides of a point exceed their rounding errors, nearby or as
+    far as to the start. Where one side has no values, the other one suffices."""
     xp = arrays.numpy_namespace()
     sizes = [xp.where(size > 0.0, size, 1.0) for size in (xp.abs(point), xp.maximum(xp.abs(point), xp.abs(start)))]
     steps = [share * size for share, size in itertools.product(_RELATIVE_DISTANCES, sizes)]
     return all(
-        any(_are_told_beside(system, point, step * direction) for step in steps)
+        any(_exceed_rounding_beside(system, point, step * direction) for step in steps)
         for direction in xp.eye(len(point))[:_MOST_DIRECTIONS]
     )
 
 
-def _are_told_beside(system: EquationSystem, point: Any, step: Any) -> bool:
-    sides = [_is_told_at(system, point + sign * step) for sign in (-1.0, 1.0)]
+def _exceed_rounding_beside(system: EquationSystem, point: Any, step: Any) -> bool:
+    sides = [_exceeds_rounding_at(system, point + sign * step) for sign in (-1.0, 1.0)]
     return False not in sides and True in sides
 
 
-def _is_told_at(system: EquationSystem, point: Any) -> bool | None:
+def _exceeds_rounding_at(system: EquationSystem, point: Any) -> bool | None:
     """Return whether a residual at a point exceeds its rounding error, or all residuals are exactly 0; None where they
     have no values."""
     values, errors = rounding_errors(system, point)
@@ -70,7 +70,7 @@ def with_rounded_marked(
     adjacent ones of these are joined."""
     found: list[SignChange] = []
     for crossing in crossings:
-        if crossing.kind != "coarse" and not _is_told(system, crossing, max(abs(low), abs(high))):
+        if crossing.kind != "coarse" and not _changes_beyond_rounding(system, crossing, max(abs(low), abs(high))):
             end = crossing.point if crossing.end is None else crossing.end
             begin = found.pop().point if found and found[-1].kind == "rounded" else crossing.point
             found.append(SignChange(begin, "rounded", end))
@@ -79,7 +79,7 @@ def with_rounded_marked(
     return found
 
 
-def _is_told(system: EquationSystem, crossing: SignChange, reach: float) -> bool:
+def _changes_beyond_rounding(system: EquationSystem, crossing: SignChange, reach: float) -> bool:
     xp = arrays.numpy_namespace()
     with arrays.quiet():
         if crossing.end is None:

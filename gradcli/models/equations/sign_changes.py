@@ -213,8 +213,8 @@ def _edge(curve: ScalarEquation, inside: float, outside: float) -> float:
 
 
 def _is_root_at_edge(curve: ScalarEquation, edge: float, inside: float) -> bool:
-    """Return whether there is a root within a float of the edge of the domain, as of `sqrt(x**2 - 2)`: the residual at
-    the edge is small relative to that nearby."""
+    """Return whether there is a root within a float of the edge of the domain, such as that of
+    `sqrt(x**2 - 2)`: the residual at the edge is small relative to that nearby."""
     value, beside = curve.value(edge), curve.value(edge + math.copysign(_ULPS * math.ulp(edge), inside - edge))
     return 0.0 < abs(value) < math.inf and abs(beside - value) >= abs(value) and not _are_opposite(value, beside)
 

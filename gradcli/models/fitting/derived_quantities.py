@@ -292,7 +292,7 @@ class _InsideRegion:
                 options={"ftol": 1e-14, "maxiter": _STEPS},
             )
             end, _ = function(self._point + self._axes @ found.x)
-        # Behind a pole the quantity is on the other side of its estimate.
+        # Beyond a pole the quantity is on the other side of its estimate.
         if not 0 <= sign * (end - center) <= _MAX_WIDTHS * self._quantile * size:
             return sign * float("inf")
         room = self._room(found.x)[0]

@@ -65,7 +65,7 @@ def _searched(posed: OptimizationProblem, start: Any, method: str, most: int, wa
     return descend(posed.objective, found, start, posed.low, posed.high, most, watch) if is_stuck else found
 
 
-# --- minima at bounds with an infinite slope, as of `sqrt(x)` at 0
+# --- minima at bounds with an infinite slope, such as that of `sqrt(x)` at 0
 
 # The distance from its bound, relative to the variable, the bound and the distance at the start, at which a variable
 # may end on it.

@@ -80,7 +80,7 @@ class _Mesh:
         self.f, self.f1, self.f2 = self._values(self.x)
         self.depth = np.zeros(_INTERVALS, "int64")
         # The number of halvings after which an interval that is not resolved counts as one with a pole.
-        self.patience = _SUSPECT
+        self.depth_limit = _SUSPECT
 
     def _values(self, x: Any) -> tuple[Any, Any, Any]:
         f, f1, f2 = self.evaluate(x)
@@ -88,7 +88,7 @@ class _Mesh:
 
     def be_patient(self) -> bool:
         """Accept intervals as poles only after the most halvings, and say whether this is a change."""
-        earlier, self.patience = self.patience, _DEEPEST
+        earlier, self.depth_limit = self.depth_limit, _DEEPEST
         return earlier < _DEEPEST
 
     def halve(self, most: int) -> bool:
@@ -172,7 +172,7 @@ class _Mesh:
     def _poles(self, view: tuple[float, float]) -> Any:
         """The positions of the poles that have been found."""
         np = self.np
-        deep = (self.depth >= self.patience) | self._last()
+        deep = (self.depth >= self.depth_limit) | self._last()
         deep[deep] = self._unknown(view)[deep]
         here = np.isfinite(self.f)
         # A square root has an infinite slope at the end of its domain but a finite value, and no pole.
@@ -200,7 +200,7 @@ class _Mesh:
         np = self.np
         with arrays.quiet():
             (low, high), poles = self._seen()
-            if self.patience < _DEEPEST and poles.size:
+            if self.depth_limit < _DEEPEST and poles.size:
                 low, high = (float(q) for q in np.quantile(self.f[np.isfinite(self.f)], _USUAL))
             gaps = np.flatnonzero(self._gaps((low, high)))
         x = np.insert(self.x, gaps + 1, self._middle()[gaps])

@@ -36,7 +36,7 @@ _REPARAMETRISE = "another parametrisation, as mu + tau*z with standard normal z,
 # Chains stay in different places where their means differ by more than this many deviations of a chain, and where R-hat
 # of each alone is below the other.
 _APART, _SETTLED = 3.0, 1.1
-# The most chains whose places are told.
+# The most chains whose positions a message lists.
 _MOST_PLACES = 8
 # A chain is stuck where fewer than this share of its draws differ from the ones before.
 _MOVES = 0.1

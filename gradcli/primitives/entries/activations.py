@@ -28,8 +28,8 @@ _selu_alpha, _selu_scale = decimal("1.6732632423543772848170429916717"), decimal
 
 
 def _softsign_rule(g: Any, _y: Any, x: Any) -> Any:
-    """g/(1 + abs(x))**2, without overflow; of a complex x, that is so of the part of g along x, and the part across is
-    divided by 1 + abs(x)."""
+    """g/(1 + abs(x))**2, without overflow. For a complex x, this holds for the component of g along x; the component
+    across it is divided by 1 + abs(x)."""
     size = absolute(x)
     below = 1.0 + size
     if not is_complex(x):

@@ -181,7 +181,7 @@ def _hypergeometric(compute: Callable[..., Any], *operands: Any) -> Complex:
     if not all(number.is_finite() for number in numbers):
         return NOWHERE
     found = of_ball(compute(*(number.ball() for number in numbers)))
-    # Of real numbers it is real.
+    # The functions of real numbers are real.
     return Complex(found.real, ZERO) if all(number.imag == 0 for number in numbers) else found
 
 

@@ -134,7 +134,7 @@ class FactorProblem(Problem):
             for i, j, column in zip(*pairs(len(places)), second):
                 total += np.bincount(places[i] * size + places[j], factors * column, size * size)
                 if i != j:
-                    # Of a pair of different parameters, both orders count.
+                    # The symmetric matrix has an element for each order of two different parameters.
                     total += np.bincount(places[j] * size + places[i], factors * column, size * size)
             return total.reshape(size, size)[:p, :p]
 

@@ -17,10 +17,14 @@ from gradcli.named_tuples import NamedTuple
 _MOST_STEPS, _FIRST_RADIUS = 200, 10.0
 # The step left, in standard errors, up to which a search has converged, and up to which it goes on.
 CONVERGED, _DONE = 1e-6, 1e-9
-# Share of the value that may be rounding errors.
-_HIDDEN = 1e-13
-# An eigenvalue of the scaled Hessian is 0 up to this share of the largest.
-_FLAT = 1e-10
+# Largest share of the value that may be rounding errors.
+_ROUNDING_SHARE = 1e-13
+# An eigenvalue of the scaled Hessian counts as 0 if it is at most this share of the largest.
+_SINGULAR_SHARE = 1e-10
+
+# The shares of the expected decrease below which the trust region shrinks and above which it grows (J. Nocedal and
+# S. J. Wright, Numerical Optimization, 2006, algorithm 4.1), and the least radius, in scales of the parameters.
+_POOR_GAIN, _GOOD_GAIN, _LEAST_RADIUS = 0.25, 0.75, 1e-12
 
 
 class MarginalObjective(Protocol):
@@ -44,12 +48,12 @@ class MarginalMinimum(NamedTuple):
     iterations: int
     evaluations: int
 
-    def least_bend(self, places: Sequence[int]) -> float:
+    def least_curvature(self, places: Sequence[int]) -> float:
         """The least eigenvalue of the Hessian of the parameters at these places, over the largest; 0 where it may be a
         rounding error."""
         values = np.linalg.eigvalsh(scaled(self.hessian[np.ix_(places, places)])[0])
         least = float(values[0] / np.abs(values).max())
-        return least if abs(least) > _FLAT else 0.0
+        return least if abs(least) > _SINGULAR_SHARE else 0.0
 
     @property
     def step(self) -> Any:
@@ -70,7 +74,7 @@ def inverse(hessian: Any) -> Any:
     """The inverse of a Hessian `[p, p]`, leaving out directions in which it is 0; nan where it is indefinite."""
     own, scales = scaled(hessian)
     values, vectors = np.linalg.eigh(own)
-    flat = np.abs(values) <= _FLAT * np.abs(values).max(initial=0.0)
+    flat = np.abs(values) <= _SINGULAR_SHARE * np.abs(values).max(initial=0.0)
     if (values[~flat] < 0).any():
         return np.full(hessian.shape, np.nan)
     inverses = np.where(flat, 0.0, 1 / np.where(flat, 1.0, values))
@@ -78,7 +82,7 @@ def inverse(hessian: Any) -> Any:
 
 
 def scaled(hessian: Any) -> tuple[Any, Any]:
-    """A Hessian `[p, p]` with a diagonal of 1 and -1, and the scales `[p]` of the parameters in which it is so."""
+    """A Hessian `[p, p]` with a diagonal of 1 and -1, and the scales `[p]` of the parameters that make it so."""
     sizes = np.sqrt(np.abs(np.diagonal(hessian)))
     scales = 1 / np.where(sizes > 0, sizes, 1.0)
     return hessian * scales[:, None] * scales, scales
@@ -121,18 +125,18 @@ def minimised(objective: MarginalObjective, start: Any, box: Box, watch: Progres
         there = objective.value(moved)
         evaluations += 1
         expected = -float(gradient @ (move * scales) + move * scales @ hessian @ (move * scales) / 2)
-        noise = _HIDDEN * max(abs(value), 1.0)
+        noise = _ROUNDING_SHARE * max(abs(value), 1.0)
         gained = value - there if np.isfinite(there) else -np.inf
         length = float(np.linalg.norm(move))
-        if gained < 0.25 * expected - noise:
+        if gained < _POOR_GAIN * expected - noise:
             radius = length / 4
-            if radius < 1e-12:
+            if radius < _LEAST_RADIUS:
                 break
         if not gained >= -noise or (gained <= 0 and expected > 2 * noise):
             if expected <= noise:
                 break
             continue
-        if gained > 0.75 * expected and length > 0.9 * radius:
+        if gained > _GOOD_GAIN * expected and length > 0.9 * radius:
             radius *= 2
         further = _finite(objective.slopes(moved))
         still_free = box.free(moved, further[0])
@@ -160,7 +164,7 @@ def _left(gradient: Any, hessian: Any, free: Any) -> float:
     own, scales = scaled(hessian[np.ix_(free, free)])
     values, vectors = np.linalg.eigh(own)
     along = vectors.T @ (gradient[free] * scales)
-    flat = np.abs(values) <= _FLAT * np.abs(values).max(initial=0.0)
+    flat = np.abs(values) <= _SINGULAR_SHARE * np.abs(values).max(initial=0.0)
     if (values[~flat] < 0).any():
         return float("inf")
     return float(np.sqrt((along[~flat] ** 2 / values[~flat]).sum()))

@@ -89,7 +89,7 @@ def mixed_fit(job: MixedFit, level: float) -> Fit:
     if found is None or not ((problem.low <= found.estimates) & (found.estimates <= problem.high)).all():
         if job.restricted:
             raise UsageError("REML is for models that are linear in their parameters", hint="leave out --reml")
-        # Of a linear model Laplace's approximation is the likelihood itself.
+        # Laplace's approximation of a linear model's likelihood is exact.
         found = _laplace_maximum(job, posed, rows is not None)
     return _fit(job, posed, found, level)
 
@@ -264,9 +264,9 @@ def _reason(posed: PosedEffects, found: _Marginal, singular: Collection[int]) ->
     at_end = [size - len(entries) + i for i, (t, _, _) in enumerate(entries) if t in singular]
     free = np.flatnonzero(found.minimum.free).tolist()
     inside = [i for i in free if i not in at_end]
-    if found.minimum.least_bend(free) < 0 or (inside and found.minimum.least_bend(inside) < 0):
+    if found.minimum.least_curvature(free) < 0 or (inside and found.minimum.least_curvature(inside) < 0):
         return "the Hessian is not positive definite there"
-    if inside and found.minimum.least_bend(inside) == 0:
+    if inside and found.minimum.least_curvature(inside) == 0:
         return "the data do not determine all parameters there"
     if not found.minimum.left <= CONVERGED:
         return "the likelihood still rises there, and no step leads higher"

@@ -222,7 +222,7 @@ def posed_effects(job: MixedFit) -> PosedEffects:
         spread = unused_name(
             "log_s", {*names, *constants, *job.data.columns, *re.findall(r"\w+", mixed_model(job).source)}
         )
-        # Behind the free and fixed numbers, and that of unknown levels.
+        # The places before it are those of free and fixed numbers and of unknown levels.
         slots[spread] = len(every) + 1
         names.append(spread)
     design = RowDesign(names, slots, p, problem.count, structure, job.factors)

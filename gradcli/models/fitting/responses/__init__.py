@@ -1,4 +1,4 @@
-"""Which responses can a model have beside one real column? Densities, categories, complex numbers, several, trajectories.
+"""Which responses can a model have beside a real column? Densities, categories, complex numbers, several, trajectories.
 
 Begin with `density_problems`: most of the others are problems of densities.
 """

@@ -1,6 +1,6 @@
-"""Fits of complex numbers as fits of real ones. A complex parameter c is made of c_re and c_im, which are estimated. With a
-complex response each row becomes two, one for the real part of the response and of the model, one for the imaginary
-part, which are fitted as measurements of their own."""
+"""Fits of complex numbers as fits of real ones. A complex parameter c is made of c_re and c_im, which are estimated.
+With a complex response each row becomes two, one for the real part of the response and of the model, one for the
+imaginary part, which are fitted as measurements of their own."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def in_parts(request: FitRequest) -> FitRequest:
     texts = [request.model, *filter(None, (request.against, request.response)), *request.derived.values()]
     words = {word for text in texts for word in re.findall(r"\w+", text)}
     taken = {*words, *own.start, *request.table.columns}
-    # Of a name that nothing reads, the rest of the fit tells that.
+    # A name that nothing reads is an error of the fit, which is raised later.
     parts = {name: [unused_name(f"{name}_{end}", taken) for end in _ENDINGS] for name in named if name in words}
     _check_parameters(request, parts)
     starts: dict[str, float] = {}

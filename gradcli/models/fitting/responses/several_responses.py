@@ -322,7 +322,7 @@ class PosedResponses(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """The `data` with a number in each place, of which those count that a response of a row needs; `seen` `[m, n]` says
+    """The `data` with a number in each place; only those that a response of a row needs are used. `seen` `[m, n]` says
     which responses each row has."""
 
     data: Data
