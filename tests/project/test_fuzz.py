@@ -20,6 +20,7 @@ pytestmark = [pytest.mark.all_cases, pytest.mark.filterwarnings("ignore::gradcli
 CASES = [Case.of_line(line) for line in FOUND.read_text("utf-8").splitlines()]
 
 
+@pytest.mark.cases(50)
 @pytest.mark.parametrize("case", CASES, ids=range(1, len(CASES) + 1))
 def test_what_was_found_is_mended(case):
     assert checks.guarded(checks.full, case, seconds=30) is None
