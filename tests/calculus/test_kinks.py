@@ -47,6 +47,7 @@ class TestSmooth:
         assert found == pytest.approx(expected, abs=1e-12)
         assert "warnings" not in record
 
+    @pytest.mark.cases(4)
     def test_digits(self, run, program, x, expected):
         words = ("eval", program, f"x={x}", "--order", str(len(expected)), "--digits", "15", "--json")
         record = run(*words).json

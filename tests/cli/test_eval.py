@@ -401,6 +401,7 @@ def test_json_is_strict(run):
 NUMBERS = ["x=1e300", "x=[1e300,1]", "x=10**400", "x=@x.npy", "x=@x.json", "x=@x.csv", "x=[nan,inf]"]
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("value", NUMBERS)
 def test_no_warning_of_a_library_is_seen(run, tmp_path, monkeypatch, dtype, value):

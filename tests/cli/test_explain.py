@@ -70,6 +70,7 @@ class TestSteps:
                 if all(isinstance(n, float) and math.isfinite(n) for n in numbers):
                     assert near(term["gradient"] * term["local"], term["product"])
 
+    @pytest.mark.cases(4)
     @pytest.mark.parametrize("words", PROGRAMS, ids=[p[0][:40] for p in PROGRAMS])
     def test_each_formula_has_the_number_beside_it(self, run, words):
         found = run("explain", *words, "--json", "--expand").json

@@ -316,6 +316,7 @@ def decorated(x):
     return 2 * x
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))])
 @pytest.mark.parametrize(
     "made",

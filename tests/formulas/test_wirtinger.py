@@ -123,6 +123,7 @@ def test_formulas_of_random_programs_are_the_derivatives(run, seed):
     check_formulas(run, random_program(seed))
 
 
+@pytest.mark.cases(6)
 @pytest.mark.parametrize(
     ("program", "by", "by_conjugate"),
     [

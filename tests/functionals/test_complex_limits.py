@@ -35,6 +35,7 @@ LIMITS = {
 }
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("program", LIMITS)
 def test_values_and_derivatives(run, program):
     found = run("eval", program, f"a={A.real}+{A.imag}j", "--json")

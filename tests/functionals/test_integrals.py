@@ -170,6 +170,7 @@ PARAMETRIC: dict[str, Callable[..., mpmath.mpf]] = {
 }
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("program", PARAMETRIC)
 def test_derivatives_of_an_integral(program: str) -> None:
     k, b = 1.3, 0.7

@@ -56,12 +56,14 @@ def test_references_are_published_states() -> None:
         assert REFERENCES[name]["states"] == pytest.approx(states, rel=1e-9, abs=0)
 
 
+@pytest.mark.cases(6)
 @pytest.mark.parametrize("name", SMOOTH)
 def test_smooth_problems(run: Run, name: str) -> None:
     found = _solved(run, name, "--no-grad")["value"]
     assert found == pytest.approx(REFERENCES[name]["states"], rel=1e-10, abs=1e-13)
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n == "POLLU" else n for n in STIFF])
 def test_stiff_problems(run: Run, name: str) -> None:
     found = _solved(run, name, "--no-grad")["value"]
@@ -73,6 +75,7 @@ _SLOW = {"C4", "C5", "D3", "HIRES", "OREGO", "ROBER", "VDPOL"}
 _KNOWN = {"OREGO": 1e-5, "VDPOL": 1e-6, "ROBER": 1e-7}
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=pytest.mark.slow) if n in _SLOW else n for n in PROBLEMS if n != "POLLU"]
 )

@@ -277,6 +277,7 @@ def test_gradients_of_a_batch_are_those_of_its_rows(case):
                     np.testing.assert_allclose(data(s), sum(e[k] for e in expected), **TOLERANCE)
 
 
+@pytest.mark.cases(4)
 @every_differentiable_case
 def test_a_batch_of_cotangents_gives_the_gradients_of_each(case):
     tensors = [leaf(o) for o in case.operands]
@@ -410,6 +411,7 @@ INSIDE = (
 )
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("program", INSIDE)
 def test_jacobians_inside_a_program_can_be_differentiated(program, looped, passes):
     compiled = gradcli.compile(program)

@@ -22,6 +22,7 @@ def test_the_data_is_of_the_functions():
     assert [c["program"] for c in CASES] == [program for program, _ in removable_points.FUNCTIONS]
 
 
+@pytest.mark.cases(6)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["program"])
 def test_values_and_derivatives_at_the_point_and_beside_it(case):
     program = gradcli.compile(case["program"])
@@ -49,6 +50,7 @@ def test_elements_of_tensors_each_by_themselves(case):
     np.testing.assert_allclose(second, [float(case["derivatives"][p][2]) for p in points], rtol=1e-10)
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("exponent", [-110, -50, -35, 35, 50, 110])
 @pytest.mark.parametrize(("program", "power"), [("x/expm1(c*x)", -1), ("sin(c*x)/x", 1), ("(1 - cos(c*x))/x**2", 2)])
 def test_variables_in_any_unit(program, power, exponent):
@@ -330,6 +332,7 @@ LIMITS = [
 ]
 
 
+@pytest.mark.cases(6)
 @pytest.mark.parametrize(("program", "words", "expected"), LIMITS, ids=[f"{p} {' '.join(w)}" for p, w, _ in LIMITS])
 def test_limits_have_the_derivatives_that_exist(run, program, words, expected):
     record = run("eval", program, *words, "--order", "2", "--json").json

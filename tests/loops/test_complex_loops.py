@@ -148,6 +148,7 @@ def test_numbers_are_those_of_the_rounds(name, kind, round_by_round):
         np.testing.assert_allclose(result, expected, rtol=2e-12, atol=1e-14)
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_machine_code_gives_the_same_numbers(name, monkeypatch):
     source, values = (READOUTS | OTHERS)[name]

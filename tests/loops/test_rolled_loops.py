@@ -567,6 +567,7 @@ def test_a_fit_of_a_differential_equation(run, tmp_path):
     assert {n: round(p["value"], 4) for n, p in outcome.json["estimates"].items()} == {"y0": 0.1, "r": 0.7, "c": 2.0}
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize(
     "source",
     [

@@ -67,6 +67,7 @@ def agrees(density: LogDensity, size: int, scale: float = 0.5, accuracy: float =
         assert point.gradient == pytest.approx(gradient, rel=100 * accuracy, abs=100 * accuracy)
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize(("program", "called"), PROGRAMS)
 def test_operations(program: str, called: list[str]) -> None:
     data = {n: v for n, v in (("X", X), ("M", M)) if n in program}
@@ -76,6 +77,7 @@ def test_operations(program: str, called: list[str]) -> None:
     assert {equation.primitive.name for equation, *_ in density.compiled._code._in_python} == set(called)
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("name", POSTERIORS)
 def test_posteriors(name: str) -> None:
     posterior = POSTERIORS[name]

@@ -40,6 +40,7 @@ SOME = (
 MAPPINGS = ("bounds", "prior", "x_sigma", "start", "bracket", "correlation", "dof", "values")
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("wrong", SOME)
 @pytest.mark.parametrize("called", CALLS)
 def test_what_is_of_a_wrong_type_is_an_error(called, wrong):

@@ -91,6 +91,7 @@ def curved(y):
     return (abs(y - 0.3) ** 3).sum()
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_derivatives_are_those_of_differences(name):
     function, x = FUNCTIONS[name]

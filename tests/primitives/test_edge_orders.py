@@ -269,6 +269,7 @@ def exact(name: str, x: float, order: int) -> list[float]:
         return [float(c * mpmath.factorial(n)) for n, c in enumerate(coefficients)]
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("name", _SERIES)
 def test_near_zero_and_singular_points(name):
     program = gradcli.compile(f"{name}(x)")

@@ -54,6 +54,7 @@ def assert_third_derivative(case: Case) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-8)
 
 
+@pytest.mark.cases(4)
 @every_differentiable_case
 def test_the_third_derivative(case):
     assert_third_derivative(case)

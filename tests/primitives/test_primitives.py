@@ -315,6 +315,7 @@ def _is_flat(entry: Primitive, place: int) -> bool:
     return False
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize(
     "entry",
     [e for e in PRIMITIVES if e.elementwise and e.vjp and not e.internal and e.name not in OF_WHOLE_ORDER],
@@ -545,6 +546,7 @@ def test_the_first_derivative(case):
     assert_first_derivative(case)
 
 
+@pytest.mark.cases(6)
 @every_differentiable_case
 def test_the_second_derivative(case):
     assert_second_derivative(case)

@@ -81,6 +81,7 @@ BY_PARAMETERS = [
 ]
 
 
+@pytest.mark.cases(6)
 @pytest.mark.parametrize(("program", "function", "point"), BY_PARAMETERS)
 def test_derivatives_by_all_operands(program, function, point):
     value, gradient = gradcli.compile(program).value_and_grad(point)
