@@ -122,7 +122,7 @@ def in_matlab(texts: Sequence[str], calls: Sequence[Call], folder: Path) -> Resu
         )
         results = ", ".join(f"r{i}" for i in range(call.results))
         lines.append(f"[{results}] = p{call.text}_{call.function}({arguments}); show({{{results}}});")
-    lines.insert(1, "function show(ys)\nfor i = 1:numel(ys)\nprintf('%s\\n', num2str(ys{i}, 17));\nend\nend")
+    lines.insert(1, "function show(ys)\nprintf('%.17g\\n', ys{:});\nend")
     (folder / "f.m").write_text("\n".join(lines), encoding="utf-8")
     return by_lines(["octave", "--quiet", "--no-init-file", "f.m"], calls, folder)
 
