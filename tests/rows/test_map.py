@@ -8,6 +8,7 @@ import json
 import os
 import threading
 
+import numpy as np
 import pytest
 
 import gradcli
@@ -623,3 +624,14 @@ def test_a_reduction_of_a_column_is_told_to_be_that_of_a_row(run):
     ):
         assert run("map", program, *words, stdin="x,y\n1,2\n3,4\n").err == ""
     assert run("map", "mean(x)", stdin='{"x": [1, 2]}\n').err == ""
+
+
+@pytest.mark.parametrize(
+    "branch", ["if s: s = s*0.5", "s = s and s*0.5", "s = s*0.5 if s else s", "s = s*0.5 if not not s else s"]
+)
+def test_a_number_that_is_a_condition_keeps_its_value(branch):
+    program = gradcli.compile(f"s = x\nfor i in range(3):\n    {branch}\ns")
+    x = np.array([0.7, -0.2, 0.0])
+    found = program.map({"x": x}, wrt=["x"])
+    assert found["value"].tolist() == (x / 8).tolist()
+    assert found["d_x"].tolist() == [0.125, 0.125, 1.0]
