@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
@@ -24,6 +23,7 @@ from gradcli.primitives.entries.linear import matmul
 from gradcli.primitives.entries.reductions import sum_
 from gradcli.primitives.entries.shape import concat
 from gradcli.primitives.primitive import Primitive
+from gradcli.program.builder import equation_key, frozen
 from gradcli.program.ir import Atom, Equation, Program, Variable
 from gradcli.program.passes import needed_variables, without_dead_code
 
@@ -237,7 +237,7 @@ def _stacked(vectors: Sequence[Atom], output: Variable) -> Iterator[Equation]:
 def _with_shared_stacks(program: Program) -> Program:
     """The program in which the same vectors are stacked once, and all rows of a matrix, in order, are the matrix."""
     definitions = {e.output: e for e in program.equations}
-    known: dict[Any, Variable] = {}
+    known: dict[Hashable, Variable] = {}
     same: dict[Variable, Variable] = {}
     equations = []
     for equation in program.equations:
@@ -245,8 +245,7 @@ def _with_shared_stacks(program: Program) -> Program:
         inputs = tuple(same.get(a, a) if isinstance(a, Variable) else a for a in inputs)
         equations.append(Equation(primitive, inputs, params, output))
         if primitive in (concat, reshape, permute):
-            key = primitive, *params.items(), *(a if isinstance(a, Variable) else id(a) for a in inputs)
-            same[output] = known.setdefault(key, output)
+            same[output] = known.setdefault(equation_key(primitive, inputs, params), output)
             matrix = _matrix_of_rows(inputs[0], definitions) if primitive is reshape else None
             if matrix is not None and matrix.shape == output.shape:
                 same[output] = matrix
@@ -256,12 +255,14 @@ def _with_shared_stacks(program: Program) -> Program:
 def _matrix_of_rows(stack: Atom, definitions: Mapping[Variable, Equation]) -> Variable | None:
     """The matrix of which all rows, in order, were joined to a vector; None if there is none."""
     made = definitions.get(stack) if isinstance(stack, Variable) else None
-    if made is None or made.primitive is not concat:
+    if made is None or made.primitive is not concat or made.params["axis"] != 0:
         return None
     rows = [definitions.get(a) if isinstance(a, Variable) else None for a in made.inputs]
     matrix = None if rows[0] is None else rows[0].inputs[0]
     for number, row in enumerate(rows):
-        if row is None or row.primitive is not index or row.inputs[0] is not matrix or row.params["key"] != (number,):
+        if row is None or row.primitive is not index or row.inputs[0] is not matrix:
+            return None
+        if frozen(row.params) != frozen({"key": (number,)}):
             return None
     return matrix if isinstance(matrix, Variable) and matrix.shape[0] == len(rows) else None
 

@@ -36,6 +36,9 @@ NETWORKS = {
     "vectors as columns and rows": "t = W; for x in e { t = t + (b*x).reshape(6, 1)@tanh(W@x).reshape(1, 6) }; sum(t**2)",
     "gates": "h = b; c = b; for x in e { g = sigmoid(W@x + U@h); c = g*c + tanh(V@x + X@h); h = g*tanh(c) }; sum(h)",
     "rows in the other order": "t = W; s = b; for x in flip(e, 0) { t = t + outer(U@x, x); s = s + tanh(x) }; sum(t)*sum(s)",
+    "columns of matrices in order": (
+        "T = e.reshape(10, 2, 6); m = [T[i] for i in range(10)]; sum(tanh(concat(m, axis=1).reshape(10, 2, 6))@W@b)"
+    ),
     "functions of vectors": "s = b; for x in e { s = s + sigmoid(W@x)*exp(U@x) }; sum(s**2)",
     "with a sum of squares": "t = sum(W**2)*W; for x in e { t = t + outer(U@x, x) }; sum(t*V)",
 }
@@ -78,6 +81,13 @@ def test_rows_of_a_matrix_are_not_stacked_again() -> None:
         )
     )
     assert [e.primitive for e in found.equations if e.primitive in (concat, matmul)] == [matmul]
+
+
+def test_elements_that_lists_of_numbers_choose_are_joined() -> None:
+    program = gradcli.compile("sum(concat([e[[0, 2]], e[[1, 0]]]).reshape(2, 2)@[1, x])")
+    for _ in range(3):
+        value, found = program.value_and_grad({"e": np.arange(5.0), "x": 2.0}, ["x"])
+        assert (value, found["x"]) == (5.0, 2.0)
 
 
 @pytest.mark.parametrize("terms", [7, 8, 20])
