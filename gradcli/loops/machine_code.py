@@ -24,10 +24,11 @@ from gradcli.timing import phase
 if TYPE_CHECKING:
     from gradcli.loops.rolled_loop import RolledLoop
 
-# Operations that a loop has to compute before it is compiled: Python computes as many in the time of compiling, which
-# is 50 ms, most of it for loading the compiler.
-_WORTH_COMPILING = 1_500_000
-# Bound on the equations of a round; compiling takes 0.1 ms for each.
+# Operations that a loop of few equations has to compute before it is compiled: Python computes as many in the time of
+# compiling, which is 50 ms, most of it for loading the compiler. Compiling a round of `_LIKE_LOADING` equations takes as
+# long again.
+_WORTH_COMPILING, _LIKE_LOADING = 1_500_000, 300
+# Bound on the equations of a round.
 _MOST_EQUATIONS = 5_000
 
 
@@ -65,7 +66,7 @@ def run(loop: RolledLoop, starts: Any, sequences: Sequence[Any], found: Any, str
     if state.function is None:
         count = len(starts) if starts.ndim > 1 else 1
         state.computed += loop.cost_of_round * (stretch.end - stretch.begin) * count
-        if state.tried or state.computed < _WORTH_COMPILING:
+        if state.tried or state.computed < _WORTH_COMPILING * (1 + len(loop.program.equations) / _LIKE_LOADING):
             return False
         with _lock:
             if not state.tried:
