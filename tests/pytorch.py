@@ -28,7 +28,7 @@ MISSING = {
         """
         interpolate upsample_nearest upsample_bilinear adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d
         adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d lp_pool1d lp_pool2d lp_pool3d max_unpool1d
-        max_unpool2d max_unpool3d multilabel_margin_loss bucketize scatter_reduce index_reduce
+        max_unpool2d max_unpool3d multilabel_margin_loss bucketize scatter_reduce index_reduce renorm cholesky_inverse
         argwhere cartesian_prod take_along_dim clamp_min clamp_max rsub kthvalue aminmax msort cumulative_trapezoid cov corrcoef prelu group_norm batch_norm instance_norm local_response_norm conv3d
         conv_transpose1d conv_transpose2d conv_transpose3d avg_pool3d max_pool3d margin_ranking_loss soft_margin_loss
         hinge_embedding_loss cosine_embedding_loss multi_margin_loss multilabel_soft_margin_loss triplet_margin_loss addmv addr
@@ -198,6 +198,9 @@ TWINS: dict[str, Callable[..., Any]] = {
             "isfinite",
             "isnan",
             "isinf",
+            "isposinf",
+            "isneginf",
+            "signbit",
             "nan_to_num",
             "sigmoid",
             "relu",
@@ -251,6 +254,8 @@ TWINS: dict[str, Callable[..., Any]] = {
             "greater_equal",
             "logical_and",
             "logical_or",
+            "logical_xor",
+            "ldexp",
             "xlogy",
             "matmul",
         ]

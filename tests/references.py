@@ -173,6 +173,11 @@ ELEMENTWISE = {
     "addcdiv": of_two(lambda x, y: x + 4 * y, then=(0.25,)),
     "threshold": of_one(lambda x: x if x > 2 else -1, then=(2.0, -1.0)),
     "isinf": of_one(lambda x: False),
+    "isposinf": of_one(lambda x: False),
+    "isneginf": of_one(lambda x: False),
+    "signbit": of_one(lambda x: x < 0),
+    "logical_xor": of_two(lambda x, y: (x != 0) != (y != 0)),
+    "ldexp": of_two(lambda x, y: x * mpmath.power(2, y), ANYWHERE, (-5.0, 5.0)),
     "isclose": of_two(lambda x, y: abs(x - y) <= mpf(1e-8) + mpf(1e-5) * abs(y)),
     "clamp_min": of_one(lambda x: max(x, -1), then=(-1.0,)),
     "clamp_max": of_one(lambda x: min(x, 2), then=(2.0,)),
@@ -670,7 +675,13 @@ def _pooled(join: Callable[..., Any], axes: int, beside: float) -> Callable[...,
     return reference
 
 
+def _renormed(x: Any, p: float, axis: int, most: float) -> Any:
+    norms = np.sum(abs(x) ** p, axis=1 - axis, keepdims=True) ** (1 / p)
+    return np.where(norms > most, x * most / (norms + 1e-7), x)
+
+
 _LAYERS = {
+    "renorm": _renormed,
     "normalize": lambda x, p=2.0, axis=1: x / np.sum(abs(x) ** p, axis=axis, keepdims=True) ** (1 / p),
     "cosine_similarity": lambda x, y, axis=1: (
         np.sum(x * y, axis=axis) / np.sqrt(np.sum(x * x, axis=axis) * np.sum(y * y, axis=axis))
@@ -1085,6 +1096,7 @@ TENSORS: dict[str, Callable[..., Any]] = {
     "log_magnitude": _exact(lambda a: mpmath.log(abs(mpmath.det(a)))),
     "determinant_sign": _exact(lambda a: mpmath.sign(mpmath.det(a))),
     "solve_triangular": _solve_triangular,
+    "cholesky_inverse": lambda root, upper=False: np.linalg.inv(root.T @ root if upper else root @ root.T),
     "cholesky_solve": lambda b, root, upper=False: _solve(root.T @ root if upper else root @ root.T, b),
     "paired_values": _column(_singular_values),
     "left_vectors": _with_signs(lambda a: _thin(a)[0], lambda x: np.linalg.svd(x, full_matrices=False)[0]),

@@ -54,6 +54,17 @@ def blackman_window(window_length: Any, periodic: bool = True, *, dtype: Any = N
     return _cosines((0.42, 0.5, 0.08), window_length, periodic, dtype, options)
 
 
+def kaiser_window(
+    window_length: Any, periodic: bool = True, beta: float = 12.0, *, dtype: Any = None, **options: Any
+) -> Tensor:
+    """i0(beta*sqrt(1 - (2*k/n - 1)**2))/i0(beta); see `hann_window`."""
+
+    def of_part(xp: Any, part: Any) -> Any:
+        return xp.i0(beta * xp.sqrt(1.0 - (2.0 * part - 1.0) ** 2)) / xp.i0(beta)
+
+    return _window(of_part, window_length, periodic, dtype, options)
+
+
 def bartlett_window(window_length: Any, periodic: bool = True, *, dtype: Any = None, **options: Any) -> Tensor:
     """The triangle 1 - abs(2*k/n - 1); see `hann_window`."""
     return _window(lambda xp, part: 1.0 - xp.abs(2.0 * part - 1.0), window_length, periodic, dtype, options)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli import arrays
-from gradcli.autograd.tensor_base import TensorBase
+from gradcli.autograd.tensor import Tensor
 
 # The tolerance for the sum of the elements of a simplex and for symmetric matrices, as in PyTorch.
 _TOLERANCE = 1e-6
@@ -142,7 +142,7 @@ class _Matrix(Constraint):
     event_dim = 2
 
     def check(self, value: Any) -> Any:
-        if isinstance(value, TensorBase):
+        if isinstance(value, Tensor):
             return value.made(arrays.like_library_of(self.holds(arrays.to_numpy(value.detach().inner)), value.inner))
         return self.holds(value)
 
@@ -243,13 +243,13 @@ def is_dependent(constraint: Any) -> bool:
 
 def _beside(value: Any, bound: Any) -> Any:
     """A bound as an array where the value is an array."""
-    if isinstance(bound, TensorBase) and not isinstance(value, TensorBase):
+    if isinstance(bound, Tensor) and not isinstance(value, Tensor):
         return arrays.to_numpy(bound.detach().inner)
     return bound
 
 
 def _shown(bound: Any) -> Any:
-    return bound.item() if isinstance(bound, TensorBase) and bound.numel() == 1 else bound
+    return bound.item() if isinstance(bound, Tensor) and bound.numel() == 1 else bound
 
 
 dependent = _Dependent()

@@ -8,7 +8,6 @@ from typing import Any, Self
 from gradcli.arrays.shapes import broadcast
 from gradcli.autograd import generators
 from gradcli.distributions import constraints
-from gradcli.distributions.constraints import Constraint
 from gradcli.distributions.distribution import (
     Distribution,
     as_tensor,
@@ -172,7 +171,7 @@ class LKJCholesky(Distribution):
     """
 
     parameter_names = ("concentration",)
-    support: Constraint = constraints.corr_cholesky
+    support = constraints.corr_cholesky
     arg_constraints = constrained(concentration=constraints.positive)
 
     def __init__(self, dim: int, concentration: Any = 1.0, validate_args: bool | None = None) -> None:

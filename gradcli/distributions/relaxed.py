@@ -103,9 +103,14 @@ class LogisticNormal(TransformedDistribution):
         return type(self)(broadcast_to(self.loc, shape), broadcast_to(self.scale, shape), False)
 
     @property
+    def _normal(self) -> Any:
+        vectors: Any = self.base_dist
+        return vectors.base_dist
+
+    @property
     def loc(self) -> Any:
-        return self.base_dist.base_dist.loc
+        return self._normal.loc
 
     @property
     def scale(self) -> Any:
-        return self.base_dist.base_dist.scale
+        return self._normal.scale

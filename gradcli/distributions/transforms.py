@@ -612,7 +612,7 @@ class TransformedDistribution(Distribution):
         super().__init__(result[:cut], result[cut:], validate_args)
 
     @property
-    def support(self) -> Any:
+    def support(self) -> Any:  # type: ignore[override]
         """The codomain of the last transform, over the axes of an event."""
         found = self.transforms[-1].codomain if self.transforms else self.base_dist.support
         short = len(self.event_shape) - (0 if found is None else found.event_dim)

@@ -30,6 +30,7 @@ _LIST_PARAMETERS = frozenset(
         "destination",
         "output_size",
         "lu_and_piv",
+        "spacing",
     }
 )
 # The own parameters that a keyword of another library may stand for; the first one that the function has is used.

@@ -98,7 +98,7 @@ _LISTED_LAST = (arithmetic, comparisons)
 # Names with another meaning in a library or module. "base" is a log with a base, "method" a method of a tensor.
 LIBRARY_MEANINGS = {
     "torch": frozenset(
-        "cross equal select diff dot kl_div max median meshgrid min nanmedian nonzero pad repeat size sort split std svd var vdot".split()  # noqa: SIM905
+        "cross equal select diff dot gradient kl_div max median meshgrid min nanmedian nonzero pad repeat size sort split std svd var vdot".split()  # noqa: SIM905
     ),
     "numpy": frozenset(["diff", "gradient", "kl_div", "select"]),
     "linalg": frozenset(["norm"]),

@@ -12,12 +12,14 @@ from gradcli.errors import CallError, NotBatchableError, ShapeError, expect
 from gradcli.primitives.axes import boolean, integer, integer_array, normalize_axis
 from gradcli.primitives.bind import Kind, concrete, constant
 from gradcli.primitives.conversions import reshape
-from gradcli.primitives.entries.arithmetic import add
+from gradcli.primitives.entries.arithmetic import add, identity
 from gradcli.primitives.entries.comparisons import where
 from gradcli.primitives.entries.functional_update import set_at
+from gradcli.primitives.entries.gather_scatter import take_along_axis
 from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.indexing import scatter as put_at
-from gradcli.primitives.entries.shape import ravel
+from gradcli.primitives.entries.order_statistics import Pair
+from gradcli.primitives.entries.shape import ravel, squeeze
 
 
 def bernoulli(input: Any, p: Any = None, *, generator: Any = None) -> Any:
@@ -155,3 +157,26 @@ def put(input: Any, index: Any, source: Any, accumulate: Any = False) -> Any:
         add(flat, put_at(values, key, flat.shape)) if boolean(accumulate, "'accumulate'") else set_at(flat, key, values)
     )
     return reshape(changed, input.shape)
+
+
+def mode(input: Any, dim: Any = -1, keepdim: Any = False) -> Pair:
+    """The element that occurs most often along an axis, the smallest of several, and the index of its last occurrence."""
+    expect(input, TensorBase, "mode takes a tensor")
+    if not input.ndim:
+        return Pair(identity(input), input.made(arrays.asarray(0)))
+    xp, axis = arrays.numpy_namespace(), normalize_axis(dim, input.ndim)
+    rows = xp.moveaxis(arrays.to_numpy(concrete(input)), axis, -1)
+    if not rows.shape[-1]:
+        raise ShapeError("mode needs at least one element along the axis")
+    places = xp.apply_along_axis(_place_of_mode, -1, rows)
+    indices = input.made(arrays.asarray(xp.expand_dims(places, axis)))
+    values = take_along_axis(input, indices, axis)
+    if boolean(keepdim, "'keepdim'"):
+        return Pair(values, indices)
+    return Pair(squeeze(values, axis), squeeze(indices, axis))
+
+
+def _place_of_mode(row: Any) -> Any:
+    xp = arrays.numpy_namespace()
+    values, counts = xp.unique(row, return_counts=True)
+    return xp.flatnonzero(row == values[counts.argmax()])[-1]

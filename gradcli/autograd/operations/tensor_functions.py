@@ -65,6 +65,21 @@ def _in_whole_numbers(name: str, x: Any, *operands: Any, **params: Any) -> Any:
     return result
 
 
+def _gradient(x: Any, *spacing: Any, **params: Any) -> Any:
+    """PyTorch's `gradient`, a tensor for each axis; NumPy's where the spacing or an `axis` is given as there."""
+    own = spacing or "axis" in params or not isinstance(x, TensorBase)
+    found: Any = table.find("gradient", "numpy" if own else "torch")
+    return found(x, *spacing, **params)
+
+
+def _in_double(x: Any, y: Any) -> Any:
+    """`float_power`, which computes in double precision."""
+    pair = [
+        cast(part, "float64") if isinstance(part, TensorBase) and not part.is_complex() else part for part in (x, y)
+    ]  # type: ignore[attr-defined]
+    return _of_language("float_power", *pair)
+
+
 def _as_truth(of: Callable[..., Any]) -> Callable[..., bool]:
     return lambda *operands, **params: bool(constant(of(*operands, **params)))
 
@@ -136,13 +151,14 @@ _ALWAYS: dict[str, Callable[..., Any]] = {
         name: _with_tensors(partial(_of_torch, name), "int64")
         for name in ("argwhere", "digitize", "one_hot", "searchsorted")
     },
-    **{name: partial(_counting, name) for name in ("sum", "prod", "cumsum", "cumprod", "nansum")},
+    **{name: partial(_counting, name) for name in ("sum", "mean", "prod", "cumsum", "cumprod", "nansum")},
     **{name: partial(_in_whole_numbers, name) for name in ("clamp", "clip", "clamp_min", "clamp_max")},
     "allclose": _as_truth(partial(_of_language, "allclose")),
     "bincount": _with_tensors(_counts),
     **{name: _with_tensors(partial(_of_language, name), "int64") for name in ("count_nonzero", "matrix_rank")},
+    "float_power": _in_double,
     "equal": _as_truth(partial(_of_torch, "equal")),
-    **{name: _with_tensors(partial(_of_language, name)) for name in ("lu", "lu_factor")},
+    **{name: _with_tensors(partial(_of_language, name)) for name in ("cummax", "cummin", "lu", "lu_factor")},
     "meshgrid": partial(_of_torch, "meshgrid"),
     "nonzero": _with_tensors(partial(_of_torch, "nonzero")),
     "numel": arrays.size,
@@ -197,8 +213,10 @@ _OWN: dict[str, Callable[..., Any]] = {
     "detach": sampling_functions.detach,
     "diff": partial(_of_torch, "diff"),
     "fill_diagonal": sampling_functions.fill_diagonal,
+    "gradient": _gradient,
     "histc": sampling_functions.histc,
     "isin": sampling_functions.isin,
+    "mode": sampling_functions.mode,
     "multinomial": sampling_functions.multinomial,
     "put": sampling_functions.put,
     "select": partial(_of_torch, "select"),

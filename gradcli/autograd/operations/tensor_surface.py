@@ -69,6 +69,20 @@ class TensorSurface(TensorBase):
         """The name of the dtype; it compares equal to the same dtype of NumPy."""
         return named(arrays.dtype_name(self.inner))
 
+    @property
+    def itemsize(self) -> builtins.int:
+        """The size of an element in bytes."""
+        return self.dtype.itemsize
+
+    def element_size(self) -> builtins.int:
+        """The size of an element in bytes."""
+        return self.itemsize
+
+    @property
+    def nbytes(self) -> builtins.int:
+        """The size of all elements in bytes."""
+        return self.numel() * self.itemsize
+
     def is_floating_point(self) -> builtins.bool:
         return arrays.is_floating(self.inner)
 

@@ -272,7 +272,7 @@ def _place_of_list(operation: Operation | None) -> int | None:
     return next((i for i, p in enumerate(operation.parameters) if p.name in _LISTS and not p.variadic), None)
 
 
-_LISTS = frozenset({"tensors", "output_size", "lu_and_piv"})
+_LISTS = frozenset({"tensors", "output_size", "lu_and_piv", "spacing"})
 
 
 # Functions whose result is a view of their operand in NumPy and PyTorch.

@@ -15,6 +15,7 @@ from gradcli.primitives.bind import constant
 from gradcli.primitives.entries.arithmetic import (
     absolute,
     add,
+    copysign,
     divide,
     fmod,
     multiply,
@@ -33,9 +34,10 @@ from gradcli.primitives.entries.comparisons import (
     less_equal,
     logical_and,
     logical_or,
+    not_equal,
     where,
 )
-from gradcli.primitives.entries.exponential import share
+from gradcli.primitives.entries.exponential import exp2, share
 from gradcli.primitives.entries.reductions import all_
 from gradcli.primitives.entries.trigonometric import acos, asin, atan, cos, rad2deg, sin, sinh, tan, tanh
 from gradcli.primitives.families import complex_definition, elementwise, predicate
@@ -263,6 +265,29 @@ isinf = predicate(
     "isinf", "x", "whether x is infinite",
     numbers="complex",
     spelling=names_elsewhere("c"), samples=_ANYWHERE,
+)  # fmt: skip
+
+
+isposinf = Composite(
+    "isposinf", "x", "whether x is inf", lambda x: equal(x, math.inf),
+    derivative="none", samples=_ANYWHERE,
+)  # fmt: skip
+isneginf = Composite(
+    "isneginf", "x", "whether x is -inf", lambda x: equal(x, -math.inf),
+    derivative="none", samples=_ANYWHERE,
+)  # fmt: skip
+signbit = Composite(
+    "signbit", "x", "whether x is below 0, or -0", lambda x: less(copysign(1.0, x), 0.0),
+    derivative="none", samples=_ANYWHERE,
+)  # fmt: skip
+logical_xor = Composite(
+    "logical_xor", "x, y", "whether one of x and y is not 0, and the other is",
+    lambda x, y: not_equal(not_equal(x, 0), not_equal(y, 0)),
+    derivative="none", samples=((True, False), (2.0, [0.0, 3.0])),
+)  # fmt: skip
+ldexp = Composite(
+    "ldexp", "x, y", "x*2**y", lambda x, y: multiply(x, exp2(y)),
+    derivative="g*2**y, g*log(2)*x*2**y", samples=((0.7, 3.0), ([0.3, -1.2], [2.0, -1.0])),
 )  # fmt: skip
 
 

@@ -377,6 +377,21 @@ numpy_gradient = Composite(
 )  # fmt: skip
 
 
+def _slopes_of_torch(x: Any, spacing: Any = 1.0, axis: Any = None, edge_order: Any = 1) -> Any:
+    steps = spacing if isinstance(spacing, (list, tuple)) else (spacing,)
+    found = slopes(x, *steps, axis=axis, edge_order=edge_order)
+    return found if isinstance(found, tuple) else (found,)
+
+
+torch_gradient = Composite(
+    "gradient", "x, spacing=1, axis=None, edge_order=1",
+    "the slopes at each element between its neighbours, a tensor for each axis; spacing is a distance, or a list with that or the places for each",
+    _slopes_of_torch,
+    derivative=slopes.derivative, dialects="torch",
+    example="'torch.gradient(x, spacing=0.5)[0] @ [1, 10, 100]' x='[1, 4, 9]'",
+)  # fmt: skip
+
+
 def _split_by_sizes(x: Any, split_size_or_sections: Any, axis: Any = 0) -> Any:
     number = normalize_axis(axis, len(arrays.shape(x)))
     size = arrays.shape(x)[number]

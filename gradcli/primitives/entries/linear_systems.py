@@ -258,6 +258,21 @@ cholesky_solve = Composite(
 )  # fmt: skip
 
 
+def _cholesky_inverse(L: Any, upper: Any = False) -> Any:  # noqa: N803
+    size = arrays.shape(L)[-1] if len(arrays.shape(L)) > 1 else 0
+    unit = arrays.guard_memory(lambda xp: xp.broadcast_to(xp.eye(size), arrays.shape(L)))
+    return _cholesky_solve(arrays.astype(unit, arrays.dtype_name(L)), L, upper)
+
+
+cholesky_inverse = Composite(
+    "cholesky_inverse", "L, upper=False", "inv(L@L.T) for a lower triangular L; inv(L.T@L) for an upper one where upper",
+    _cholesky_inverse,
+    derivative="the lower triangle of -y@(g + g.T)@y@L",
+    domain="no 0 on the diagonal of L",
+    samples=(([[1.5, 0.0], [0.5, 2.0]],), ([[1.5, 0.3], [0.0, 2.0]], True)),
+)  # fmt: skip
+
+
 def _solve_sylvester(A: Any, B: Any, Q: Any) -> Any:  # noqa: N803
     for x in (A, B):
         square_matrix("solve_sylvester")(x)

@@ -31,7 +31,7 @@ SUBJECT = "layers"
 _VECTOR, _OTHER = [1.0, 2.5, -3.0], [0.5, -2.0, 1.0]
 _MATRIX, _SECOND = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]], [[0.5, -1.0, 2.0], [1.5, 0.25, -2.0]]
 _least_spread, _least_norm = decimal("1e-5"), decimal("1e-12")
-_least_factor, _off_zero = decimal("1e-8"), decimal("1e-6")
+_least_factor, _off_zero, _off_norm = decimal("1e-8"), decimal("1e-6"), decimal("1e-7")
 
 
 def _normalize(input: Any, p: Any = 2.0, axis: Any = 1, eps: Any = None) -> Any:
@@ -44,6 +44,23 @@ normalize = Composite(
     domain="smooth where the norm is not 0",
     edges=("where the norm is no more than eps, y is input/eps",),
     samples=((_MATRIX,), (_VECTOR, 2.0, 0), (_MATRIX, 3.0, 0)),
+)  # fmt: skip
+
+
+def _renorm(x: Any, p: Any, axis: Any, maxnorm: Any) -> Any:
+    number = normalize_axis(axis, len(arrays.shape(x)))
+    others = tuple(a for a in range(len(arrays.shape(x))) if a != number)
+    norms = norm(x, p, others, True)
+    long = greater(norms, maxnorm)
+    # As in PyTorch, whose divisor is off 0 by 1e-7.
+    return where(long, divide(multiply(x, maxnorm), add(where(long, norms, 1.0), _off_norm())), x)
+
+
+renorm = Composite(
+    "renorm", "x, p, axis, maxnorm", "x with the slices along an axis whose norm is above maxnorm brought to that norm", _renorm,
+    derivative="g for the other slices, maxnorm*(g - y*sum(g*y)/maxnorm**2)/norm(x) for these, for p=2",
+    domain="smooth where no norm is maxnorm",
+    samples=((_MATRIX, 2.0, 0, 4.0), (_MATRIX, 1.0, 1, 6.5)),
 )  # fmt: skip
 
 
