@@ -76,5 +76,6 @@ def _exactly() -> Any:
 
 pi = by_formula(lambda m: m.pi)
 log_2 = by_formula(lambda m: m.log(2))
+log_10 = by_formula(lambda m: m.log(10))
 half_log_2_pi = by_formula(lambda m: 0.5 * m.log(2 * m.pi))
 sqrt_2_pi = by_formula(lambda m: m.sqrt(2 * m.pi))

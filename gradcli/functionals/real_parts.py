@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from gradcli.arrays.mathematical_constants import log_2, log_10
 from gradcli.errors import EvaluationError
 from gradcli.functionals.body import Body
 from gradcli.primitives.entries.arithmetic import add, divide, multiply, negative, subtract
@@ -188,12 +188,12 @@ _RULES: dict[str, Callable[..., Any]] = {
     "abs": lambda x: hypot(*both(x)),
     "phase": lambda x: atan2(both(x).imag, both(x).real),
     "exp": _exp,
-    "exp2": lambda x: _exp(_multiplied(math.log(2.0), x)),
+    "exp2": lambda x: _exp(_multiplied(log_2(), x)),
     "expm1": _expm1,
     "log": _log,
     "log1p": _log1p,
-    "log2": lambda x: _divided(_log(x), math.log(2.0)),
-    "log10": lambda x: _divided(_log(x), math.log(10.0)),
+    "log2": lambda x: _divided(_log(x), log_2()),
+    "log10": lambda x: _divided(_log(x), log_10()),
     "sqrt": _sqrt,
     "rsqrt": lambda x: _divided(1.0, _sqrt(x)),
     "sigmoid": lambda x: _divided(1.0, _added(1.0, _exp(Parts(*map(_minus, both(x)))))),
@@ -251,8 +251,8 @@ _RULES_NEAR_ZERO: dict[str, Callable[..., Any]] = {
     "reciprocal": lambda x: _divided_by_square(1.0, x),
     "whole_power": _whole_power_near_zero,
     "log": _log_near_zero,
-    "log2": lambda x: _divided(_log_near_zero(x), math.log(2.0)),
-    "log10": lambda x: _divided(_log_near_zero(x), math.log(10.0)),
+    "log2": lambda x: _divided(_log_near_zero(x), log_2()),
+    "log10": lambda x: _divided(_log_near_zero(x), log_10()),
     "sqrt": _sqrt_near_zero,
     "rsqrt": lambda x: _divided_by_square(1.0, _sqrt_near_zero(x)),
     "pow": lambda x, y: _exp(_multiplied(y, _log_near_zero(x))),

@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from gradcli import arrays
-from gradcli.arrays.mathematical_constants import is_exact
+from gradcli.arrays.mathematical_constants import is_exact, log_2, log_10
 from gradcli.errors import EvaluationError, UndecidedError
 from gradcli.kinds.jets import Jet
 from gradcli.kinds.laurent import without_observer
@@ -551,8 +551,8 @@ _RULES: Mapping[Primitive, Callable[..., Asymptotic]] = {
     sqrt: lambda a: _general_power(a, Asymptotic.constant(0.5, 0.5, a.count)),
     rsqrt: lambda a: _general_power(a, Asymptotic.constant(-0.5, -0.5, a.count)),
     log: _log,
-    log2: lambda a: log(a) / math.log(2.0),
-    log10: lambda a: log(a) / math.log(10.0),
+    log2: lambda a: log(a) / Asymptotic.constant(log_2(), math.log(2.0), a.count),
+    log10: lambda a: log(a) / Asymptotic.constant(log_10(), math.log(10.0), a.count),
     log1p: lambda a: log(1.0 + a),
     exp: _exp,
     expm1: lambda a: exp(a) - 1.0,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
+from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import bind
 from gradcli.primitives.entries.comparisons import equal, logical_and, where
@@ -55,7 +56,12 @@ def outputs_by_parts(
 
 
 def _constant(atom: Atom) -> Any:
-    return Parts(float(atom.real), float(atom.imag)) if arrays.is_complex(atom) else atom
+    return Parts(_part(atom.real), _part(atom.imag)) if arrays.is_complex(atom) else atom
+
+
+def _part(x: Any) -> Any:
+    """A number as a float, or a ball that is none."""
+    return x if is_exact() and arrays.to_numpy(x).dtype != "float64" else float(x)
 
 
 # Rules that split, join or select numbers, and therefore make no rounding errors.

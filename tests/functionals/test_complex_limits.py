@@ -94,3 +94,9 @@ def test_what_is_refused(run, program, message):
     assert done.status
     assert message in done.err
     assert "internal" not in done.err
+
+
+def test_digits_of_a_limit_are_not_those_of_floats(run):
+    """Those of 1/log(2) differ from the ones that its float has from the 17th on."""
+    done = run("eval", "limit(log2(1 + x)/x, x, 0, '+')", "--digits", "25")
+    assert done.status == 1 or done.out == "value  1.442695040888963407359925\n"
