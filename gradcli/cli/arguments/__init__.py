@@ -1,4 +1,4 @@
-"""From the words of a command line to programs, values of names, and tables.
+"""What do the words of a command line mean? Programs, values of names, and tables.
 
 Begin with `inputs`.
 """

@@ -1,4 +1,4 @@
-"""The commands, a file each: the options that a command takes, what it asks for, and what it prints.
+"""Which options does a command take, what does it compute, and what does it print? A file for each command.
 
 Begin with `eval`.
 """

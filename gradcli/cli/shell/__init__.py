@@ -1,4 +1,4 @@
-"""The interactive shell: the names of a session, what is typed, and the line editor.
+"""What does the interactive shell do with a line? It edits, reads and evaluates it, with the names of the session.
 
 Begin with `read_loop`. Evaluation goes through what `gradcli eval` uses, `:` commands through the commands themselves.
 """

@@ -1,4 +1,7 @@
-"""The registry of output languages: loads one by name and dialect."""
+"""In which languages is a formula written? A file for each, which is imported when it is asked for.
+
+Begin with `text`, the language of programs themselves; `NAMES` lists all.
+"""
 
 from __future__ import annotations
 

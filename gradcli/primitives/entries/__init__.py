@@ -1,4 +1,4 @@
-"""The functions of the language, by subject: each entry has its value, derivative rule, domain and samples side by side.
+"""Which functions does the language have? By subject, each entry with its value, derivative rule, domain and samples.
 
 Begin with `arithmetic`.
 """

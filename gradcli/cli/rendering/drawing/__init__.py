@@ -1,4 +1,4 @@
-"""The graph of a program in the formats of `gradcli graph`, a file each.
+"""How is the graph of a program drawn? A file for each format of `gradcli graph`.
 
 Begin with `node_labels`, which every format draws.
 """
