@@ -302,8 +302,10 @@ class _Integration:
         low, high = float(panels.low[0]), float(panels.high[-1])
         for end, beside in ((low, whole.low), (high, whole.high)):
             if end == beside:
-                at, near = np.abs(along(np.array([end, 0.5 * (low + high)]), 0))
-                if whole.direction or end == 0.0 or not at <= 2.0 * near:
+                if whole.direction or end == 0.0:
+                    return None
+                closest, near = np.abs(along(end + 0.5 * (low + high - 2.0 * end) * np.array([_CLOSE, 1.0]), 0))
+                if not closest <= 2.0 * near:
                     return None
         negligible = float(self.tolerance.of(rest.value, rest.size)) / _MOST_CLUSTERS
         tolerance = Tolerance(_OF_A_GRADE, _ABSOLUTE, negligible)
@@ -422,6 +424,8 @@ _OF_A_GRADE, _ABSOLUTE, _NEGLIGIBLE = 1e-14, 1e-15, 1e-20
 # Panels are halved as often, into no more than as many, before what is in them counts as a singularity: a step of 1e-12 of
 # the interval is none.
 _MORE_HALVINGS, _MOST_OF_A_STEP = 40, 500
+# The distance from a limit, relative to that of half of these panels, at which an integrand that grows there has doubled.
+_CLOSE = 2.0**-30
 # Bounds on the number of singularities of an integral, and of the panels that are left around one.
 _MOST_CLUSTERS = _MOST_AT_A_POINT = 64
 
