@@ -25,6 +25,8 @@ CLOSED: dict[str, tuple[Callable[[Any], Any], float]] = {
     "nsum(x**k/factorial(k), k, 0, inf)": (mpmath.exp, 2.0),
     "nsum((-1)**k*x**(2*k+1)/(2*k+1), k, 0, inf)": (mpmath.atan, 0.8),
     "summation(1/(k**2+x**2), (k, -inf, inf))": (lambda x: mpmath.pi / (x * mpmath.tanh(mpmath.pi * x)), 1.2),
+    "nsum(sin(x*k)/k**3, k, 1, inf)": (lambda x: mpmath.clsin(3, x), 1.0),
+    "nsum(cos(x*k)/k**4, k, 1, inf)": (lambda x: mpmath.clcos(4, x), 0.1),
     "nsum((-1)**k/k**x, k, 1, inf)": (lambda x: -mpmath.altzeta(x), 0.5),
     "nsum(where(k > 20, (-x)**k, 0)/k, k, 1, inf)": (
         lambda x: -mpmath.log(1 + x) - sum((-x) ** k / k for k in range(1, 21)),
@@ -104,6 +106,7 @@ def test_values_and_derivatives(program: str) -> None:
         ("nsum((-1)**k, k, 0, inf)", "the sum diverges"),
         ("nsum((-1)**k*(1 + 1/k**2), k, 1, inf)", "the sum diverges"),
         ("nsum((-1)**k*(k - 1)/k, k, 1, inf)", "the sum diverges"),
+        ("nsum(sin(k), k, 1, inf)", "the sum diverges"),
         ("nsum(k, k, 0.5, 3)", "0.5 is none"),
         ("limit(1/x, x, 0)", "-inf from the left, inf from the right"),
         ("limit(floor(x), x, 2)", "1 from the left, 2 from the right"),
@@ -154,6 +157,15 @@ def test_exponentials_that_grow_alike_have_no_derivative() -> None:
 def test_a_slow_series_is_a_warning() -> None:
     result = evaluated("nsum(1/(k*log(k)**2), k, 2, inf)")
     assert [w.code for w in result.warnings] == ["inaccurate"]
+
+
+@pytest.mark.slow
+def test_an_integral_of_a_slow_series_that_oscillates() -> None:
+    """It was beyond the limits."""
+    result = evaluated("integrate(nsum(cos(k*x*a)/k**2, k, 1, inf), x, 0, 1)", a=1.0)
+    with mpmath.workdps(30):
+        assert result.value == pytest.approx(float(mpmath.clsin(3, 1)), rel=1e-12)
+        assert result.grad["a"] == pytest.approx(float(mpmath.diff(lambda a: mpmath.clsin(3, a) / a, 1)), rel=1e-10)
 
 
 @pytest.mark.parametrize(

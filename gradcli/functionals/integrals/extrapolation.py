@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
+from gradcli import arrays
 from gradcli.named_tuples import NamedTuple
 
 # The ratio of terms from which a series may converge logarithmically.
 _SLOW = 0.9
 # Rounding errors of sums, relative to the largest term.
 _ROUNDING = 64 * 2.0**-53
+# The number of blocks of terms that are extrapolated at once, and how closely two kinds of blocks agree on a sum.
+_BLOCKS, _ALIKE = 128, 5e-14
 
 
 class Limit(NamedTuple):
@@ -71,3 +75,40 @@ def _next_column(before: Sequence[float], column: Sequence[float]) -> list[float
             break
         found.append(before[n + 1] + 1.0 / difference)
     return found
+
+
+def oscillating_limits(terms: Any) -> Any:
+    """The sums of series whose terms, [rows, terms], change their signs again and again; nan for those not found.
+
+    Blocks of 1, 2, 4, … terms are added up, and the sums of as many blocks of each kind are extrapolated. A sum is found
+    where two kinds agree.
+    """
+    np = arrays.numpy_namespace()
+    found, before = np.full(len(terms), np.nan), np.full(len(terms), np.nan)
+    for size in 2 ** np.arange(int(math.log2(terms.shape[1] // _BLOCKS)) + 1):
+        blocks = terms[:, : _BLOCKS * size].reshape(len(terms), _BLOCKS, size).sum(axis=2)
+        limits = _limits(np.cumsum(blocks, axis=1))
+        largest = np.abs(terms).max(axis=1)
+        agree = np.isnan(found) & (np.abs(limits - before) <= _ALIKE * np.maximum(np.abs(limits), largest))
+        found, before = np.where(agree, limits, found), limits
+    return found
+
+
+def _limits(sums: Any) -> Any:
+    """The extrapolated limits of sequences, [rows, sums], each the estimate that changes least from its neighbours."""
+    np = arrays.numpy_namespace()
+    best, least = np.full(len(sums), np.nan), np.full(len(sums), np.inf)
+    before, column = np.zeros((len(sums), sums.shape[1] + 1)), sums
+    with np.errstate(all="ignore"):
+        while column.shape[1] > 4:
+            for _ in range(2):
+                before, column = column, before[:, 1:-1] + 1.0 / (column[:, 1:] - column[:, :-1])
+            error = np.abs(column[:, 2:] - column[:, 1:-1]) + np.abs(column[:, 2:] - column[:, :-2])
+            # A sequence that has converged has no differences to divide by.
+            error = np.where(np.isfinite(error), error, np.inf)
+            place = np.argmin(error, axis=1)[:, None]
+            smallest = np.take_along_axis(error, place, 1)[:, 0]
+            better = smallest < least
+            best = np.where(better, np.take_along_axis(column[:, 2:], place, 1)[:, 0], best)
+            least = np.where(better, smallest, least)
+    return best

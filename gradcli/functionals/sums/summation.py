@@ -9,7 +9,7 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.errors import EvaluationError, LimitError
 from gradcli.functionals import shortfalls
-from gradcli.functionals.integrals.extrapolation import limit_of_sums
+from gradcli.functionals.integrals.extrapolation import limit_of_sums, oscillating_limits
 from gradcli.functionals.integrals.integration import Integral, integrals
 from gradcli.functionals.integrals.quadrature import Tolerance
 from gradcli.functionals.integrals.resolution import Bounds
@@ -37,6 +37,8 @@ _EARLY, _EXACT = _COUNTS[1], 1e-13
 # The number of terms between those that are summed and the last of these counts that are examined where no bounds are
 # known.
 _SPARSE = 64
+# The number of changes of sign from which on a series oscillates.
+_FEWEST_CHANGES = 4
 # Numbers of terms between which they shrink to this part and less where they vanish, as even k**-0.0002 does.
 _FAR_APART, _VANISHING = (2.0**20, 2.0**28), 0.999
 # A series whose later terms have no numbers is extrapolated if the estimated error is at most this part of the sum.
@@ -178,11 +180,23 @@ def _infinite(series: SeriesTerms, rows: Any, first: float) -> list[SeriesTotal]
             found.update(zip(left[ended].tolist(), map(_plain, terms[ended])))
             found.update((row, _broken_off(t, first, reasons)) for row, t in zip(left[wild].tolist(), terms[wild]))
             left, terms = left[~ended & ~wild], terms[~ended & ~wild]
+            if count >= _EARLY:
+                summed = _oscillating(series, left, first, terms)
+                use = np.isfinite(summed)
+                sizes = np.abs(terms).max(axis=1, initial=0.0)
+                found.update(
+                    (row, SeriesTotal(*s)) for row, *s in zip(left[use].tolist(), summed[use], 2.0**-50 * sizes[use])
+                )
+                left, terms = left[~use], terms[~use]
             if count == _EARLY:
-                summed = _by_formula(series, left, first, terms, 0)
-                accurate = [s is not None and s.fault is None and s.error <= _EXACT * abs(s.value) for s in summed]
-                found.update((row, s) for row, s, use in zip(left.tolist(), summed, accurate) if use and s is not None)
-                left, terms = left[~np.array(accurate, bool)], terms[~np.array(accurate, bool)]
+                # Those that oscillate are found by more terms, if not by the formula.
+                tried = np.flatnonzero(~_changes_sign(terms))
+                summed = _by_formula(series, left[tried], first, terms[tried], 0)
+                accurate = np.zeros(len(left), bool)
+                for row, s in zip(tried.tolist(), summed):
+                    if s is not None and s.fault is None and s.error <= _EXACT * abs(s.value):
+                        accurate[row], found[int(left[row])] = True, s
+                left, terms = left[~accurate], terms[~accurate]
             if not len(left):
                 return [found[row] for row in rows.tolist()]
         lasting = _lasting(series, left, first)
@@ -218,13 +232,31 @@ def _ended(series: SeriesTerms, rows: Any, first: float, terms: Any) -> Any:
     return ended
 
 
-def _lasting(series: SeriesTerms, rows: Any, first: float) -> Any:
-    """Of which series the terms do not vanish, which diverge, even if extrapolation gives them a sum, as it does to those
-    that alternate between two numbers."""
+def _lasting(series: SeriesTerms, rows: Any, first: float, part: float = _VANISHING) -> Any:
+    """Of which series the terms do not shrink to a `part` far away: they diverge, even if extrapolation gives them a sum, as
+    it does to those that alternate between two numbers."""
     np = arrays.numpy_namespace()
+    if not len(rows):
+        return np.zeros(0, bool)
     with shortfalls.collecting():
-        near, far = (np.abs(series.rows(rows, first + place + np.arange(_LAST))).max(axis=1) for place in _FAR_APART)
-    return np.isfinite(far) & (near > 0) & (far >= _VANISHING * near)
+        near, far = (np.abs(series.rows(rows, first + place + np.arange(_FIRST))).max(axis=1) for place in _FAR_APART)
+    return np.isfinite(far) & (near > 0) & (far >= part * near)
+
+
+def _changes_sign(terms: Any) -> Any:
+    """Which series oscillate, by their known terms, [rows, terms]."""
+    return (terms[:, 1:] * terms[:, :-1] < 0).sum(axis=1) >= _FEWEST_CHANGES
+
+
+def _oscillating(series: SeriesTerms, rows: Any, first: float, terms: Any) -> Any:
+    """The sums of the series that change their signs again and again, like cos(k*x)/k**2, and vanish; nan for others."""
+    np = arrays.numpy_namespace()
+    found = np.full(len(rows), np.nan)
+    oscillate = np.flatnonzero(_changes_sign(terms))
+    oscillate = oscillate[~_lasting(series, rows[oscillate], first, 0.5)]
+    if len(oscillate):
+        found[oscillate] = oscillating_limits(terms[oscillate])
+    return found
 
 
 def _broken_off(terms: Any, first: float, reasons: Sequence[str]) -> SeriesTotal:
