@@ -176,7 +176,8 @@ class _Reader:
     def read(self, said: ParsedStatement | TimedStatement) -> None:
         if isinstance(said, TimedStatement):
             if said.name != self.time:
-                raise self._error(f"the time is called '{self.time}' here", said.span, f"at {self.time} = …: …")
+                hint = f"at {self.time} = 12: …; --stop '{said.name} = 0' ends where a condition is met"
+                raise self._error(f"jumps are at values of the time, '{self.time}' here", said.span, hint)
             self.jumps.append(Jump(said.times, said.statements, said.span))
         elif said.sides is not None and isinstance(said.sides[0], tree.Name) and said.sides[0].id.endswith(PRIME):
             self._equation(said.sides[0].id, said.sides[0].span, said.sides[1])
@@ -220,6 +221,9 @@ class _Reader:
     def _define(self, statement: tree.Statement) -> None:
         if isinstance(statement, tree.Evaluate) and not does_something(statement.value):
             raise self._error("this is neither an equation nor a definition", statement.span, _HINT)
+        if isinstance(statement, tree.Define) and statement.name.endswith(PRIME):
+            hint = f"write {readable(statement.name)} = …"
+            raise self._error("states are functions of the time already", statement.span, hint)
         names = [statement.name] if isinstance(statement, tree.Define) else []
         if isinstance(statement, tree.Assign):
             names = [n for target in statement.targets for n in scope.bound_names(target)]
@@ -227,6 +231,10 @@ class _Reader:
             if name in self.defined:
                 raise self._error(f"'{name}' is given a value twice", statement.span, "use another name")
             self.defined[name] = statement.span
+        # A branch or a loop may give values, too.
+        if not isinstance(statement, tree.Define):
+            for name in scope.assigned_names(self._module(statement)):
+                self.defined.setdefault(name, statement.span)
         self.statements.append(statement)
 
     def equations(self) -> DifferentialEquations:
@@ -236,11 +244,25 @@ class _Reader:
         for name, span in self.defined.items():
             if name in states or name == self.time:
                 what = "has an equation" if name in states else "is the time"
-                raise self._error(f"'{name}' {what}, and is given a value", span, "use another name")
+                hint = f"use another name, or for a jump of it at {self.time} = 12: {readable(name)} += 5"
+                raise self._error(f"'{name}' {what}, and is given a value", span, hint)
+        for statement in self.statements:
+            self._check_times(statement, states)
         for jump in self.jumps:
             self._check_jump(jump, states)
         rates = tuple(name + PRIME for name in states)
         return DifferentialEquations(self.source, self.time, tuple(states), rates, self._ordered(), tuple(self.jumps))
+
+    def _check_times(self, statement: tree.Statement, states: Sequence[str]) -> None:
+        """Raise ProgramSyntaxError for a state at another time, as in x(t - 1)."""
+        for node in tree.walk(statement):
+            if isinstance(node, tree.Call) and node.name in states and len(node.arguments) == 1:
+                argument = node.arguments[0]
+                if any(isinstance(n, tree.Name) and n.id == self.time for n in tree.walk(argument)):
+                    name = readable(node.name)
+                    is_now = isinstance(argument, tree.Name)
+                    hint = f"write {name}" if is_now else "equations with delays are not solved"
+                    raise self._error(f"'{name}' is read at the time '{self.time}' alone", node.span, hint)
 
     def _check_jump(self, jump: Jump, states: Sequence[str]) -> None:
         for statement in jump.statements:
