@@ -20,7 +20,7 @@ from gradcli.primitives.entries.reductions import min_
 from gradcli.primitives.entries.sampling import padded, unfold
 from gradcli.primitives.entries.shape import swapaxes
 
-# A sum of squared windows below this means that the signal is lost there; PyTorch's limit too.
+# The signal is lost where the sum of squared windows is below this limit, which is PyTorch's.
 _LEAST_ENVELOPE = 1e-11
 # The norm of the transforms, by whether they are `normalized`.
 _NORMS = {False: "backward", True: "ortho"}

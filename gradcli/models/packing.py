@@ -94,5 +94,5 @@ class Packing(NamedTuple):
 
 
 def _element(name: str, index: list[int]) -> str:
-    """The label of an element: `w[0, 2]`, and of an array of parts, `real(w)`, it is `real(w[0, 2])`."""
+    """The label of an element: `w[0, 2]`, or `real(w[0, 2])` in an array of parts, `real(w)`."""
     return f"{name[:-1]}{index})" if name.endswith(")") else f"{name}{index}"

@@ -20,7 +20,7 @@ Array = Any
 
 class RowFunctions:
     """Programs of the numbers `names`, each with one number as its value; `shared` are the values of other names. The
-    derivatives by the names that are `held` are not computed, and 0."""
+    derivatives by the names in `held` count as 0 and are not computed."""
 
     def __init__(
         self, programs: Sequence[Module], names: Sequence[str], shared: Mapping[str, Any], held: Sequence[str] = ()
@@ -91,7 +91,7 @@ class ValueExpansion(NamedTuple):
         return ValueExpansion(self.value, first, second)
 
     def taken(self, key: object) -> ValueExpansion:
-        """Those at an index of the leading axes."""
+        """The expansions at an index of the leading axes."""
         return ValueExpansion(*(None if part is None else part[key] for part in self))
 
 

@@ -18,7 +18,7 @@ from gradcli.models.results import Sampling
 from gradcli.models.sampling.chains import Chain, ChainSeeds, SamplerSettings, chain
 from gradcli.models.sampling.densities import LogDensity, SampledDensity
 
-# Is told how many iterations of all chains are done.
+# Called with the number of iterations of all chains that are done.
 Watch = Callable[[Sampling], object]
 
 # Seconds that a process takes to start and to compile a density, on a core of 2020.
@@ -28,7 +28,7 @@ _STEPS = 8
 # Seconds of a transition beyond its steps.
 _TRANSITION = 5e-5
 # Seconds between two reports of a process.
-_PAUSE = 0.1
+_REPORT_INTERVAL = 0.1
 # The code of a process. Its arguments are those of `serve`, followed by `sys.path`.
 _CODE = "import sys; sys.path[:] = sys.argv[3:]; from gradcli.models.sampling.chain_processes import serve; serve(*map(int, sys.argv[1:3]))"
 
@@ -153,7 +153,7 @@ def _progress(connection: Connection, number: int) -> Callable[[int], None]:
 
     def tell(done: int) -> None:
         nonlocal told
-        if time.monotonic() - told >= _PAUSE:
+        if time.monotonic() - told >= _REPORT_INTERVAL:
             told = time.monotonic()
             connection.send((number, done))
 
