@@ -66,7 +66,6 @@ class TestFamilies:
         assert (fit.loglik, fit.aic, fit.deviance) == pytest.approx(R["nb"][3:6], rel=1e-8)
         assert numbers(fit, "error") == pytest.approx(R["nb"][6:], rel=2e-5)
 
-    @pytest.mark.slow
     def test_counts_with_extra_zeros(self):
         # R: pscl::zeroinfl(y ~ x | 1, control=zeroinfl.control(reltol=1e-14)); zero is plogis of its intercept
         data = {

@@ -203,7 +203,6 @@ def test_more_roots_than_are_listed_are_told_of(run: Any, monkeypatch: pytest.Mo
     assert found["message"] == "10 roots, and 318,299 changes of sign more: the list is not whole"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("equation", "doubt"),
     [
