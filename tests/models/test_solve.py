@@ -141,7 +141,7 @@ def test_no_root_anywhere_and_several_unknowns(run: Any) -> None:
     assert "no root was found: the smallest residual, 1, is at this point, and the sign does not change" in done.err
     assert done.err.endswith("hint: x~1j finds a complex root\n")
     assert "hint" not in run("solve", "abs(x) + 1 = 0").err
-    assert "hint" not in run("solve", "exp(x) = 0", "x~1").err
+    assert "hint" not in run("solve", "1/(1 + x**2) = 0", "x~1").err
     found = run("solve", "a*x**2 = 4", "a=2", "--json").json
     assert [root["derivatives"]["x"]["a"] for root in found["roots"]] == pytest.approx(
         [math.sqrt(2) / 4, -math.sqrt(2) / 4]
