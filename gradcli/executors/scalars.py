@@ -147,6 +147,8 @@ class ScalarWriter:
             return f"{operands[0]} * {operands[0]}" if n == 2 else f"pow({operands[0]}, {float(n)!r})"
         if _is_unchanged(primitive) or (primitive is conversions.cast and equation.output.dtype == "float64"):
             return self.number(inputs[0]) if equation.output.dtype == "float64" else operands[0]
+        if primitive is conversions.cast and equation.output.dtype == "bool":
+            return f"bool({operands[0]})"
         text = template(primitive)
         # `where` between a number and a truth value returns the kind of the operand that is chosen.
         mixed = primitive is comparisons.where and arrays.dtype_name(inputs[1]) != arrays.dtype_name(inputs[2])

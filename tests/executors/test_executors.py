@@ -27,6 +27,7 @@ from gradcli.executors.executor_choice import executable
 from gradcli.language.syntax import parse
 from gradcli.primitives import table
 from gradcli.primitives.bind import bind
+from gradcli.primitives.conversions import cast
 from gradcli.primitives.entries.arithmetic import multiply
 from gradcli.primitives.entries.comparisons import not_equal
 from gradcli.primitives.families import elementwise
@@ -184,6 +185,16 @@ def test_every_template_is_the_function_of_floats(primitive):
             refused=not_implemented("floats are not refused"),
         )
         np.testing.assert_equal(run(*operands), float(expected))
+
+
+@pytest.mark.parametrize("number", SCALARS)
+def test_a_truth_value_of_a_number_is_computed_without_numpy(monkeypatch, number):
+    x, truth = Variable((), "float64"), Variable((), "bool")
+    program = Program((x,), (Equation(cast, (x,), {"dtype": "bool"}, truth),), (truth,))
+    monkeypatch.setattr("gradcli.arrays.astype", not_implemented("a conversion by NumPy"))
+    unexpected = not_implemented("floats are not refused")
+    run = scalars.function(program, lambda names: names[0], raised=unexpected, refused=unexpected)
+    assert run(number) == float(bool(number))
 
 
 def test_generated_text_holds_no_text_of_the_user(monkeypatch):
