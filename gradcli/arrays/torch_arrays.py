@@ -111,7 +111,8 @@ class TorchArrays(common_definitions.SpecialFunctions, StandardArrays):
         return isinstance(value, torch.Tensor)
 
     def from_numpy(self, array: Any) -> Array:
-        return torch.tensor(array, device=self.device)
+        # PyTorch takes no arrays with negative strides, as those of reversed arrays are.
+        return torch.tensor(numpy_arrays.asarray(array, order="C"), device=self.device)
 
     def to_numpy(self, array: Array) -> Any:
         return array.detach().cpu().numpy()
