@@ -254,6 +254,7 @@ def test_a_tensor_is_integrated_by_its_elements() -> None:
         ("lambertw(k*t), t, 0, 1", "lambertw(k) - 1 + 1/lambertw(k) - 1/k"),
         ("atan(k*t), t, 0, 1", "atan(k) - log(1 + k**2)/(2*k)"),
         ("tanh(k*t), t, 0, b", "log(cosh(k*b))/k"),
+        ("abs(gamma(1/2 + 1j*t))**2, t, 0, 1", "2*atan(tanh(pi/2))"),
         ("t**b, t, 0, 1", "1/(b + 1)"),
         # Where the integrand is infinite, or 0*inf, at a limit.
         ("-log(t)*t**(k - 1), t, 0, 1", "1/k**2"),
@@ -332,6 +333,9 @@ def test_digits_of_what_oscillates_need_waves_that_vanish(integral: str, run: Ru
         ("sqrt(1 + 1j*t), t, 0, 1", "2/3*((1 + 1j)**1.5 - 1)/1j"),
         ("exp(-t**2)*exp(1j*t), t, 0, inf", "sqrt(pi)/2*exp(-1/4) + 1j*dawsn(1/2)"),
         ("log(z*t), t, 0, 1", "log(z) - 1"),
+        # By the function and its conjugate, where real and imaginary parts are not known.
+        ("erf(z*t), t, 0, 1", "erf(z) + (exp(-z**2) - 1)/(z*sqrt(pi))"),
+        ("gamma(t + 1j)*digamma(t + 1j), t, 1, 2", "gamma(2 + 1j) - gamma(1 + 1j)"),
         # Constants are those in the text, and not the floats next to them.
         ("exp((0.1 + 0.3j)*t), t, 0, 1", "(exp(0.1 + 0.3j) - 1)/(0.1 + 0.3j)"),
         ("exp2(1j*t), t, 0, 1", "(2**1j - 1)/(1j*log(2))"),

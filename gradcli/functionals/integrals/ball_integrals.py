@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from flint import acb, arb
 
-from gradcli import limits
+from gradcli import arrays, limits
 from gradcli.arrays.flint.balls import UNDEFINED, Balls, UndecidedError, exact, is_nan, precise, precision
 from gradcli.errors import BackendError, EvaluationError
 from gradcli.functionals.body import Body
 from gradcli.functionals.real_parts import in_real_parts
+from gradcli.named_tuples import NamedTuple
+from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Program, Variable
 
 # The cost of an evaluation of the integrand, in eighths of a step for each of its operations, and the precision up to
@@ -38,15 +40,16 @@ def integral(low: Any, high: Any, reads: Sequence[Any], body: Body, points: Sequ
     Raises BackendError for programs with a function that has no complex balls, and for infinite limits where the decay of
     the integrand is not known, and UndecidedError where the precision does not suffice.
     """
-    program = _real_program(body)
     first, last, *given = map(complex_ball, (low, high, *reads))
     if any(x.real.is_nan() for x in (first, last, *given)):
         return Balls(UNDEFINED)
     if first == last:
         return Balls(exact(0.0))
     ends = first.real.mid(), last.real.mid()
-    if not (_is_regular(program, first, given) and _is_regular(program, last, given)):
+    program = body.program
+    if not _is_regular_at_both(program, first, last, given):
         _require_values(body, *ends, reads)
+        program = _real_program(body)
     edges = [first, *(acb(exact(p)) for p in points), last]
     if len(edges) == 2 and not (first.is_finite() or last.is_finite()):
         edges.insert(1, acb(0))
@@ -79,10 +82,14 @@ _real_programs: WeakKeyDictionary[Body, Program] = WeakKeyDictionary()
 
 def _real_program(body: Body) -> Program:
     """The program of a body, by real and imaginary parts, which are analytic in the variable each, where it computes with
-    complex numbers."""
+    complex numbers; unchanged where it has a function that is not known by these."""
     found = _real_programs.get(body)
     if found is None:
-        found = _real_programs[body] = in_real_parts(body, "an integral is proved").program
+        try:
+            found = in_real_parts(body, "").program
+        except EvaluationError:
+            found = body.program
+        _real_programs[body] = found
     return found
 
 
@@ -97,6 +104,14 @@ def _part(program: Program, low: acb, high: acb, reads: Sequence[acb]) -> acb:
         finite, infinite = (low, high) if low.is_finite() else (high, low)
         middle = finite + (1 if infinite.real > 0 else -1)
     return _outward(program, middle, high, reads) - _outward(program, middle, low, reads)
+
+
+def _is_regular_at_both(program: Program, first: acb, last: acb, reads: Sequence[acb]) -> bool:
+    """Whether the integrand is regular at two limits, as far as it is known for complex numbers as they are."""
+    try:
+        return _is_regular(program, first, reads) and _is_regular(program, last, reads)
+    except BackendError:
+        return False
 
 
 def _is_regular(program: Program, end: acb, reads: Sequence[acb]) -> bool:
@@ -261,11 +276,18 @@ def value_of(program: Program, inputs: Sequence[acb], analytic: bool) -> acb:
     known: dict[Variable, Any] = dict(zip(program.inputs, inputs))
 
     def value(atom: Any) -> Any:
-        return known[atom] if isinstance(atom, Variable) else atom if type(atom) is bool else complex_ball(atom)
+        if isinstance(atom, Variable):
+            return known[atom]
+        if arrays.is_complex(atom):
+            return _complex(analytic, *(complex_ball(part) for part in (atom.real, atom.imag)))
+        return atom if type(atom) is bool else complex_ball(atom)
 
     for primitive, operands, params, output in program.equations:
-        rule = rule_of(primitive.name, primitive.called)
         given = [*map(value, operands)]
+        if primitive.name == "complex" or any(type(x) is _Conjugates for x in given):
+            known[output] = _of_complex(primitive, analytic, given, params)
+            continue
+        rule = rule_of(primitive.name, primitive.called)
         found = rule(analytic, *given, **params)
         known[output] = found if analytic or not _leaves_reals(given, found) else _UNDEFINED
     return value(program.outputs[0])
@@ -276,6 +298,59 @@ def _leaves_reals(operands: Sequence[Any], result: Any) -> bool:
     if type(result) is not acb or result.imag.contains(0):
         return False
     return all(type(x) is not acb or x.imag.is_zero() for x in operands)
+
+
+class _Conjugates(NamedTuple):
+    """A complex number as a function of the real variable, and its conjugate, which are analytic in the variable each."""
+
+    number: acb
+    conjugate: acb
+
+
+def _of_complex(primitive: Primitive, analytic: bool, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
+    """The result of an operation on complex numbers. Raises BackendError where it is not known."""
+    special = _COMPLEX_RULES.get(primitive.name)
+    if special is not None:
+        return special(analytic, *operands)
+    if primitive.name in _OF_REALS:
+        raise BackendError(f"'{primitive.called}' of complex numbers has no proved digits inside an integral")
+    rule = rule_of(primitive.name, primitive.called)
+    number = rule(analytic, *(x.number if type(x) is _Conjugates else x for x in operands), **params)
+    if not analytic:
+        # The variable is real. On a branch cut, the function of a conjugate is not the conjugate.
+        return _Conjugates(number, number.conjugate())
+    conjugate = rule(analytic, *(x.conjugate if type(x) is _Conjugates else x for x in operands), **params)
+    return _Conjugates(number, conjugate)
+
+
+def _complex(_analytic: bool, a: acb, b: acb) -> _Conjugates:
+    return _Conjugates(a + acb(0, 1) * b, a - acb(0, 1) * b)
+
+
+def _real_part(_analytic: bool, x: _Conjugates) -> acb:
+    return (x.number + x.conjugate) / 2
+
+
+def _imaginary_part(_analytic: bool, x: _Conjugates) -> acb:
+    return (x.number - x.conjugate) / acb(0, 2)
+
+
+def _modulus(analytic: bool, x: _Conjugates) -> acb:
+    return (x.number * x.conjugate).sqrt(analytic=analytic)
+
+
+_COMPLEX_RULES: dict[str, Callable[..., Any]] = {
+    "complex": _complex,
+    "real_part": _real_part,
+    "imaginary_part": _imaginary_part,
+    "conjugate": lambda _, x: _Conjugates(x.conjugate, x.number),
+    "abs": _modulus,
+}
+# Operations that are defined by real parts.
+_OF_REALS = frozenset(
+    {"sign", "floor", "ceil", "maximum", "minimum", "relu", "clip", "hypot", "atan2", "cbrt", "softsign", "integral"}
+    | {"less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "may_differ_from_zero", "isfinite"}
+)
 
 
 Rule = Callable[..., Any]
