@@ -22,6 +22,8 @@ from gradcli.program.ir import Program, Variable
 # The cost of an evaluation of the integrand, in eighths of a step for each of its operations, and the precision up to
 # which it hardly depends on that; beyond, an exponential takes about as much longer as there are more bits.
 _OPERATION, _CHEAP_BITS = 8, 128
+# What an operation on complex numbers, of which there are two, costs more.
+_COMPLEX_OPERATION = 56
 
 # The cost of the nodes of the rules of quadrature, which rises with the cube of the precision: the bits at which it is an
 # eighth of a step. At 16,000 bits it takes 10 s.
@@ -275,27 +277,32 @@ def value_of(program: Program, inputs: Sequence[acb], analytic: bool) -> acb:
     limits.charge_steps(_OPERATION * len(program.equations) * max(1, precision() // _CHEAP_BITS))
     known: dict[Variable, Any] = dict(zip(program.inputs, inputs))
 
-    def value(atom: Any) -> Any:
-        if isinstance(atom, Variable):
-            return known[atom]
-        if arrays.is_complex(atom):
-            return _complex(analytic, *(complex_ball(part) for part in (atom.real, atom.imag)))
-        return atom if type(atom) is bool else complex_ball(atom)
-
     for primitive, operands, params, output in program.equations:
-        given = [*map(value, operands)]
-        if primitive.name == "complex" or any(type(x) is _Conjugates for x in given):
+        given = [known[a] if type(a) is Variable else _constant(a) for a in operands]
+        # Results of other kinds, and parts of complex numbers, may be of complex operands.
+        if (output.dtype != "float64" or primitive.name in _COMPLEX_RULES) and (
+            primitive.name == "complex" or any(type(x) is _Conjugates for x in given)
+        ):
             known[output] = _of_complex(primitive, analytic, given, params)
             continue
-        rule = rule_of(primitive.name, primitive.called)
+        rule = RULES.get(primitive.name) or rule_of(primitive.name, primitive.called)
         found = rule(analytic, *given, **params)
-        known[output] = found if analytic or not _leaves_reals(given, found) else _UNDEFINED
-    return value(program.outputs[0])
+        if not analytic and type(found) is acb and not found.imag.is_zero() and _leaves_reals(given, found):
+            found = _UNDEFINED
+        known[output] = found
+    result = program.outputs[0]
+    return known[result] if type(result) is Variable else _constant(result)
 
 
-def _leaves_reals(operands: Sequence[Any], result: Any) -> bool:
+def _constant(atom: Any) -> Any:
+    if arrays.is_complex(atom):
+        return _complex(False, complex_ball(atom.real), complex_ball(atom.imag))
+    return atom if type(atom) is bool else complex_ball(atom)
+
+
+def _leaves_reals(operands: Sequence[Any], result: acb) -> bool:
     """Whether a function of real numbers has no real value for any of them, as the square root below 0."""
-    if type(result) is not acb or result.imag.contains(0):
+    if result.imag.contains(0):
         return False
     return all(type(x) is not acb or x.imag.is_zero() for x in operands)
 
@@ -309,6 +316,7 @@ class _Conjugates(NamedTuple):
 
 def _of_complex(primitive: Primitive, analytic: bool, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
     """The result of an operation on complex numbers. Raises BackendError where it is not known."""
+    limits.charge_steps(_COMPLEX_OPERATION)
     special = _COMPLEX_RULES.get(primitive.name)
     if special is not None:
         return special(analytic, *operands)
