@@ -11,6 +11,8 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
+from gradcli.autograd.engine import grad
+from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor
 from gradcli.executors import stepwise
 from gradcli.functionals.body import Body
@@ -19,7 +21,7 @@ from gradcli.functionals.roots.root_primitives import implicit_derivative
 from gradcli.kinds.jets import Jet
 from gradcli.loops.rolled_loop import BodyPath
 from gradcli.named_tuples import NamedTuple
-from gradcli.primitives.bind import Kind, bind
+from gradcli.primitives.bind import Kind, bind, concrete
 from gradcli.primitives.entries.arithmetic import absolute, ceil, floor, negative, sign, subtract
 from gradcli.primitives.entries.comparisons import (
     equal,
@@ -41,7 +43,7 @@ from gradcli.program.passes import needed_variables, optimise
 _EXAMINED, _BISECTIONS = 1_000, 80
 # The number of integrals whose switches are looked for at once, which bounds the memory.
 _ROWS_AT_ONCE = 256
-# Samples are moved by shares of this of themselves, and by shares of it, that are multiples of the golden ratio modulo 1.
+# Leaves are moved by shares of this, relative and absolute, that are multiples of the golden ratio modulo 1.
 _MOVED, _GOLDEN = 1e-7, 0.5 * (5.0**0.5 - 1.0)
 # Newton steps that make the place of a switch as accurate as its equation is.
 _NEWTON_STEPS = 3
@@ -117,14 +119,43 @@ def number_of(value: Any) -> float | None:
 
 
 def samples(values: Sequence[Any]) -> list[float]:
-    """The numbers of values, moved a little where they are differentiated by, alike for the same value."""
-    order = {id(value): k for k, value in reversed([*enumerate(values, 1)])}
-    found = []
-    for value in values:
-        number = number_of(value)
-        assert number is not None
-        off = _MOVED * (order[id(value)] * _GOLDEN % 1.0) if isinstance(value, Kind) else 0.0
-        found.append(number * (1.0 + off) + off)
+    """The numbers of values, to first order, where each element of the leaves of their graphs is moved by another share."""
+    np = arrays.numpy_namespace()
+    leaves = [*{id(leaf): leaf for value in values for leaf in _leaves(value)}.values()]
+    moves, count = [], 0
+    for leaf in leaves:
+        numbers = arrays.to_numpy(concrete(leaf))
+        shares = (np.arange(count + 1, count + 1 + numbers.size) * _GOLDEN % 1.0).reshape(numbers.shape)
+        moves.append(_MOVED * shares * (1.0 + np.abs(numbers)))
+        count += numbers.size
+    return [_number_moved(value, leaves, moves) for value in values]
+
+
+def _number_moved(value: Any, leaves: Sequence[Tensor], moves: Sequence[Any]) -> float:
+    number = number_of(value)
+    assert number is not None
+    if not (isinstance(value, Tensor) and value.requires_grad):
+        return number
+    slopes = grad([value], leaves, allow_unused=True, retain_graph=True)
+    return number + sum(
+        float((arrays.to_numpy(concrete(s)) * move).sum()) for s, move in zip(slopes, moves) if s is not None
+    )
+
+
+def _leaves(value: Any) -> list[Tensor]:
+    """The leaves of the graph of a value by which is differentiated."""
+    if not (isinstance(value, Tensor) and value.requires_grad):
+        return []
+    found, seen, left = [], set(), [value.grad_fn or value]
+    while left:
+        target = left.pop()
+        if id(target) in seen:
+            continue
+        seen.add(id(target))
+        if isinstance(target, Node):
+            left += [edge[0] for edge in target.edges if edge is not None]
+        else:
+            found.append(target)
     return found
 
 

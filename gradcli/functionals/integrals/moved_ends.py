@@ -19,7 +19,7 @@ from gradcli.functionals.switches import number_of
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import Kind, bind
 from gradcli.primitives.entries.arithmetic import add, divide, multiply, negative, subtract
-from gradcli.primitives.entries.powers import square, whole_power
+from gradcli.primitives.entries.powers import whole_power
 from gradcli.primitives.entries.trigonometric import one_minus_square
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Program, Variable
@@ -39,8 +39,8 @@ def is_singular_at(body: Body, limit: Any, other: Any, reads: Sequence[Any]) -> 
     # Inner integrals take long where their limits are computed from a place that is.
     if is_exact() or not isinstance(limit, Kind) or any(e.primitive is integral for e in body.program.equations):
         return False
-    numbers = [number_of(x) for x in (limit, other, *reads)]
-    if None in numbers or not math.isfinite(numbers[0]) or numbers[0] == numbers[1]:
+    numbers = [n for n in map(number_of, (limit, other, *reads)) if n is not None]
+    if len(numbers) < 2 + len(reads) or not math.isfinite(numbers[0]) or numbers[0] == numbers[1]:
         return False
     place, end, *given = numbers
     inside = place + _BESIDE * (end - place if math.isfinite(end) else math.copysign(1.0, end))
@@ -58,10 +58,10 @@ def by_distances(
     singular one is not what the integrand computes with.
     """
     ends = [is_singular_at(body, *limits, reads) for limits in ((low, high), (high, low))]
-    numbers = [number_of(x) for x in (low, high)]
-    if not any(ends) or None in numbers or numbers[0] == numbers[1]:
+    if not any(ends):
         return None
-    span = high - low if math.isfinite(numbers[1] - numbers[0]) else math.copysign(2.0, numbers[1] - numbers[0])
+    length = sampled[1] - sampled[0]
+    span = high - low if math.isfinite(length) else math.copysign(2.0, length)
     parts, rest = [], [low, high]
     for number, limit in enumerate((low, high)):
         if not ends[number]:
@@ -249,7 +249,6 @@ _RULES: Mapping[Any, Callable[..., _Polynomial | None]] = {
     negative: _negative,
     multiply: _product,
     divide: _quotient,
-    square: lambda a: _product(a, a),
     whole_power: _power,
     one_minus_square: _one_minus_square,
 }
