@@ -151,7 +151,8 @@ def _at(body: Body, point: Any, side: float, reads: Sequence[Any], numbers: Sequ
     """The limit from one side: the right one (1) or the left one (-1), or at inf or -inf."""
     place = number_of(point)
     assert place is not None
-    smooth = between(body, *(_moved(place, side, distance) for distance in _NEAR), numbers)
+    far, near = (_moved(place, side, distance) for distance in _NEAR)
+    smooth = between(body, far, near, numbers)
     _require_equality(body, smooth, place, side, numbers)
     drawn = _drawn([point, *reads], [place, *numbers])
     if drawn == [place, *numbers]:

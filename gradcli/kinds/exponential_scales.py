@@ -33,7 +33,7 @@ from gradcli.primitives.entries.exponential import (
     sigmoid,
     softplus,
 )
-from gradcli.primitives.entries.powers import general_power, rsqrt, sqrt, square, whole_power
+from gradcli.primitives.entries.powers import general_power, rsqrt, sqrt, whole_power
 from gradcli.primitives.entries.trigonometric import cosh, logcosh, sinh, tanh
 from gradcli.primitives.operators import Operators
 from gradcli.primitives.primitive import Primitive
@@ -126,7 +126,7 @@ def sign_of_growth(growth: Asymptotic) -> int:
     if up is down or up is not (lead.c.sample > 0.0):
         raise NoLimitError("exponentials that grow alike for these numbers alone")
     # The logarithm of a small distance is negative.
-    return (1 if up else -1) * (-1) ** lead.logs
+    return 1 if up is (lead.logs % 2 == 0) else -1
 
 
 def _compared(a: Asymptotic, b: Asymptotic) -> int:
@@ -250,11 +250,11 @@ def _whole_power(a: ExponentialScales, *, n: float) -> ExponentialScales:
     return found if n >= 0.0 else _reciprocal(found)
 
 
-def _sinh(a: ExponentialScales) -> ExponentialScales:
+def _sinh(a: ExponentialScales) -> Any:
     return (exp(a) - exp(-a)) * 0.5
 
 
-def _cosh(a: ExponentialScales) -> ExponentialScales:
+def _cosh(a: ExponentialScales) -> Any:
     return (exp(a) + exp(-a)) * 0.5
 
 
@@ -265,7 +265,6 @@ _RULES: Mapping[Primitive, Callable[..., Any]] = {
     multiply: _multiply,
     divide: lambda a, b: _multiply(a, _reciprocal(b)),
     reciprocal: _reciprocal,
-    square: lambda a: _multiply(a, a),
     whole_power: _whole_power,
     general_power: _general_power,
     sqrt: lambda a: _general_power(a, ExponentialScales.of(0.5, a.count)),

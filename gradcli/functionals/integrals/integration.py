@@ -312,7 +312,8 @@ class _Integration:
         found = refined(panels._replace(row=panels.row * 0), along, 1, tolerance, _MORE_HALVINGS, _MOST_OF_A_STEP)
         if len(found.left.row):
             return None
-        return Integral(*(float(part[0]) for part in found[:3]))
+        value, error, size = (float(part[0]) for part in found[:3])
+        return Integral(value, error, size)
 
     def _around(self, segment: int, low: float, high: float) -> Integral:
         """The integral from `low` to `high`, between which there is a singularity."""
