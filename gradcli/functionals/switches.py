@@ -35,6 +35,7 @@ from gradcli.primitives.entries.comparisons import (
     where,
 )
 from gradcli.primitives.entries.special import relu
+from gradcli.primitives.entries.trigonometric import hypot
 from gradcli.primitives.families import elementwise
 from gradcli.program.ir import Atom, Equation, Program, Variable
 from gradcli.program.passes import needed_variables, optimise
@@ -75,6 +76,9 @@ def moved_switches(body: Body, *, jumps: bool) -> frozenset[int]:
     With `jumps`, only where it may jump, not where it bends.
     """
     left = _AT_POINTS | _CONTINUOUS if jumps else _AT_POINTS
+    if jumps and not body.is_derivative:
+        # It bends where both operands are 0, and its derivatives jump there, but cannot be told from others.
+        left |= {hypot}
     return _moving(body, [e for e in _switching(body.program) if e.primitive not in left])
 
 

@@ -561,3 +561,12 @@ def test_a_singularity_between_neighbouring_floats_is_none_that_is_resolved() ->
     assert evaluated("integrate(where(x > 0.3, (x-0.3)**-0.5, 0), x, 0, 1)").value == pytest.approx(
         2 * math.sqrt(0.7), rel=1e-11
     )
+
+
+def test_a_modulus_bends_and_does_not_jump(run: Run) -> None:
+    """Its first derivatives were refused, too."""
+    words = ("eval", "integrate(sqrt(w**2 + (x-a)**2), x, 0, 1)", "a=0.25", "w=0.5")
+    by_a = math.hypot(0.5, 0.25) - math.hypot(0.5, 0.75)
+    by_w = 0.5 * (math.asinh(0.75 / 0.5) + math.asinh(0.25 / 0.5))
+    assert run(*words, "--json").json["grad"] == pytest.approx({"a": by_a, "w": by_w}, rel=1e-12)
+    assert "the places at which the integrand switches" in run(*words, "--order", "2").err
