@@ -36,7 +36,7 @@ _EXAMINED, _BISECTIONS, _NEAR, _MOST_LOCATED, _NEARBY, _ZERO = 33, 60, 1e-12, 12
 # The length of a step, relative to the time to go, that is too small, and a size that stands for 0.
 _SHORTEST, _SMALLEST = 1e-20, 1e-300
 # The last Legendre coefficient of bounded slopes, relative to the largest one.
-_DECREASED = 1e-6
+_DECREASED = 1e-3
 # The magnitudes of exponents above which an exponential is negligible, and below which it is seen at some stage of a step.
 _EXPONENTS = 15.0, 5.0
 
