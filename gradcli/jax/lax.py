@@ -13,12 +13,12 @@ from gradcli.jax.tree_util import tree_leaves, tree_map
 from gradcli.kinds.batch import nestings
 from gradcli.primitives import table
 from gradcli.primitives.entries.comparisons import where
-from gradcli.primitives.entries.shape import stack
+from gradcli.primitives.entries.shape import concat, stack
 
 # Functions with the same name and meaning in gradcli, and those with another name there.
 _SAME = frozenset(
     """
-    abs add acos acosh asin asinh atan atan2 atanh cbrt ceil clamp cos cosh digamma dot erf erfc exp exp2 expm1 floor lgamma
+    abs add acos acosh asin asinh atan atan2 atanh cbrt ceil clamp cos cosh cummax cummin cumprod cumsum digamma dot erf erfc exp exp2 expm1 floor lgamma
     log log1p pow polygamma reciprocal round rsqrt sign sin sinh sqrt square sub tan tanh
     """.split()  # noqa: SIM905
 )
@@ -31,7 +31,23 @@ _CALLED = {
     "mul": "multiply",
     "neg": "negative",
     "select": "where",
+    "top_k": "topk",
 }
+
+
+def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
+    """The running results of an associative operation along an axis of the arrays in `elems`: the first element, the
+    first two combined, and so on; from the end with `reverse`. `fn` is called with slices that keep the axis."""
+    leaves = tree_leaves(elems)
+    if not leaves:
+        raise ArgumentError("associative_scan needs an array to scan")
+    size = as_tensor(leaves[0]).shape[axis]
+    order = [*range(size)][:: -1 if reverse else 1]
+    parts = [tree_map(lambda x, k=k: as_tensor(x).narrow(axis, k, 1), elems) for k in order]
+    found = parts[:1]
+    for part in parts[1:]:
+        found.append(fn(found[-1], part))
+    return tree_map(lambda *slices: concat(slices[:: -1 if reverse else 1], axis), *found) if found else elems
 
 
 def scan(

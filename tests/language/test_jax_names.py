@@ -81,3 +81,38 @@ def test_float64_may_be_asked_for():
     jax.config.update("jax_enable_x64", True)
     with pytest.raises(ArgumentError, match="float64"):
         jax.config.update("jax_enable_x64", False)
+
+
+def test_an_associative_scan_has_the_running_results():
+    x = jnp.arange(6.0).reshape(3, 2) + 1
+    assert lax.associative_scan(jnp.add, x).tolist() == numpy.cumsum(x.numpy(), 0).tolist()
+    found = lax.associative_scan(jnp.multiply, x, reverse=True, axis=1)
+    assert found.tolist() == [[2.0, 2.0], [12.0, 4.0], [30.0, 6.0]]
+    matrices = jnp.stack([jnp.array([[1.0, k], [0.0, 1.0]]) for k in (1.0, 2.0, 3.0)])
+    pair = lax.associative_scan(lambda a, b: (a[0] @ b[0], a[1] + b[1]), (matrices, x))
+    assert pair[0][2].tolist() == [[1.0, 6.0], [0.0, 1.0]]
+    assert pair[1].tolist() == numpy.cumsum(x.numpy(), 0).tolist()
+    slope = jax.grad(lambda v: lax.associative_scan(jnp.multiply, v)[2])(jnp.array([2.0, 3.0, 5.0]))
+    assert slope.tolist() == [15.0, 10.0, 6.0]
+
+
+def test_scans_and_the_largest_elements_have_the_names_of_lax():
+    x = jnp.array([1.0, 3.0, 2.0])
+    assert lax.cumsum(x, reverse=True).tolist() == [6.0, 5.0, 2.0]
+    assert lax.cummax(x).tolist() == [1.0, 3.0, 3.0]
+    values, indices = lax.top_k(x, 2)
+    assert (values.tolist(), indices.tolist()) == ([3.0, 2.0], [1, 2])
+
+
+def test_activations_have_the_values_of_jax():
+    x = jnp.array([-4.0, -1.0, 0.5, 4.0])
+    numbers = x.numpy()
+    expected = numpy.clip(numbers / 6 + 0.5, 0, 1)
+    numpy.testing.assert_allclose(jax.nn.hard_sigmoid(x).numpy(), expected)
+    numpy.testing.assert_allclose(jax.nn.hard_silu(x).numpy(), numbers * expected)
+    numpy.testing.assert_allclose(jax.nn.mish(x).numpy(), numbers * numpy.tanh(numpy.log1p(numpy.exp(numbers))))
+    numpy.testing.assert_allclose(jax.nn.squareplus(x, 1).numpy(), (numbers + numpy.sqrt(numbers**2 + 1)) / 2)
+    spread = numpy.sqrt(numbers.var() + 1e-5)
+    numpy.testing.assert_allclose(jax.nn.standardize(x).numpy(), (numbers - numbers.mean()) / spread)
+    with pytest.raises(ArgumentError, match="no 'where'"):
+        jax.nn.standardize(x, where=x > 0)

@@ -75,8 +75,9 @@ def _gradient(x: Any, *spacing: Any, **params: Any) -> Any:
 def _in_double(x: Any, y: Any) -> Any:
     """`float_power`, which computes in double precision."""
     pair = [
-        cast(part, "float64") if isinstance(part, TensorBase) and not part.is_complex() else part for part in (x, y)
-    ]  # type: ignore[attr-defined]
+        cast(part, "float64") if isinstance(part, TensorBase) and not arrays.is_complex(part) else part
+        for part in (x, y)
+    ]
     return _of_language("float_power", *pair)
 
 
