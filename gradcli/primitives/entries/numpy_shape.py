@@ -221,7 +221,7 @@ def _rises(x: Any, axis: int) -> Any:
 
 # `numpy.gradient`. In the language itself the name `gradient` means a derivative.
 slopes = Composite(
-    "slopes", "x, *spacing, axis=None, edge_order=1",
+    "slopes", "x, *steps, axis=None, edge_order=1",
     "the slope at each element between its neighbours along an axis, or along each", _slopes,
     internal="gradient",
     derivative="that of the differences",
