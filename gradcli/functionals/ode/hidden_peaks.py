@@ -285,7 +285,7 @@ def _is_wide(equation: Equation) -> bool:
     """Whether an operation has no narrow peaks but those of its operands."""
     primitive, inputs, params, _ = equation
     if primitive is powers.whole_power:
-        return 0 <= params["n"] <= _WIDE_POWER
+        return bool(0 <= params["n"] <= _WIDE_POWER)
     if primitive is arithmetic.divide:
         return not isinstance(inputs[1], Variable)
     return primitive in _POLYNOMIAL or primitive.name in _WIDE
