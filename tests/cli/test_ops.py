@@ -504,6 +504,21 @@ CASES = {
     ],
     "bucketize": [Case("bucketize(x, [1, 2])", [0.0, 0.0, 2.0], x=[0.0, 1.0, 7.0])],
     "multilabel_margin_loss": [Case("multilabel_margin_loss(x, [[1, -1, 0]], 'sum')", 3.5 / 3, x=[[1.0, 0.5, 1.5]])],
+    "index_reduce": [
+        Case("index_reduce(x, 0, [0, 0], [5, 6], 'prod', include_self=False)", [30.0, 2.0], x=[1.0, 2.0]),
+        Case("index_reduce(x, 0, [0], [1], 'amax') @ [4, 1]", 6.0, {"x": [2.0, 1.0]}, x=[1.0, 2.0]),
+    ],
+    "adaptive_max_pool1d": [Case("adaptive_max_pool1d(x, 1, return_indices=True)[1]", [[2.0]], {}, x=[[1.0, 2.0, 5.0]])],
+    "adaptive_max_pool3d": [
+        Case("adaptive_max_pool3d(x, 1, return_indices=True)[1]", [[[[2.0]]]], {}, x=[[[[1.0, 2.0, 5.0]]]])
+    ],
+    "lp_pool1d": [Case("lp_pool1d(x, 1, 2)", [[3.0, 7.0]], x=[[1.0, 2.0, 3.0, 4.0]])],
+    "lp_pool2d": [Case("lp_pool2d(x, 1, (1, 2))", [[[3.0, 7.0]]], x=[[[1.0, 2.0, 3.0, 4.0]]])],
+    "lp_pool3d": [Case("lp_pool3d(x, 1, (1, 1, 2))", [[[[3.0, 7.0]]]], x=[[[[1.0, 2.0, 3.0, 4.0]]]])],
+    "max_unpool2d": [Case("max_unpool2d(x, [[[1]]], (1, 2), output_size=(1, 3))", [[[0.0, 7.0, 0.0]]], x=[[[7.0]]])],
+    "max_unpool3d": [
+        Case("max_unpool3d(x, [[[[1]]]], (1, 1, 2), output_size=(1, 1, 3))", [[[[0.0, 7.0, 0.0]]]], x=[[[[7.0]]]])
+    ],
     "adaptive_max_pool2d": [Case("adaptive_max_pool2d(x, 1, return_indices=True)[1]", [[[2.0]]], {}, x=[[[1.0, 2.0, 5.0]]])],
     "max_unpool1d": [Case("max_unpool1d(x, [[1]], 2, output_size=3)", [[0.0, 7.0, 0.0]], x=[[7.0]])],
     "multilabel_soft_margin_loss": [Case("multilabel_soft_margin_loss(x, [[1, 0]], reduction='sum')", math.log(2.0), x=[ZEROS])],
