@@ -339,23 +339,9 @@ def _side_by_side(m: ErrorContext) -> SyntaxMistake | None:
     if m.previous is None or not begins or m.wants_expression or m.wants_name:
         return None
     factors = {"NAME", "NUMBER"}
-    if m.previous.value in FUNCTIONS_WITHOUT_PARENTHESES and m.previous.type == "NAME":
-        call = f"{m.previous.value}({_short(m.token)})"
-        both = Span(m.previous.start_pos, m.token.end_pos)
-        return SyntaxMistake(
-            f"'{m.previous.value}' is a function, and its argument stands in brackets",
-            Proposal(f"write {call}", call),
-            both,
-        )
-    if m.previous.value in FUNCTIONS_OF_TWO:
-        operands = re.compile(r"\s+([\w.]+)[\s,]+([\w.]+)").match(m.source, m.previous.end_pos)
-        if operands is not None:
-            call = f"{m.previous.value}({operands[1]}, {operands[2]})"
-            return SyntaxMistake(
-                f"'{m.previous.value}' is a function, and its arguments stand in brackets",
-                Proposal(f"write {call}", call),
-                Span(m.previous.start_pos, operands.end()),
-            )
+    call = _call_without_brackets(m.previous, m.token, m.source)
+    if call is not None:
+        return call
     if m.previous.type in factors and m.token.type in factors:
         product = f"{_short(m.previous)}*{_short(m.token)}"
         both = Span(m.previous.start_pos, m.token.end_pos)
@@ -364,6 +350,24 @@ def _side_by_side(m: ErrorContext) -> SyntaxMistake | None:
         hint = "write '*' to multiply, ';' between statements"
     message = f"missing operator or separator between {_quoted(m.previous)} and {_quoted(m.token)}"
     return SyntaxMistake(message, hint)
+
+
+# Two operands behind a function, with or without a comma between them.
+_TWO_OPERANDS = re.compile(r"\s+([\w.]+)[\s,]+([\w.]+)")
+
+
+def _call_without_brackets(function: Token, operand: Token, source: str) -> SyntaxMistake | None:
+    """A function with its operands beside it, as in sin x and max x y; None for other names."""
+    two = _TWO_OPERANDS.match(source, function.end_pos) if function.value in FUNCTIONS_OF_TWO else None
+    if two is not None:
+        arguments, end, what = f"{two[1]}, {two[2]}", two.end(), "arguments stand"
+    elif function.value in FUNCTIONS_WITHOUT_PARENTHESES and function.type == "NAME":
+        arguments, end, what = _short(operand), operand.end_pos, "argument stands"
+    else:
+        return None
+    call = f"{function.value}({arguments})"
+    message = f"'{function.value}' is a function, and its {what} in brackets"
+    return SyntaxMistake(message, Proposal(f"write {call}", call), Span(function.start_pos, end))
 
 
 def _short(token: Token) -> str:
