@@ -71,8 +71,9 @@ class Tensor(TensorSurface):
         """Compute a primitive on the data of the operands, and record it if an operand requires grad."""
         data: list[Any] = []
         edges: list[Edge | None] = []
-        # What decides how the operation runs and is recorded, see `RecordingPlan`, if `alike` stays true: the types of the
-        # data of tensors, with shapes and dtypes, None for each float that is no tensor, and which operands require grad.
+        # What decides how the operation runs and is recorded, see `RecordingPlan`, if `alike` stays true: the types of
+        # the data of tensors, with shapes and dtypes, None for each float that is no tensor, and which operands require
+        # grad.
         form: list[Any] = []
         wanted, bit = 0, 1
         plain, unchanged, alike = primitive.elementwise, True, True
@@ -309,8 +310,8 @@ class Tensor(TensorSurface):
         """Functions of one tensor are methods, and with a trailing underscore in-place methods.
 
         A function becomes a method of the class at its first use, because a failed lookup takes longer than most
-        operations. The attributes `inner`, `version` and `_node` are found here after a change through another tensor; see
-        `gradcli.autograd.views`.
+        operations. The attributes `inner`, `version` and `_node` are found here after a change through another tensor;
+        see `gradcli.autograd.views`.
         """
         if name == "inner" or name == "version":
             numbers, version = find_numbers(self)
