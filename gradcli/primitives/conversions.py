@@ -142,6 +142,7 @@ permute: Primitive = Primitive(
 
 def permuted(x: Any, axes: Shape) -> Any:
     """`x` with its axes permuted; `axes` must be a permutation of non-negative numbers."""
+    # In the rules of backward passes, on arrays: the dispatch would take ten times as long as the view.
     if arrays.backend_of(type(x)) == "numpy":
         return x.transpose(axes)
     return bind(permute, (x,), {"axes": axes})
