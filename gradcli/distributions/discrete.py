@@ -144,28 +144,36 @@ class Geometric(ProbabilityOrLogits):
         return (1.0 / self.probs - 1.0) / self.probs
 
 
-class Binomial(ProbabilityOrLogits):
-    """The number of successes in `total_count` trials with probability `probs`."""
+class _Counting(ProbabilityOrLogits):
+    """The base class of distributions with a `total_count` beside the probability."""
 
     parameter_names = ("total_count", *_ONE_OF_TWO)
-    arg_constraints = constrained(probs=constraints.unit_interval, total_count=constraints.nonnegative)
 
-    def __init__(
-        self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
-    ) -> None:
+    def __init__(self, total_count: Any, probs: Any, logits: Any, validate_args: bool | None) -> None:
         self._take(probs, logits)
         self.total_count, given = broadcast_all(total_count, getattr(self, self._given))
         self.__dict__[self._given] = given
         Distribution.__init__(self, given.shape, (), validate_args)
 
-    @property
-    def support(self) -> Constraint:  # type: ignore[override]
-        return constraints.integer_interval(0, self.total_count)
-
     def expand(self, batch_shape: Any) -> Self:
         made = super().expand(batch_shape)
         made.total_count = broadcast_to(self.total_count, tuple(batch_shape))
         return made
+
+
+class Binomial(_Counting):
+    """The number of successes in `total_count` trials with probability `probs`."""
+
+    arg_constraints = constrained(probs=constraints.unit_interval, total_count=constraints.nonnegative)
+
+    def __init__(
+        self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        super().__init__(total_count, probs, logits, validate_args)
+
+    @property
+    def support(self) -> Constraint:  # type: ignore[override]
+        return constraints.integer_interval(0, self.total_count)
 
     def sample(self, sample_shape: Any = ()) -> Any:
         counts, probs = arrays.to_numpy(self.total_count.inner), arrays.to_numpy(self.probs.detach().inner)
@@ -202,10 +210,9 @@ class Binomial(ProbabilityOrLogits):
         return self.total_count * self.probs * (1 - self.probs)
 
 
-class NegativeBinomial(ProbabilityOrLogits):
+class NegativeBinomial(_Counting):
     """The number of successes, each with probability `probs`, before `total_count` failures."""
 
-    parameter_names = ("total_count", *_ONE_OF_TWO)
     support = constraints.nonnegative_integer
     arg_constraints = constrained(
         total_count=constraints.nonnegative, probs=constraints.half_open_interval(0.0, 1.0), logits=constraints.real
@@ -214,15 +221,7 @@ class NegativeBinomial(ProbabilityOrLogits):
     def __init__(
         self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        self._take(probs, logits)
-        self.total_count, given = broadcast_all(total_count, getattr(self, self._given))
-        self.__dict__[self._given] = given
-        Distribution.__init__(self, given.shape, (), validate_args)
-
-    def expand(self, batch_shape: Any) -> Self:
-        made = super().expand(batch_shape)
-        made.total_count = broadcast_to(self.total_count, tuple(batch_shape))
-        return made
+        super().__init__(total_count, probs, logits, validate_args)
 
     def sample(self, sample_shape: Any = ()) -> Any:
         count, odds = (arrays.to_numpy(x.detach().inner) for x in (self.total_count, self.logits.exp()))
@@ -353,10 +352,8 @@ class Categorical(Distribution):
         return self.probs.argmax(-1)
 
 
-class OneHotCategorical(Distribution):
-    """`Categorical` with one-hot vectors instead of indices."""
-
-    support = constraints.one_hot
+class OfCategories(Distribution):
+    """The base class of distributions of vectors with an element for each class of a `Categorical`."""
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         self._categorical = Categorical(probs, logits, validate_args)
@@ -369,6 +366,15 @@ class OneHotCategorical(Distribution):
     @property
     def logits(self) -> Any:
         return self._categorical.logits
+
+    def expand(self, batch_shape: Any) -> Self:
+        return self._with_parameters(batch_shape, _categorical=self._categorical.expand(batch_shape))
+
+
+class OneHotCategorical(OfCategories):
+    """`Categorical` with one-hot vectors instead of indices."""
+
+    support = constraints.one_hot
 
     def sample(self, sample_shape: Any = ()) -> Any:
         return as_tensor(one_hot(self._categorical.sample(sample_shape), self.event_shape[0])).to(dtype_of(self.probs))
@@ -405,7 +411,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
         return self.sample(sample_shape) + (self.probs - self.probs.detach())
 
 
-class Multinomial(Distribution):
+class Multinomial(OfCategories):
     """How often each class is drawn in `total_count` draws with probabilities `probs`."""
 
     parameter_names = _ONE_OF_TWO
@@ -417,23 +423,11 @@ class Multinomial(Distribution):
         if not isinstance(total_count, int):
             raise NotImplementedError("inhomogeneous total_count is not supported")
         self.total_count = total_count
-        self._categorical = Categorical(probs, logits, validate_args)
-        super().__init__(self._categorical.batch_shape, (self._categorical._num_events,), validate_args)
+        super().__init__(probs, logits, validate_args)
 
     @property
     def support(self) -> Constraint:  # type: ignore[override]
         return constraints.multinomial(self.total_count)
-
-    @property
-    def probs(self) -> Any:
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Any:
-        return self._categorical.logits
-
-    def expand(self, batch_shape: Any) -> Self:
-        return self._with_parameters(batch_shape, _categorical=self._categorical.expand(batch_shape))
 
     def sample(self, sample_shape: Any = ()) -> Any:
         drawn = self._categorical.sample(

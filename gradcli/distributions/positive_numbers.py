@@ -9,51 +9,23 @@ from gradcli.autograd import generators
 from gradcli.distributions import constraints
 from gradcli.distributions.constraints import Constraint
 from gradcli.distributions.distribution import Univariate, as_tensor, constrained, dtype_of
-from gradcli.distributions.univariate import EULER_GAMMA, Cauchy, Gamma
+from gradcli.distributions.univariate import EULER_GAMMA, Cauchy, FoldedAtZero, Gamma
 from gradcli.primitives.entries.comparisons import where
 from gradcli.primitives.entries.special import digamma, lgamma
 
 
-class HalfCauchy(Univariate):
+class HalfCauchy(FoldedAtZero):
     """The distribution of abs(x) for x of a Cauchy distribution with centre 0 and half-width `scale`."""
-
-    has_rsample = True
-    support = constraints.nonnegative
-    parameter_names = ("scale",)
-    arg_constraints = constrained(scale=constraints.positive)
-
-    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
-        super().__init__(scale, validate_args=validate_args)
 
     @property
     def _both(self) -> Cauchy:
         return Cauchy(0.0, self.scale, False)
-
-    def rsample(self, sample_shape: Any = ()) -> Any:
-        return self._both.rsample(sample_shape).abs()
-
-    def _log_prob(self, value: Any) -> Any:
-        x = as_tensor(value)
-        return where(x >= 0, self._both.log_prob(x) + math.log(2), -math.inf)
-
-    def cdf(self, value: Any) -> Any:
-        return 2 * self._both.cdf(value) - 1
-
-    def icdf(self, value: Any) -> Any:
-        return self._both.icdf((as_tensor(value) + 1) / 2)
-
-    def entropy(self) -> Any:
-        return self._both.entropy() - math.log(2)
 
     @property
     def mean(self) -> Any:
         return self.scale * 0.0 + math.inf
 
     variance = mean
-
-    @property
-    def mode(self) -> Any:
-        return self.scale * 0.0
 
 
 class Weibull(Univariate):

@@ -11,8 +11,8 @@ from typing import Any, Self
 
 from gradcli.autograd import generators
 from gradcli.distributions import constraints
-from gradcli.distributions.discrete import Categorical, ProbabilityOrLogits, clipped_probs
-from gradcli.distributions.distribution import Distribution, as_tensor, constrained, dtype_of
+from gradcli.distributions.discrete import OfCategories, ProbabilityOrLogits, clipped_probs
+from gradcli.distributions.distribution import as_tensor, constrained, dtype_of
 from gradcli.distributions.transforms import StickBreakingTransform, TransformedDistribution
 from gradcli.distributions.univariate import Normal
 from gradcli.primitives.conversions import broadcast_to
@@ -52,7 +52,7 @@ class RelaxedBernoulli(ProbabilityOrLogits):
         return self.temperature.log() + difference - 2 * softplus(difference) + softplus(logit) + softplus(-logit)
 
 
-class RelaxedOneHotCategorical(Distribution):
+class RelaxedOneHotCategorical(OfCategories):
     """Probability vectors, near one-hot vectors where the `temperature` is low: the softmax of logits with Gumbel noise,
     divided by the temperature."""
 
@@ -63,20 +63,8 @@ class RelaxedOneHotCategorical(Distribution):
     def __init__(
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        self._categorical = Categorical(probs, logits, validate_args)
+        super().__init__(probs, logits, validate_args)
         self.temperature = as_tensor(temperature)
-        super().__init__(self._categorical.batch_shape, (self._categorical._num_events,), validate_args)
-
-    @property
-    def probs(self) -> Any:
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Any:
-        return self._categorical.logits
-
-    def expand(self, batch_shape: Any) -> Self:
-        return self._with_parameters(batch_shape, _categorical=self._categorical.expand(batch_shape))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         drawn = _uniform(self._extended_shape(sample_shape), dtype_of(self.logits))

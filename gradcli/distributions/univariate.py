@@ -88,8 +88,8 @@ class LogNormal(Univariate):
         return square.expm1() * (2 * self.loc + square).exp()
 
 
-class HalfNormal(Univariate):
-    """The distribution of abs(x) for normal x with mean 0 and standard deviation `scale`."""
+class FoldedAtZero(Univariate):
+    """The base class of the distributions of abs(x) for x of a distribution `_both` that is symmetric about 0."""
 
     has_rsample = True
     support = constraints.nonnegative
@@ -100,8 +100,8 @@ class HalfNormal(Univariate):
         super().__init__(scale, validate_args=validate_args)
 
     @property
-    def _both(self) -> Normal:
-        return Normal(0.0, self.scale, False)
+    def _both(self) -> Univariate:
+        raise NotImplementedError
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         return self._both.rsample(sample_shape).abs()
@@ -120,12 +120,20 @@ class HalfNormal(Univariate):
         return self._both.entropy() - math.log(2)
 
     @property
-    def mean(self) -> Any:
-        return self.scale * math.sqrt(2 / math.pi)
-
-    @property
     def mode(self) -> Any:
         return self.scale * 0.0
+
+
+class HalfNormal(FoldedAtZero):
+    """The distribution of abs(x) for normal x with mean 0 and standard deviation `scale`."""
+
+    @property
+    def _both(self) -> Normal:
+        return Normal(0.0, self.scale, False)
+
+    @property
+    def mean(self) -> Any:
+        return self.scale * math.sqrt(2 / math.pi)
 
     @property
     def variance(self) -> Any:
