@@ -47,7 +47,7 @@ class ConstraintRegistry:
         return factory(constraint)
 
 
-# Of `biject_to` each transform has an inverse; those of `transform_to` may have more numbers than are needed.
+# The transforms of `biject_to` are bijective; those of `transform_to` may take more numbers than needed.
 biject_to, transform_to = ConstraintRegistry(), ConstraintRegistry()
 
 

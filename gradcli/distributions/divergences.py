@@ -325,12 +325,12 @@ for _pair in _INFINITE:
 @register_kl(TransformedDistribution, TransformedDistribution)
 def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> Any:
     if p.transforms != q.transforms or p.event_shape != q.event_shape:
-        raise MissingRuleError("the two are to have the same transforms")
+        raise MissingRuleError("both distributions must have the same transforms")
     return kl_divergence(p.base_dist, q.base_dist)
 
 
 @register_kl(Independent, Independent)
 def _independent(p: Independent, q: Independent) -> Any:
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
-        raise MissingRuleError("the two are to have as many axes of one sample")
+        raise MissingRuleError("both distributions must have the same number of reinterpreted axes")
     return p._summed(kl_divergence(p.base_dist, q.base_dist))
