@@ -13,7 +13,7 @@ from gradcli.distributions.distribution import Univariate, as_tensor, constraine
 from gradcli.distributions.univariate import EULER_GAMMA
 from gradcli.primitives.entries.bessel import i0e, i1e
 from gradcli.primitives.entries.comparisons import clip, logical_or, where
-from gradcli.primitives.entries.exponential import log1p, sigmoid, softplus
+from gradcli.primitives.entries.exponential import log1p, softplus
 from gradcli.primitives.entries.special import betaln, digamma
 
 
@@ -88,7 +88,7 @@ class ContinuousBernoulli(ProbabilityOrLogits):
 
     @property
     def _probs(self) -> Any:
-        return clipped_probs(self.probs if self._given == "probs" else sigmoid(self.logits))
+        return clipped_probs(self.probs)
 
     @property
     def _is_far(self) -> Any:

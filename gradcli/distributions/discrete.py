@@ -62,8 +62,7 @@ class ProbabilityOrLogits(Univariate):
         if name == "probs":
             return sigmoid(self.logits)
         if name == "logits":
-            probs = clipped_probs(self.probs)
-            return probs.log() - log1p(-probs)
+            return log_odds(self.probs)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}")
 
     def expand(self, batch_shape: Any) -> Self:
@@ -75,6 +74,12 @@ def clipped_probs(probs: Any) -> Any:
     """Probabilities clipped to have finite logarithms, as in PyTorch."""
     least = 2.0 ** (-23 if probs.dtype == "float32" else -52)
     return clip(probs, least, 1.0 - least)
+
+
+def log_odds(probs: Any) -> Any:
+    """The finite logarithms of p/(1 - p) for clipped probabilities p."""
+    p = clipped_probs(probs)
+    return p.log() - log1p(-p)
 
 
 class Bernoulli(ProbabilityOrLogits):

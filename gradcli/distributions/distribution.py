@@ -211,6 +211,11 @@ def broadcast_all(*values: Any) -> list[Any]:
     return [x if x.shape == shape else broadcast_to(x, shape) for x in made]
 
 
+def sum_rightmost(x: Any, count: int) -> Any:
+    """The sum over the last `count` axes."""
+    return x.sum(tuple(range(-count, 0))) if count else x
+
+
 def exactly_one(**given: Any) -> str:
     """The name of the one argument that is not None. Raises ValueError unless there is exactly one."""
     names = [name for name, value in given.items() if value is not None]

@@ -15,6 +15,7 @@ from gradcli.distributions.distribution import (
     constrained,
     dtype_of,
     exactly_one,
+    sum_rightmost,
 )
 from gradcli.distributions.univariate import Gamma
 from gradcli.errors import ArgumentError
@@ -199,8 +200,7 @@ class Independent(Distribution):
         return self._summed(self.base_dist.entropy())
 
     def _summed(self, found: Any) -> Any:
-        axes = tuple(range(-self.reinterpreted_batch_ndims, 0))
-        return found.sum(axes) if axes else found
+        return sum_rightmost(found, self.reinterpreted_batch_ndims)
 
     @property
     def mean(self) -> Any:

@@ -11,12 +11,12 @@ from typing import Any, Self
 
 from gradcli.autograd import generators
 from gradcli.distributions import constraints
-from gradcli.distributions.discrete import OfCategories, ProbabilityOrLogits, clipped_probs
+from gradcli.distributions.discrete import OfCategories, ProbabilityOrLogits, clipped_probs, log_odds
 from gradcli.distributions.distribution import as_tensor, constrained, dtype_of
 from gradcli.distributions.transforms import StickBreakingTransform, TransformedDistribution
 from gradcli.distributions.univariate import Normal
 from gradcli.primitives.conversions import broadcast_to
-from gradcli.primitives.entries.exponential import log1p, softplus
+from gradcli.primitives.entries.exponential import softplus
 from gradcli.primitives.entries.scans import softmax
 from gradcli.primitives.entries.statistics import logsumexp
 
@@ -42,12 +42,11 @@ class RelaxedBernoulli(ProbabilityOrLogits):
         self.temperature = as_tensor(temperature)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        drawn, probs = _uniform(self._extended_shape(sample_shape), dtype_of(self.probs)), clipped_probs(self.probs)
-        return ((drawn.log() - log1p(-drawn) + probs.log() - log1p(-probs)) / self.temperature).sigmoid()
+        drawn = _uniform(self._extended_shape(sample_shape), dtype_of(self.probs))
+        return ((log_odds(drawn) + log_odds(self.probs)) / self.temperature).sigmoid()
 
     def _log_prob(self, value: Any) -> Any:
-        x = clipped_probs(as_tensor(value))
-        logit = x.log() - log1p(-x)
+        logit = log_odds(as_tensor(value))
         difference = self.logits - logit * self.temperature
         return self.temperature.log() + difference - 2 * softplus(difference) + softplus(logit) + softplus(-logit)
 

@@ -11,7 +11,7 @@ from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.autograd.modes import no_grad
 from gradcli.distributions import constraints
 from gradcli.distributions.constraints import Constraint
-from gradcli.distributions.distribution import Distribution, as_tensor
+from gradcli.distributions.distribution import Distribution, as_tensor, sum_rightmost
 from gradcli.distributions.multivariate import Independent
 from gradcli.errors import ArgumentError
 from gradcli.primitives.entries.arithmetic import ones_like
@@ -148,8 +148,7 @@ class AffineTransform(Transform):
         return (y - self.loc) / self.scale
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        slope = as_tensor(self.scale).abs().log() + x * 0.0
-        return slope.sum(tuple(range(-self.event_dim, 0))) if self.event_dim else slope
+        return sum_rightmost(as_tensor(self.scale).abs().log() + x * 0.0, self.event_dim)
 
 
 class ExpTransform(Transform):
@@ -425,7 +424,7 @@ class ReshapeTransform(Transform):
         return y.reshape(self.inverse_shape(y.shape))
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        return x.reshape(*x.shape[: len(x.shape) - len(self.in_shape)], -1).sum(-1) * 0.0
+        return sum_rightmost(x, len(self.in_shape)) * 0.0
 
 
 class IndependentTransform(Transform):
@@ -455,7 +454,7 @@ class IndependentTransform(Transform):
         return self.base_transform._inverse(y)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        return _sum_rightmost(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
+        return sum_rightmost(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
 
 
 class StackTransform(Transform):
@@ -528,20 +527,21 @@ class ComposeTransform(Transform):
     def domain(self) -> Constraint:  # type: ignore[override]
         if not self.parts:
             return constraints.real
-        # The axes of an event of the whole: of the largest event among the parts, seen from the start.
+        # From the last part to the first: the number of event axes in the input of each, which is at least its own.
         found, axes = self.parts[0].domain, self.parts[-1].codomain.event_dim
         for part in reversed(self.parts):
             axes = max(axes + part.domain.event_dim - part.codomain.event_dim, part.domain.event_dim)
-        return constraints.independent(found, axes - found.event_dim) if axes > found.event_dim else found
+        return _over_axes(found, axes)
 
     @property
     def codomain(self) -> Constraint:  # type: ignore[override]
         if not self.parts:
             return constraints.real
+        # From the first part to the last: the number of event axes in the output of each, which is at least its own.
         found, axes = self.parts[-1].codomain, self.parts[0].domain.event_dim
         for part in self.parts:
             axes = max(axes + part.codomain.event_dim - part.domain.event_dim, part.codomain.event_dim)
-        return constraints.independent(found, axes - found.event_dim) if axes > found.event_dim else found
+        return _over_axes(found, axes)
 
     @property
     def bijective(self) -> bool:  # type: ignore[override]
@@ -575,7 +575,7 @@ class ComposeTransform(Transform):
         total, axes = x * 0.0 if not self.parts else 0.0, self.domain.event_dim
         for part in self.parts:
             y = part(x)
-            total = total + _sum_rightmost(part.log_abs_det_jacobian(x, y), axes - part.domain.event_dim)
+            total = total + sum_rightmost(part.log_abs_det_jacobian(x, y), axes - part.domain.event_dim)
             axes += part.codomain.event_dim - part.domain.event_dim
             x = y
         return total
@@ -615,8 +615,7 @@ class TransformedDistribution(Distribution):
     def support(self) -> Any:  # type: ignore[override]
         """The codomain of the last transform, over the axes of an event."""
         found = self.transforms[-1].codomain if self.transforms else self.base_dist.support
-        short = len(self.event_shape) - (0 if found is None else found.event_dim)
-        return constraints.independent(found, short) if found is not None and short > 0 else found
+        return None if found is None else _over_axes(found, len(self.event_shape))
 
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]
@@ -637,9 +636,9 @@ class TransformedDistribution(Distribution):
         for transform in reversed(self.transforms):
             x = transform._inverse(y)
             axes += transform.domain.event_dim - transform.codomain.event_dim
-            total = total - _sum_rightmost(transform.log_abs_det_jacobian(x, y), axes - transform.domain.event_dim)
+            total = total - sum_rightmost(transform.log_abs_det_jacobian(x, y), axes - transform.domain.event_dim)
             y = x
-        return total + _sum_rightmost(self.base_dist.log_prob(y), axes - len(self.base_dist.event_shape))
+        return total + sum_rightmost(self.base_dist.log_prob(y), axes - len(self.base_dist.event_shape))
 
     def cdf(self, value: Any) -> Any:
         whole = ComposeTransform(self.transforms)
@@ -651,14 +650,15 @@ class TransformedDistribution(Distribution):
         return whole(self.base_dist.icdf(whole.sign * (as_tensor(value) - 0.5) + 0.5))
 
 
+def _over_axes(constraint: Constraint, axes: int) -> Constraint:
+    """A constraint whose events have at least `axes` axes, and hold where the given one holds for all elements."""
+    short = axes - constraint.event_dim
+    return constraints.independent(constraint, short) if short > 0 else constraint
+
+
 def _with_last(shape: Shape, last: Shape, new: Shape) -> Shape:
     """A shape with its last sizes replaced. Raises ArgumentError where they are others."""
     cut = len(shape) - len(last)
     if cut < 0 or tuple(shape[cut:]) != last:
         raise ArgumentError(f"Shape mismatch: expected {last} at the end of {tuple(shape)}")
     return (*shape[:cut], *new)
-
-
-def _sum_rightmost(x: Any, count: int) -> Any:
-    """The sum over the last `count` axes."""
-    return x.sum(tuple(range(-count, 0))) if count else x
