@@ -13,7 +13,9 @@ from gradcli.errors import ShapeError
 from gradcli.primitives.axes import integer_array, whole_numbers
 from gradcli.primitives.bind import concrete
 
-_CATEGORIES = ("bool", "uint", "int", "float", "complex")
+# The kinds of numbers, in the order of promotion.
+_BOOL, _INT, _FLOAT, _COMPLEX = range(4)
+_KINDS = {"bool": _BOOL, "uint": _INT, "int": _INT, "float": _FLOAT, "complex": _COMPLEX}
 
 
 def broadcast_shapes(*shapes: Any) -> Size:
@@ -22,13 +24,12 @@ def broadcast_shapes(*shapes: Any) -> Size:
 
 
 def promote_types(type1: Any, type2: Any) -> Dtype:
-    """The smallest dtype that holds the numbers of both: a float's where one is a float and the other an integer."""
+    """The smallest dtype that holds the numbers of both; of a float or complex dtype and one of integers or truth values,
+    the former."""
     names = [str(known_dtype(given)) for given in (type1, type2)]
-    kinds = [_category(name) for name in names]
-    if 3 in kinds and min(kinds) < 3:
-        return named(names[kinds.index(3)])
-    if 4 in kinds and min(kinds) < 3:
-        return named(names[kinds.index(4)])
+    low, high = sorted(names, key=_kind)
+    if _kind(low) <= _INT < _kind(high):
+        return named(high)
     return named(str(arrays.numpy_namespace().promote_types(*names)))
 
 
@@ -38,14 +39,14 @@ def result_type(tensor1: Any, tensor2: Any) -> Dtype:
     pair = [(x if isinstance(x, Tensor) else tensor(x), isinstance(x, Tensor)) for x in (tensor1, tensor2)]
     # Tensors with axes come before those without, and these before numbers.
     (first, _), (second, is_tensor) = sorted(pair, key=lambda part: (-bool(part[0].ndim), -part[1]))
-    dtype, other = str(first.dtype), str(second.dtype)
+    dtype, other, default = str(first.dtype), str(second.dtype), arrays.default_dtype()
     if bool(first.ndim) != bool(second.ndim) or not is_tensor:
         if _kind(other) <= _kind(dtype):
             return named(dtype)
-        if _kind(dtype) == 2:
-            return named("complex128" if dtype == "float64" else "complex64")
-        if not is_tensor and _kind(other) > 1:
-            return named(arrays.default_dtype() if _kind(other) == 2 else _complex_default())
+        if _kind(dtype) == _FLOAT:
+            return named(_complex_of(dtype))
+        if not is_tensor and _kind(other) > _INT:
+            return named(default if _kind(other) == _FLOAT else _complex_of(default))
     return promote_types(dtype, other)
 
 
@@ -95,14 +96,10 @@ def _of_integers(name: str, *operands: Any) -> Any:
     return made.made(getattr(arrays.numpy_namespace(), name)(*numbers).astype(str(dtype)))
 
 
-def _complex_default() -> str:
-    return "complex128" if arrays.default_dtype() == "float64" else "complex64"
+def _complex_of(dtype: str) -> str:
+    """The dtype of complex numbers whose parts have a floating-point dtype."""
+    return "complex128" if dtype == "float64" else "complex64"
 
 
-def _category(dtype: str) -> int:
-    return next(place for place, kind in enumerate(_CATEGORIES) if dtype.startswith(kind))
-
-
-def _kind(dtype: Any) -> int:
-    """0 for truth values, 1 for integers, 2 for floats, 3 for complex numbers."""
-    return max(_category(str(dtype)) - 1, 0) if str(dtype) != "uint8" else 1
+def _kind(dtype: str) -> int:
+    return _KINDS[dtype.rstrip("0123456789")]
