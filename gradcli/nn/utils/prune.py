@@ -358,10 +358,9 @@ def global_unstructured(
         masks = [getattr(module, f"{name}_mask", ones_like(w)) for (module, name), w in zip(pairs, weights)]
         given = [scores.get(pair, weight).detach() for pair, weight in zip(pairs, weights)]
         whole = PruningContainer(method).compute_mask(parameters_to_vector(given), parameters_to_vector(masks))
-    start = 0
-    for (module, name), weight in zip(pairs, weights):
-        custom_from_mask(module, name, whole[start : start + weight.numel()].reshape(weight.shape))
-        start += weight.numel()
+    parts = whole.split([weight.numel() for weight in weights])
+    for (module, name), weight, mask in zip(pairs, weights, parts):
+        custom_from_mask(module, name, mask.reshape(weight.shape))
 
 
 def remove(module: Module, name: str) -> Module:
