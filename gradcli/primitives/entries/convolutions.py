@@ -314,9 +314,16 @@ class Largest(NamedTuple):
     indices: Any
 
 
-def largest(windows: Any, numbers: Any, axes: int) -> Largest:
-    """The largest element of each window, the last `axes` axes, and its number among `numbers`, an array of the same
-    shape."""
+def largest(input: Any, windows_of: Callable[[Any, float], Any], axes: int, return_indices: Any) -> Any:
+    """The largest element of each window over the last `axes` axes, with `return_indices` as `Largest`.
+
+    `windows_of(x, fill)` gives the windows of an array along its last `axes` axes, filled up with `fill`.
+    """
+    windows = windows_of(input, -math.inf)
+    if not boolean(return_indices, "'return_indices'"):
+        # A node of its own, because the result may be changed in place before backward, which needs that of `max_`.
+        return identity(max_(windows, tuple(range(-axes, 0))))
+    numbers = windows_of(_flat_numbers(arrays.shape(input), axes), 0.0)
     lead = arrays.shape(windows)[:-axes]
     flat = (*lead, math.prod(arrays.shape(windows)[-axes:]))
     windows, numbers = reshape(windows, flat), reshape(numbers, flat)
@@ -325,7 +332,7 @@ def largest(windows: Any, numbers: Any, axes: int) -> Largest:
     return Largest(*(reshape(index(part, key), lead) for part in (windows, numbers)))
 
 
-def flat_numbers(shape: Shape, axes: int) -> Any:
+def _flat_numbers(shape: Shape, axes: int) -> Any:
     """The flat index of each element over the last `axes` axes, in an array of this shape."""
     last = shape[-axes:]
     numbers = arrays.guard_memory(lambda xp: xp.reshape(xp.arange(math.prod(last)), last))
@@ -343,12 +350,7 @@ def _largest(name: str, axes: int, samples: Sequence[Any]) -> Composite:
         return_indices: Any = False,
     ) -> Any:
         places = _pooled_places(name, input, axes, kernel_size, stride, padding, dilation, ceil_mode)
-        windows = places.windows(input, -math.inf)
-        if not boolean(return_indices, "'return_indices'"):
-            # A node of its own, because the result may be changed in place before backward, which needs that of `max_`.
-            return identity(max_(windows, tuple(range(-axes, 0))))
-        numbers = flat_numbers(arrays.shape(input), axes)
-        return largest(windows, places.windows(numbers, 0.0), axes)
+        return largest(input, places.windows, axes, return_indices)
 
     return Composite(
         name, "input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False",

@@ -8,16 +8,15 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import ShapeError
-from gradcli.primitives.axes import boolean, integer_array, whole_numbers
+from gradcli.primitives.axes import integer_array, whole_numbers
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import permute, reshape
-from gradcli.primitives.entries.arithmetic import divide, identity, multiply
+from gradcli.primitives.entries.arithmetic import divide, multiply
 from gradcli.primitives.entries.comparisons import where
-from gradcli.primitives.entries.convolutions import avg_pool1d, avg_pool2d, avg_pool3d, flat_numbers, largest, of_each
+from gradcli.primitives.entries.convolutions import avg_pool1d, avg_pool2d, avg_pool3d, largest, of_each
 from gradcli.primitives.entries.gather_scatter import scatter
 from gradcli.primitives.entries.indexing import axis_key, index
 from gradcli.primitives.entries.powers import power
-from gradcli.primitives.entries.reductions import max_
 from gradcli.primitives.entries.resampling import adaptive_sizes
 from gradcli.primitives.operation import Composite
 
@@ -56,13 +55,8 @@ def _adaptive(axes: int, *samples: Any) -> Composite:
     name = f"adaptive_max_pool{axes}d"
 
     def definition(input: Any, output_size: Any, return_indices: Any = False) -> Any:
-        shape = arrays.shape(input)
-        sizes = adaptive_sizes(name, shape, output_size, axes)
-        parts = _in_parts(input, sizes, -math.inf)
-        if not boolean(return_indices, "'return_indices'"):
-            # A node of its own, because the result may be changed in place before backward, which needs that of `max_`.
-            return identity(max_(parts, tuple(range(-axes, 0))))
-        return largest(parts, _in_parts(flat_numbers(shape, axes), sizes, 0), axes)
+        sizes = adaptive_sizes(name, arrays.shape(input), output_size, axes)
+        return largest(input, lambda x, beside: _in_parts(x, sizes, beside), axes, return_indices)
 
     return Composite(
         name, "input, output_size, return_indices=False",
