@@ -49,10 +49,11 @@ def test_a_checkpoint_is_gone_on_from(tmp_path):
 def test_tensors_stay_what_they_are():
     file = io.BytesIO()
     x = gradcli.tensor([1.0, 2.0], dtype="float32", requires_grad=True)
-    gradcli.save([x, nn.Parameter([1.5]), gradcli.tensor(3), gradcli.tensor(0.5), x.shape, x.dtype], file)
+    gradcli.save([x, nn.Parameter([1.5]), gradcli.tensor(3), gradcli.tensor(0.5), x.shape, x.size(), x.dtype], file)
     file.seek(0)
     y, parameter, whole, number, *outline = gradcli.load(file)
-    assert outline == [(2,), "float32"]
+    assert outline == [(2,), (2,), "float32"]
+    assert isinstance(outline[1], gradcli.Size)
     assert (y.tolist(), y.dtype, y.requires_grad) == ([1.0, 2.0], "float32", True)
     assert isinstance(parameter, nn.Parameter)
     assert (whole.item(), number.item()) == (3, 0.5)
