@@ -16,23 +16,12 @@ from gradcli.primitives.bind import CONTAINER_RANK, Kind, Params, bind, readings
 _HAS_VARARGS = 0x04
 # The types of nested sequences, which are accepted as tensors.
 SEQUENCES = frozenset({list, tuple})
+# Parameters that take a list of tensors, or one with None in it, as it is.
+_TAKING_LISTS = frozenset({"tensors", "output_size", "lu_and_piv", "spacing"})
 # Parameters whose lists are passed on unchanged.
 _LIST_PARAMETERS = frozenset(
-    {
-        "axis",
-        "axes",
-        "shape",
-        "repeats",
-        "shift",
-        "indices",
-        "place",
-        "source",
-        "destination",
-        "output_size",
-        "lu_and_piv",
-        "spacing",
-    }
-)
+    {"axis", "axes", "shape", "repeats", "shift", "indices", "place", "source", "destination"}
+) | (_TAKING_LISTS - {"tensors"})
 # The own parameters that a keyword of another library may stand for; the first one that the function has is used.
 _KEYWORD_ALIASES = {
     "arrays": ("tensors",),
@@ -77,6 +66,11 @@ class SignatureParameter(NamedTuple):
     default: str | None
     variadic: bool
     keyword_only: bool = False
+
+    @property
+    def takes_list(self) -> bool:
+        """True if it takes a list of tensors, or one with None in it, as it is."""
+        return self.name in _TAKING_LISTS and not self.variadic
 
 
 @cache

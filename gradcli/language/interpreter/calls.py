@@ -267,12 +267,9 @@ _GRADIENT_DROPPING = frozenset({"item", "float"})
 
 def _place_of_list(operation: Operation | None) -> int | None:
     """The index of the parameter that takes a list (of tensors, or with None in it) as it is, or None."""
-    if operation is None or not _LISTS.intersection(p.name for p in operation.parameters):
+    if operation is None:
         return None
-    return next((i for i, p in enumerate(operation.parameters) if p.name in _LISTS and not p.variadic), None)
-
-
-_LISTS = frozenset({"tensors", "output_size", "lu_and_piv", "spacing"})
+    return next((i for i, p in enumerate(operation.parameters) if p.takes_list), None)
 
 
 # Functions whose result is a view of their operand in NumPy and PyTorch.

@@ -159,8 +159,8 @@ def as_numpy(value: Value) -> Any:
 def check_arguments(operation: Operation, positional: Sequence[Value], keywords: Mapping[str, Value]) -> None:
     """Raise EvaluationError for a string, None or several tensors as an argument that must be a number or a tensor.
 
-    A string is accepted only by the parameters in `_TEXTS`, several tensors only as SciPy's pair of LU factors and
-    pivots, None only by optional parameters whose default it is.
+    A string is accepted only by the parameters in `_TEXTS`, several tensors only by those in `_RESULTS`,
+    None only by optional parameters whose default it is.
     """
     parameters = operation.parameters
     if operation.name == "einsum" and len(positional) < 2 and not (positional and isinstance(positional[0], str)):
@@ -181,11 +181,13 @@ _TEXTS = frozenset(
         "padding", "rounding_mode", "driver", "compute_mode", "reduce",
     ]
 )  # fmt: skip
+# The parameters that accept all results of a function with several, as those of `lu_factor`.
+_RESULTS = frozenset({"lu_and_piv"})
 
 
 def _check_argument(operation: Operation, parameter: SignatureParameter, value: Value) -> None:
     if (isinstance(value, str) and parameter.name in _TEXTS) or (
-        isinstance(value, tuple) and parameter.name == "lu_and_piv"
+        isinstance(value, tuple) and parameter.name in _RESULTS
     ):
         return
     if value is None and (parameter.default == "None" or parameter.name == "ord"):
