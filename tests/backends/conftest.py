@@ -60,5 +60,14 @@ def backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.fixture
+def float64() -> Iterator[None]:
+    """The default dtype of PyTorch is float64 during a test, as that of gradcli is."""
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
 def host(value: Any) -> Any:
     return None if value is None else arrays.on_host(value)

@@ -12,12 +12,7 @@ import gradcli
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-
-@pytest.fixture(autouse=True)
-def float64():
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
+pytestmark = pytest.mark.usefixtures("float64")
 
 
 def both(code):
@@ -26,14 +21,11 @@ def both(code):
     for library in (gradcli, torch):
         names = {"torch": library, "F": library.nn.functional, "t": library.tensor, "inf": math.inf, "nan": math.nan}
         names |= {"x": names["t"]([[1.0, -2.0, 3.0], [0.5, 4.0, -1.0]]), "i": names["t"]([[3, 1, 2], [6, 5, 4]])}
-        names |= {"n": names["t"]([1.0, nan, math.inf, -math.inf, -0.0]), "w": names["t"]([3, 1, 2, 1])}
+        names |= {"n": names["t"]([1.0, math.nan, math.inf, -math.inf, -0.0]), "w": names["t"]([3, 1, 2, 1])}
         names |= {"v": names["t"]([3.0, 1.0, 2.0, 1.0]), "b": names["t"]([True, False, True])}
         names |= {"S": names["t"]([[4.0, 1.0], [1.0, 3.0]]), "L": names["t"]([[2.0, 0.0], [0.5, 1.5]])}
         found.append(eval(code, names))
     return found
-
-
-nan = math.nan
 
 
 def assert_alike(found, expected):

@@ -9,15 +9,10 @@ import gradcli
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
+pytestmark = pytest.mark.usefixtures("float64")
+
 DRAW = np.random.default_rng(0)
 PAIR, MATRICES, PARTS = DRAW.normal(size=(2, 4)), DRAW.normal(size=(2, 3, 3)), DRAW.dirichlet([1, 1, 1, 1], size=2)
-
-
-@pytest.fixture(autouse=True)
-def float64():
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
 
 
 def assert_alike(found, expected, x):

@@ -11,18 +11,12 @@ import gradcli
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-# Some of PyTorch's own functions look at how they are traced.
 pytestmark = [
+    pytest.mark.usefixtures("float64"),
+    # Some of PyTorch's own functions look at how they are traced.
     pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:Singular sample detected"),
 ]
-
-
-@pytest.fixture(autouse=True)
-def float64():
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
 
 
 LOC, SCALE = [0.3, -1.0, 2.0], [0.5, 1.5, 2.5]

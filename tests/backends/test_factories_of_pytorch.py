@@ -9,12 +9,7 @@ import gradcli
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-
-@pytest.fixture(autouse=True)
-def _in_double_precision():
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
+pytestmark = pytest.mark.usefixtures("float64")
 
 
 def both(code):

@@ -13,12 +13,7 @@ from gradcli import nn
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-
-@pytest.fixture(autouse=True)
-def float64():
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
+pytestmark = pytest.mark.usefixtures("float64")
 
 
 def drawn(*shape, seed=0, low=-2.0, high=2.0):

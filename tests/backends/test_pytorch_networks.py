@@ -26,13 +26,6 @@ def with_gradcli(source: str) -> str:
     return _IMPORTED.sub(r"\1gradcli as torch", _IMPORTED_FROM.sub(r"\1gradcli\2", source))
 
 
-@pytest.fixture
-def float64():
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
-
-
 def run(path: Path, library: Any) -> dict[str, Any]:
     """The numbers in the names of a program: tensors, numbers and lists of them, and the state of modules."""
     source = path.read_text()
