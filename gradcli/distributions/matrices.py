@@ -14,19 +14,16 @@ from gradcli.distributions.distribution import (
     broadcast_all,
     constrained,
     dtype_of,
-    exactly_one,
 )
-from gradcli.distributions.multivariate import MultivariateNormal
+from gradcli.distributions.multivariate import MultivariateNormal, OfMatrix
 from gradcli.distributions.univariate import Beta, Chi2
 from gradcli.errors import ArgumentError
 from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.entries.comparisons import clip, where
-from gradcli.primitives.entries.decompositions import cholesky
 from gradcli.primitives.entries.distributions import multigammaln
 from gradcli.primitives.entries.gather_scatter import diag_embed
 from gradcli.primitives.entries.linear import diagonal
 from gradcli.primitives.entries.linear_systems import cholesky_solve, slogdet
-from gradcli.primitives.entries.matrices import inv
 from gradcli.primitives.entries.shape import tril
 from gradcli.primitives.entries.special import digamma, lgamma
 
@@ -69,11 +66,10 @@ class LowRankMultivariateNormal(MultivariateNormal):
         return self.loc + correlated + self.cov_diag.sqrt() * of_diagonal
 
 
-class Wishart(Distribution):
+class Wishart(OfMatrix):
     """The distribution of X.T@X for a matrix X with `df` rows of normal numbers with mean 0, given their covariance
     matrix, the inverse of that, or the lower triangular matrix L with L@L.T = covariance_matrix."""
 
-    has_rsample = True
     parameter_names = ("covariance_matrix", "precision_matrix", "scale_tril")
     support = constraints.positive_definite
 
@@ -85,9 +81,10 @@ class Wishart(Distribution):
         scale_tril: Any = None,
         validate_args: bool | None = None,
     ) -> None:
-        given = {"covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix, "scale_tril": scale_tril}
-        name = exactly_one(**given)
-        matrix, count = as_tensor(given[name]), as_tensor(df)
+        name, matrix = self._given(
+            covariance_matrix=covariance_matrix, precision_matrix=precision_matrix, scale_tril=scale_tril
+        )
+        count = as_tensor(df)
         if matrix.ndim < 2:
             raise ArgumentError("scale_tril must be at least two-dimensional, with optional leading batch dimensions")
         size = matrix.shape[-1]
@@ -96,24 +93,13 @@ class Wishart(Distribution):
         batch = broadcast([count.shape, matrix.shape[:-2]])
         self.df = broadcast_to(count, batch)
         self.__dict__[name] = broadcast_to(matrix, (*batch, size, size))
-        if name == "precision_matrix":
-            matrix = inv(matrix)
-        lower = matrix if name == "scale_tril" else cholesky(matrix)
-        self._scale = broadcast_to(lower, (*batch, size, size))
+        self._scale = broadcast_to(self._factor(name, matrix), (*batch, size, size))
         super().__init__(batch, (size, size), validate_args)
 
     @property
     def arg_constraints(self) -> Any:  # type: ignore[override]
         matrices = dict.fromkeys(("covariance_matrix", "precision_matrix"), constraints.positive_definite)
         return matrices | {"scale_tril": constraints.lower_cholesky}
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in self.parameter_names or "_scale" not in vars(self):
-            raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}")
-        if name == "scale_tril":
-            return self._scale
-        covariance = self._scale @ self._scale.mT
-        return covariance if name == "covariance_matrix" else inv(covariance)
 
     def expand(self, batch_shape: Any) -> Self:
         scale = broadcast_to(self._scale, (*batch_shape, *self.event_shape))

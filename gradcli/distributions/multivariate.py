@@ -30,11 +30,41 @@ from gradcli.primitives.entries.special import digamma, lgamma
 from gradcli.primitives.entries.statistics import logsumexp
 
 
-class MultivariateNormal(Distribution):
+class OfMatrix(Distribution):
+    """The base class of distributions given a covariance matrix, its inverse, or its Cholesky factor, the lower triangular
+    matrix L with L@L.T = covariance_matrix. The others are computed from the factor, `_scale`."""
+
+    has_rsample = True
+    _scale: Any
+
+    @staticmethod
+    def _given(**matrices: Any) -> tuple[str, Any]:
+        """The name of the one matrix that is given, and the matrix."""
+        name = exactly_one(**matrices)
+        return name, as_tensor(matrices[name])
+
+    @staticmethod
+    def _factor(name: str, matrix: Any) -> Any:
+        """The Cholesky factor for a matrix that is given by this name."""
+        if name == "scale_tril":
+            return matrix
+        return cholesky(inv(matrix) if name == "precision_matrix" else matrix)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("covariance_matrix", "precision_matrix", "scale_tril") or "_scale" not in vars(self):
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}")
+        size = self.event_shape[-1]
+        scale = broadcast_to(self._scale, (*self.batch_shape, size, size))
+        if name == "scale_tril":
+            return scale
+        covariance = scale @ scale.mT
+        return covariance if name == "covariance_matrix" else inv(covariance)
+
+
+class MultivariateNormal(OfMatrix):
     """The multivariate normal distribution with mean `loc`, given its covariance matrix, the inverse of that, or the
     lower triangular matrix L with L@L.T = covariance_matrix."""
 
-    has_rsample = True
     parameter_names = ("loc", "covariance_matrix", "precision_matrix", "scale_tril")
     support = constraints.real_vector
     loc: Any
@@ -47,13 +77,10 @@ class MultivariateNormal(Distribution):
         scale_tril: Any = None,
         validate_args: bool | None = None,
     ) -> None:
-        given = {
-            "covariance_matrix": covariance_matrix,
-            "precision_matrix": precision_matrix,
-            "scale_tril": scale_tril,
-        }
-        name = exactly_one(**given)
-        mean, matrix = as_tensor(loc), as_tensor(given[name])
+        name, matrix = self._given(
+            covariance_matrix=covariance_matrix, precision_matrix=precision_matrix, scale_tril=scale_tril
+        )
+        mean = as_tensor(loc)
         if mean.ndim < 1:
             raise ArgumentError("loc must be at least one-dimensional.")
         if matrix.ndim < 2:
@@ -62,23 +89,8 @@ class MultivariateNormal(Distribution):
         size = mean.shape[-1]
         self.loc = broadcast_to(mean, (*batch, size))
         self.__dict__[name] = broadcast_to(matrix, (*batch, size, size))
-        if name == "scale_tril":
-            self._scale = matrix
-        elif name == "covariance_matrix":
-            self._scale = cholesky(matrix)
-        else:
-            self._scale = cholesky(inv(matrix))
+        self._scale = self._factor(name, matrix)
         super().__init__(batch, (size,), validate_args)
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in self.parameter_names or "_scale" not in vars(self):
-            raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}")
-        size = self.event_shape[0]
-        scale = broadcast_to(self._scale, (*self.batch_shape, size, size))
-        if name == "scale_tril":
-            return scale
-        covariance = scale @ scale.mT
-        return covariance if name == "covariance_matrix" else inv(covariance)
 
     def expand(self, batch_shape: Any) -> Self:
         shape = (*batch_shape, *self.event_shape)
