@@ -19,8 +19,8 @@ class GradScaler:
     """Scales a loss before backward, and divides the gradients again before a step of an optimizer.
 
     The factor grows by `growth_factor` after `growth_interval` steps with finite gradients, and is multiplied by
-    `backoff_factor` after others, which move no parameter. On the device "cuda", which there is not, the scaler is
-    disabled with a warning, as in PyTorch: losses and gradients are as they are.
+    `backoff_factor` after others, which move no parameter. For a device other than the CPU the scaler is disabled with a
+    warning, as PyTorch does without a GPU: losses and gradients stay as they are.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class GradScaler:
             backoff_factor,
             growth_interval,
         )
-        # Of each optimizer since the last `update`, whether its gradients are finite.
+        # By the id of each optimizer seen since the last `update`: True if its gradients are finite.
         self._finite: dict[int, bool] = {}
 
     def scale(self, outputs: Any) -> Any:
@@ -80,7 +80,7 @@ class GradScaler:
         return optimizer.step(*arguments, **named) if self._finite[id(optimizer)] else None
 
     def update(self, new_scale: float | None = None) -> None:
-        """Choose the factor of the next step. Raises EvaluationError where no gradients were looked at."""
+        """Choose the factor of the next step. Raises EvaluationError without a `step` or `unscale_` before."""
         if not self._enabled:
             return
         if new_scale is not None:
@@ -105,7 +105,7 @@ class GradScaler:
         return self._enabled
 
     def state_dict(self) -> dict[str, Any]:
-        """The factor and what changes it; empty where the scaler is disabled."""
+        """The factor and the settings by which it grows and shrinks; empty where the scaler is disabled."""
         if not self._enabled:
             return {}
         return {
@@ -132,11 +132,11 @@ class GradScaler:
 
 
 class autocast:
-    """A context or decorator in which PyTorch would compute products in lower precision; on the device "cuda", which
-    there is not, it is disabled with a warning, as in PyTorch.
+    """A context or decorator that changes nothing; in PyTorch's, products are computed in lower precision. For a device
+    other than the CPU it is disabled with a warning, as PyTorch does without a GPU.
 
-    Raises EvaluationError where it is enabled on the CPU: its dtypes are "bfloat16", which NumPy lacks, and "float16", in
-    which no products are computed here.
+    Raises EvaluationError where it is enabled on the CPU, because products are computed in neither of its dtypes,
+    "bfloat16" and "float16".
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class autocast:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Nothing was changed."""
+        """Do nothing, as `__enter__` does."""
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         return wraps(function)(lambda *arguments, **named: function(*arguments, **named))

@@ -1,4 +1,4 @@
-"""`torch.cuda.amp`: mixed precision on a GPU, which there is not, so that both are disabled with a warning."""
+"""`torch.cuda.amp`: mixed precision on a GPU. Without one, both classes are disabled with a warning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Max and average pooling layers, in one, two and three dimensions."""
+"""Max, average and power-mean pooling layers, and the inverse of max pooling, in one, two and three dimensions."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class LPPool3d(_LPPool):
 
 
 class _MaxUnpool(Module):
-    """Places elements where max pooling with the same settings found them, among zeros."""
+    """The base class of layers that put elements back at the positions where max pooling found them, among zeros."""
 
     function: ClassVar[str]
     axes: ClassVar[int]

@@ -498,7 +498,7 @@ torch_vander = Composite(
 
 
 def _torch_lerp(x: Any, end: Any, weight: Any) -> Any:
-    """From the end that is nearer, as PyTorch computes it: exact there, and with an infinite number at the other end."""
+    """Interpolated from the nearer end, as PyTorch does: exact there, and right where the other end is infinite."""
     rise = subtract(end, x)
     near = add(x, multiply(weight, rise))
     return where(less(absolute(weight), 0.5), near, subtract(end, multiply(subtract(1.0, weight), rise)))

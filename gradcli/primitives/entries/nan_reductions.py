@@ -75,8 +75,8 @@ def _nan_extreme(of: Any, doc: str, replacement: float) -> Composite:
         if nowhere(missing):
             return of(x, axis, keepdims)
         found = of(where(missing, replacement, x), axis, keepdims)
-        # Where what is left is the replacement too, it ties with that: the mean has the same value, and nan where
-        # nothing is left.
+        # Elements that are as infinite as the replacement would share their gradient with it. Where it is the result, the
+        # mean of the elements that are not nan has the same value, and is nan where there are none.
         return where(equal(found, replacement), _nanmean(x, axis, keepdims), found)
 
     return Composite(
