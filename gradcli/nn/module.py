@@ -71,20 +71,17 @@ class Module:
             return self.forward(*arguments, **keywords)
         hook: Any
         for hook in [*self._forward_pre_hooks.values()]:
+            changed = _called(hook, self, arguments, keywords)
+            if changed is None:
+                continue
             if isinstance(hook, _WithKeywords):
-                changed = hook.function(self, arguments, keywords)
-                arguments, keywords = (arguments, keywords) if changed is None else changed
+                arguments, keywords = changed
             else:
-                changed = hook(self, arguments)
-                if changed is not None:
-                    arguments = changed if isinstance(changed, tuple) else (changed,)
+                arguments = changed if isinstance(changed, tuple) else (changed,)
         call = BackwardCall(self, self._backward_pre_hooks, self._backward_hooks) if backward else None
         result = self.forward(*(arguments if call is None else call.arguments(arguments)), **keywords)
         for hook in [*self._forward_hooks.values()]:
-            with_keywords = isinstance(hook, _WithKeywords)
-            changed = (
-                hook.function(self, arguments, keywords, result) if with_keywords else hook(self, arguments, result)
-            )
+            changed = _called(hook, self, arguments, keywords, result)
             result = result if changed is None else changed
         return result if call is None else call.results(result)
 
@@ -447,6 +444,13 @@ class _WithKeywords(NamedTuple):
     """A hook that takes the keywords of a call too."""
 
     function: Callable[..., Any]
+
+
+def _called(hook: Any, module: Module, arguments: Any, keywords: Any, *result: Any) -> Any:
+    """What a hook returns, which is called with the keywords of a call too if it takes them."""
+    if isinstance(hook, _WithKeywords):
+        return hook.function(module, arguments, keywords, *result)
+    return hook(module, arguments, *result)
 
 
 def _registered(hooks: Hooks, hook: Callable[..., Any], prepend: bool, with_kwargs: bool = False) -> HookHandle:
