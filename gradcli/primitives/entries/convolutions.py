@@ -302,7 +302,7 @@ def _average(name: str, axes: int, samples: Sequence[Any]) -> Composite:
         f"mean of each window over {_place(axes)}", definition,
         node_name=f"AvgPool{axes}DBackward0", gradient_name=f"AvgPool{axes}DBackwardBackward0",
         derivative="g/n added up where each element came from",
-        edges=(_APART, "the zeros of padding count unless count_include_pad=False", _LAST),
+        edges=(SIDE_BY_SIDE, "the zeros of padding count unless count_include_pad=False", _LAST),
         samples=samples,
     )  # fmt: skip
 
@@ -357,12 +357,13 @@ def _largest(name: str, axes: int, samples: Sequence[Any]) -> Composite:
         f"largest element of each window over {_place(axes)}", definition,
         node_name=f"MaxPool{axes}DWithIndicesBackward0", gradient_name=f"MaxPool{axes}DWithIndicesBackwardBackward0",
         derivative="g at the largest element of each window, in equal shares where there are several",
-        edges=(_APART, "padding is below all numbers", _LAST, "return_indices=True gives their places too, and g goes to one"),
+        edges=(SIDE_BY_SIDE, "padding is below all numbers", _LAST, WITH_INDICES),
         samples=samples,
     )  # fmt: skip
 
 
-_APART = "windows lie side by side where there is no stride"
+SIDE_BY_SIDE = "windows lie side by side where there is no stride"
+WITH_INDICES = "return_indices=True gives their places too, and g goes to one"
 _LAST = "ceil_mode=True has one more window where some elements are left over"
 avg_pool1d = _average("avg_pool1d", 1, ((_SIGNAL, 2), (_SIGNAL, 3, 1, 1)))
 avg_pool2d = _average("avg_pool2d", 2, ((_IMAGE, 2), (_IMAGE, (3, 2), 1, 1)))

@@ -13,7 +13,15 @@ from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import permute, reshape
 from gradcli.primitives.entries.arithmetic import divide, multiply
 from gradcli.primitives.entries.comparisons import where
-from gradcli.primitives.entries.convolutions import avg_pool1d, avg_pool2d, avg_pool3d, largest, of_each
+from gradcli.primitives.entries.convolutions import (
+    SIDE_BY_SIDE,
+    WITH_INDICES,
+    avg_pool1d,
+    avg_pool2d,
+    avg_pool3d,
+    largest,
+    of_each,
+)
 from gradcli.primitives.entries.gather_scatter import scatter
 from gradcli.primitives.entries.indexing import axis_key, index
 from gradcli.primitives.entries.powers import power
@@ -25,7 +33,6 @@ SUBJECT = "layers"
 _SIGNAL = [[1.0, 2.5, -3.0, 0.5, 2.0]]
 _IMAGE = [[[1.0, 2.0, 3.5, -1.0], [4.0, -5.5, 6.0, 0.5], [0.25, 7.0, -2.0, 3.0]]]
 _POSITIVE = [[[1.0, 2.0, 3.5, 1.5], [4.0, 5.5, 6.0, 0.5], [0.25, 7.0, 2.0, 3.0]]]
-_TO_ONE = "return_indices=True gives their places too, and g goes to one"
 
 
 def _parts(old: int, new: int) -> tuple[Any, Any]:
@@ -63,7 +70,7 @@ def _adaptive(axes: int, *samples: Any) -> Composite:
         f"largest elements of output_size parts of the last {'axis' if axes == 1 else f'{axes} axes'}", definition,
         node_name=f"AdaptiveMaxPool{axes}DBackward0", gradient_name=f"AdaptiveMaxPool{axes}DBackwardBackward0",
         derivative="g at the largest element of each part, in equal shares where there are several",
-        edges=(_TO_ONE,), samples=samples,
+        edges=(WITH_INDICES,), samples=samples,
     )  # fmt: skip
 
 
@@ -83,7 +90,7 @@ def _power_mean(axes: int, mean: Composite, *samples: Any) -> Composite:
         "sum(x**norm_type)**(1/norm_type) of each window", definition,
         derivative="g*(x/y)**(norm_type - 1) added up where each element came from",
         domain="smooth where no sum is 0",
-        edges=("windows lie side by side where there is no stride",), samples=samples,
+        edges=(SIDE_BY_SIDE,), samples=samples,
     )  # fmt: skip
 
 
