@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -131,12 +132,6 @@ def test_what_is_known_is_that_of_pytorch(case, what):
         np.testing.assert_allclose(*pair, rtol=max(close, 1e-8), atol=close / 100, err_msg=key)
 
 
-PAIRS = [
-    (p, q)
-    for p in ("Normal", "Laplace", "Gumbel", "Uniform", "Beta", "ContinuousBernoulli", "Gamma", "Exponential", "Pareto")
-    for q in ("Normal", "Laplace", "Gumbel", "Uniform", "Beta", "ContinuousBernoulli", "Gamma", "Exponential", "Pareto")
-    if p != q
-]
 OF_PAIRS = {
     **{name: {"loc": [0.3, -1.0], "scale": [0.5, 1.5]} for name in ("Normal", "Laplace", "Gumbel")},
     "Uniform": {"low": [0.25, -0.5], "high": [0.75, 1.5]},
@@ -148,7 +143,9 @@ OF_PAIRS = {
 }
 
 
-@pytest.mark.parametrize(("p", "q"), [*PAIRS, ("Bernoulli", "Poisson"), ("Poisson", "Bernoulli")])
+@pytest.mark.parametrize(
+    ("p", "q"), [*itertools.permutations(OF_PAIRS, 2), ("Bernoulli", "Poisson"), ("Poisson", "Bernoulli")]
+)
 def test_divergences_between_kinds_are_those_of_pytorch(p, q):
     parameters = OF_PAIRS | {"Bernoulli": {"probs": [0.2, 0.7]}, "Poisson": {"rate": [1.5, 0.75]}}
     try:
