@@ -64,7 +64,7 @@ class _IntegerInterval(_Bounded):
         super().__init__(lower_bound=lower_bound, upper_bound=upper_bound)
 
     def check(self, value: Any) -> Any:
-        lower, upper = (_beside(value, bound) for bound in self._bounds.values())
+        lower, upper = (_comparable(value, bound) for bound in self._bounds.values())
         return (value % 1 == 0) & (value >= lower) & (value <= upper)
 
 
@@ -75,7 +75,7 @@ class _IntegerGreaterThan(_Bounded):
         super().__init__(lower_bound=lower_bound)
 
     def check(self, value: Any) -> Any:
-        return (value % 1 == 0) & (value >= _beside(value, self._bounds["lower_bound"]))
+        return (value % 1 == 0) & (value >= _comparable(value, self._bounds["lower_bound"]))
 
 
 class _GreaterThan(_Bounded):
@@ -83,7 +83,7 @@ class _GreaterThan(_Bounded):
         super().__init__(lower_bound=lower_bound)
 
     def check(self, value: Any) -> Any:
-        return value > _beside(value, self._bounds["lower_bound"])
+        return value > _comparable(value, self._bounds["lower_bound"])
 
 
 class _GreaterThanEq(_Bounded):
@@ -91,7 +91,7 @@ class _GreaterThanEq(_Bounded):
         super().__init__(lower_bound=lower_bound)
 
     def check(self, value: Any) -> Any:
-        return value >= _beside(value, self._bounds["lower_bound"])
+        return value >= _comparable(value, self._bounds["lower_bound"])
 
 
 class _LessThan(_Bounded):
@@ -99,7 +99,7 @@ class _LessThan(_Bounded):
         super().__init__(upper_bound=upper_bound)
 
     def check(self, value: Any) -> Any:
-        return value < _beside(value, self._bounds["upper_bound"])
+        return value < _comparable(value, self._bounds["upper_bound"])
 
 
 class _Interval(_Bounded):
@@ -107,13 +107,13 @@ class _Interval(_Bounded):
         super().__init__(lower_bound=lower_bound, upper_bound=upper_bound)
 
     def check(self, value: Any) -> Any:
-        lower, upper = (_beside(value, bound) for bound in self._bounds.values())
+        lower, upper = (_comparable(value, bound) for bound in self._bounds.values())
         return (value >= lower) & (value <= upper)
 
 
 class _HalfOpenInterval(_Interval):
     def check(self, value: Any) -> Any:
-        lower, upper = (_beside(value, bound) for bound in self._bounds.values())
+        lower, upper = (_comparable(value, bound) for bound in self._bounds.values())
         return (value >= lower) & (value < upper)
 
 
@@ -133,7 +133,7 @@ class _Multinomial(_Bounded):
         super().__init__(upper_bound=upper_bound)
 
     def check(self, value: Any) -> Any:
-        return (value >= 0).all(-1) & (value.sum(-1) <= _beside(value, self._bounds["upper_bound"]))
+        return (value >= 0).all(-1) & (value.sum(-1) <= _comparable(value, self._bounds["upper_bound"]))
 
 
 class _Matrix(Constraint):
@@ -214,7 +214,7 @@ class _IndependentConstraint(Constraint):
 
 
 class _Dependent(Constraint):
-    """The place of a constraint that depends on other parameters."""
+    """A placeholder for a constraint that depends on other parameters."""
 
     def __init__(self, *, is_discrete: bool = False, event_dim: int = 0) -> None:
         self.is_discrete, self.event_dim = is_discrete, event_dim
@@ -241,8 +241,8 @@ def is_dependent(constraint: Any) -> bool:
     return isinstance(constraint, _Dependent)
 
 
-def _beside(value: Any, bound: Any) -> Any:
-    """A bound as an array where the value is an array."""
+def _comparable(value: Any, bound: Any) -> Any:
+    """A bound to compare with a value: an array of NumPy unless the value is a tensor."""
     if isinstance(bound, Tensor) and not isinstance(value, Tensor):
         return arrays.to_numpy(bound.detach().inner)
     return bound

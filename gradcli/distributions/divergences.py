@@ -261,7 +261,7 @@ def _gamma_from(p: Any, q: Gamma) -> Any:
 
 
 def _uniform_from(p: Any, q: Uniform) -> Any:
-    """That of a distribution on [0, 1]."""
+    """The divergence between a distribution on [0, 1] and a uniform one."""
     return where(logical_or(q.low > 0, q.high < 1), math.inf, (q.high - q.low).log() - p.entropy())
 
 

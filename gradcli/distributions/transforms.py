@@ -253,7 +253,7 @@ class AbsTransform(Transform):
 
 
 class SoftmaxTransform(Transform):
-    """exp(x)/sum(exp(x)) along the last axis, which has no one inverse: that with the logarithms is taken."""
+    """exp(x)/sum(exp(x)) along the last axis. Many x have the same value; the inverse gives its logarithms."""
 
     domain, codomain = constraints.real_vector, constraints.simplex
 
@@ -463,8 +463,8 @@ class StackTransform(Transform):
     def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(cache_size)
         self.transforms, self.dim = [*tseq], dim
-        self.domain = _Together([t.domain for t in self.transforms], dim)
-        self.codomain = _Together([t.codomain for t in self.transforms], dim)
+        self.domain = _PerSlice([t.domain for t in self.transforms], dim)
+        self.codomain = _PerSlice([t.codomain for t in self.transforms], dim)
         self.bijective = all(t.bijective for t in self.transforms)
 
     def _call(self, x: Any) -> Any:
@@ -503,7 +503,7 @@ class CatTransform(Transform):
         return concat([t.log_abs_det_jacobian(one, other) for (t, one), other in pairs], self.dim)
 
 
-class _Together(Constraint):
+class _PerSlice(Constraint):
     """A constraint for each slice along an axis."""
 
     def __init__(self, parts: Sequence[Constraint], dim: int) -> None:

@@ -31,7 +31,7 @@ class BackwardCall:
 
     def __init__(self, module: Any, before: Hooks, after: Hooks) -> None:
         """`before` are called with the gradients of the outputs, `after` with those of the inputs too."""
-        self._module, self._before, self._hooks = module, [*before.values()], [*after.values()]
+        self._module, self._before, self._after = module, [*before.values()], [*after.values()]
         self._of_results: Gradients = ()
         self._has_arguments = False
         self._count = 0
@@ -62,7 +62,7 @@ class BackwardCall:
         return self._call(gradients)
 
     def _call(self, gradients: Gradients) -> Gradients:
-        for hook in self._hooks:
+        for hook in self._after:
             changed = hook(self._module, gradients, self._of_results)
             if changed is not None:
                 gradients = changed if isinstance(changed, tuple) else (changed,)
