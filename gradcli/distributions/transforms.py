@@ -594,7 +594,7 @@ class TransformedDistribution(Distribution):
         validate_args: bool | None = None,
     ) -> None:
         self.transforms = [transforms] if isinstance(transforms, Transform) else [*transforms]
-        whole = ComposeTransform(self.transforms)
+        whole = self._whole
         base, size = base_distribution, len(base_distribution.event_shape)
         shape = (*base.batch_shape, *base.event_shape)
         if len(shape) < whole.domain.event_dim:
@@ -612,6 +612,11 @@ class TransformedDistribution(Distribution):
         super().__init__(result[:cut], result[cut:], validate_args)
 
     @property
+    def _whole(self) -> ComposeTransform:
+        """The composition of all transforms."""
+        return ComposeTransform(self.transforms)
+
+    @property
     def support(self) -> Any:  # type: ignore[override]
         """The codomain of the last transform, over the axes of an event."""
         found = self.transforms[-1].codomain if self.transforms else self.base_dist.support
@@ -626,10 +631,10 @@ class TransformedDistribution(Distribution):
 
     def sample(self, sample_shape: Any = ()) -> Any:
         with no_grad():
-            return ComposeTransform(self.transforms)(self.base_dist.sample(sample_shape))
+            return self._whole(self.base_dist.sample(sample_shape))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        return ComposeTransform(self.transforms)(self.base_dist.rsample(sample_shape))
+        return self._whole(self.base_dist.rsample(sample_shape))
 
     def _log_prob(self, value: Any) -> Any:
         y, total, axes = as_tensor(value), 0.0, len(self.event_shape)
@@ -641,13 +646,11 @@ class TransformedDistribution(Distribution):
         return total + sum_rightmost(self.base_dist.log_prob(y), axes - len(self.base_dist.event_shape))
 
     def cdf(self, value: Any) -> Any:
-        whole = ComposeTransform(self.transforms)
-        below, rises = self.base_dist.cdf(whole._inverse(as_tensor(value))), whole.sign
-        return rises * (below - 0.5) + 0.5
+        below = self.base_dist.cdf(self._whole._inverse(as_tensor(value)))
+        return self._whole.sign * (below - 0.5) + 0.5
 
     def icdf(self, value: Any) -> Any:
-        whole = ComposeTransform(self.transforms)
-        return whole(self.base_dist.icdf(whole.sign * (as_tensor(value) - 0.5) + 0.5))
+        return self._whole(self.base_dist.icdf(self._whole.sign * (as_tensor(value) - 0.5) + 0.5))
 
 
 def _over_axes(constraint: Constraint, axes: int) -> Constraint:
