@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from gradcli import arrays
-from gradcli.arrays.mathematical_constants import is_exact, log_2, log_10
+from gradcli.arrays.mathematical_constants import is_exact, log_2, log_10, ratio
 from gradcli.errors import EvaluationError, UndecidedError
 from gradcli.kinds.jets import Jet
 from gradcli.kinds.laurent import without_observer
@@ -110,7 +110,7 @@ class Asymptotic(Operators):
     @staticmethod
     def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Asymptotic:
         count = next(o.count for o in operands if isinstance(o, Asymptotic))
-        series = [_series_of(o, count) for o in operands]
+        series = [series_of(o, count) for o in operands]
         rule = _RULES.get(primitive)
         with without_observer():
             return rule(*series, **params) if rule is not None else _analytic(primitive, series, params)
@@ -143,14 +143,15 @@ def _is_cut(found: Sequence[AsymptoticTerm], end: float, count: int) -> bool:
     return end < math.inf or found[-1].exponent >= found[0].exponent + count
 
 
-def _series_of(value: Any, count: int) -> Asymptotic:
-    return value if isinstance(value, Asymptotic) else _constant(value, count)
-
-
-def _constant(value: Any, count: int) -> Asymptotic:
-    if type(value) not in arrays.PYTHON_NUMBERS:
-        raise NoLimitError("a number of no sample")
-    return Asymptotic.constant(float(value), float(value), count)
+def series_of(value: Any, count: int) -> Asymptotic:
+    """A series, or a number as one. Raises NoLimitError for other values."""
+    if isinstance(value, Asymptotic):
+        return value
+    if type(value) in arrays.PYTHON_NUMBERS:
+        return Asymptotic.constant(float(value), float(value), count)
+    if is_exact() and not isinstance(value, Kind) and not arrays.shape(value):
+        return Asymptotic.constant(value, float(value), count)
+    raise NoLimitError("a number of no sample")
 
 
 def _times(value: Any, factor: Any) -> Any:
@@ -331,13 +332,20 @@ def _composed(coefficients: Callable[[int], Sequence[AsymptoticCoefficient]], r:
     return Asymptotic(found.terms, min(found.end, needed), r.count)
 
 
-def _exact_coefficients(numbers: Iterable[float]) -> list[AsymptoticCoefficient]:
-    return [AsymptoticCoefficient(n, n, abs(n)) for n in numbers]
+def fraction(numerator: int, denominator: int = 1) -> AsymptoticCoefficient:
+    """A fraction as a coefficient, in ball arithmetic without rounding."""
+    sample = numerator / denominator
+    return AsymptoticCoefficient(ratio(numerator, denominator) if is_exact() else sample, sample, abs(sample))
+
+
+def logarithm_coefficient(k: int) -> AsymptoticCoefficient:
+    """The coefficient of r**k in log(1 + r)."""
+    return fraction((-1) ** (k + 1), k) if k else fraction(0)
 
 
 def _reciprocal(a: Asymptotic) -> Asymptotic:
     lead, r = _without_lead(a)
-    found = _composed(lambda n: _exact_coefficients((-1.0) ** k for k in range(n)), r)
+    found = _composed(lambda n: [fraction((-1) ** k) for k in range(n)], r)
     return _scaled(found, _inverse(lead))
 
 
@@ -375,10 +383,10 @@ def _general_power(a: Asymptotic, q: Asymptotic) -> Asymptotic:
     live = bind(multiply, (exponent.value, lead.power), _NO_PARAMS) if isinstance(exponent.value, Kind) else by
 
     def binomials(n: int) -> list[AsymptoticCoefficient]:
-        found = _exact_coefficients([1.0])
+        found = [fraction(1)]
         for k in range(1, n):
-            factor = _sum(exponent, AsymptoticCoefficient(1.0 - k, 1.0 - k, k - 1.0))
-            found.append(_product(_product(found[-1], factor), AsymptoticCoefficient(1.0 / k, 1.0 / k, 1.0 / k)))
+            factor = _sum(exponent, fraction(1 - k))
+            found.append(_product(_product(found[-1], factor), fraction(1, k)))
         return found
 
     # If the exponent is an integer, the binomial series is finite.
@@ -409,7 +417,7 @@ def _log(a: Asymptotic) -> Asymptotic:
     if lead.exponent:
         live = lead.power if isinstance(lead.power, Kind) else lead.exponent
         terms.append(AsymptoticTerm(0.0, 0.0, 1, AsymptoticCoefficient(live, lead.exponent, abs(lead.exponent))))
-    series = _composed(lambda n: _exact_coefficients([0.0, *((-1.0) ** (k + 1) / k for k in range(1, n))]), r)
+    series = _composed(lambda n: [*map(logarithm_coefficient, range(n))], r)
     return _add(series, Asymptotic(terms, math.inf, a.count))
 
 
@@ -432,9 +440,7 @@ def _exp(a: Asymptotic) -> Asymptotic:
     value, sample = _apply(exp, c)
     lead = AsymptoticCoefficient(value, sample, abs(sample) * (1.0 + c.size))
     by = _number(powers.value)
-    series = _composed(
-        lambda n: _exact_coefficients(1.0 / math.factorial(k) for k in range(n)), Asymptotic(rest, a.end, a.count)
-    )
+    series = _composed(lambda n: [fraction(1, math.factorial(k)) for k in range(n)], Asymptotic(rest, a.end, a.count))
     return _scaled(series, AsymptoticTerm(powers.value if isinstance(powers.value, Kind) else by, by, 0, lead))
 
 
@@ -461,7 +467,7 @@ def _analytic(primitive: Primitive, operands: Sequence[Asymptotic], params: Mapp
 
         def coefficients(n: int) -> list[AsymptoticCoefficient]:
             # One coefficient more, for the propagated error of the value at the point.
-            operands = [[c, _exact_coefficients([1.0])[0]] if i == place else [c] for i, (c, _) in enumerate(parts)]
+            operands = [[c, fraction(1)] if i == place else [c] for i, (c, _) in enumerate(parts)]
             found = _taylor(primitive, operands, params, n + 1)
             size = parts[place][0].size
             sizes = [abs(f[1]) + (k + 1) * abs(g[1]) * size for k, (f, g) in enumerate(itertools.pairwise(found))]
@@ -530,7 +536,7 @@ def _at_infinity(primitive: Primitive, high: float, rest: Callable[[Asymptotic],
         if lead.exponent % 2.0 or lead.logs or is_exact():
             raise NoLimitError(f"'{primitive.called}' of what is infinite on one side")
         limit = math.copysign(high, lead.c.sample)
-        return _add(Asymptotic.constant(limit, limit, a.count), _series_of(rest(a), a.count))
+        return _add(Asymptotic.constant(limit, limit, a.count), series_of(rest(a), a.count))
 
     return rule
 
@@ -551,8 +557,8 @@ _RULES: Mapping[Primitive, Callable[..., Asymptotic]] = {
     sqrt: lambda a: _general_power(a, Asymptotic.constant(0.5, 0.5, a.count)),
     rsqrt: lambda a: _general_power(a, Asymptotic.constant(-0.5, -0.5, a.count)),
     log: _log,
-    log2: lambda a: log(a) / Asymptotic.constant(log_2(), math.log(2.0), a.count),
-    log10: lambda a: log(a) / Asymptotic.constant(log_10(), math.log(10.0), a.count),
+    log2: lambda a: log(a) / log_2(),
+    log10: lambda a: log(a) / log_10(),
     log1p: lambda a: log(1.0 + a),
     exp: _exp,
     expm1: lambda a: exp(a) - 1.0,

@@ -13,7 +13,16 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from gradcli.kinds.asymptotic import Asymptotic, AsymptoticTerm, NoLimitError
+from gradcli.arrays.mathematical_constants import log_2, log_10
+from gradcli.kinds.asymptotic import (
+    Asymptotic,
+    AsymptoticCoefficient,
+    AsymptoticTerm,
+    NoLimitError,
+    fraction,
+    logarithm_coefficient,
+    series_of,
+)
 from gradcli.kinds.laurent import without_observer
 from gradcli.kinds.levels import PATTERN
 from gradcli.named_tuples import NamedTuple
@@ -94,8 +103,7 @@ class ExponentialScales(Operators):
         """A number, a series, or such a sum itself."""
         if isinstance(value, ExponentialScales):
             return value
-        series = value if isinstance(value, Asymptotic) else Asymptotic.constant(float(value), float(value), count)
-        return ExponentialScales([ExponentialScale(_one_scale(count), series)], count)
+        return ExponentialScales([ExponentialScale(_one_scale(count), series_of(value, count))], count)
 
     @staticmethod
     def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> ExponentialScales:
@@ -193,15 +201,20 @@ def _without_lead(a: ExponentialScales) -> tuple[ExponentialScale, ExponentialSc
     return lead, _multiply(ExponentialScales(a.scales[1:], a.count), by)
 
 
-def _composed(coefficients: Callable[[int], float], r: ExponentialScales) -> ExponentialScales:
-    """The sum of coefficients(k)*r**k, for r that is negligible beside 1."""
+def _composed(coefficient: Callable[[int], AsymptoticCoefficient], r: ExponentialScales) -> ExponentialScales:
+    """The sum of coefficient(k)*r**k, for r that is negligible beside 1."""
     count = r.count
-    found, power = ExponentialScales.of(coefficients(0), count), ExponentialScales.of(1.0, count)
+
+    def constant_of(k: int) -> ExponentialScales:
+        c = coefficient(k)
+        return ExponentialScales.of(Asymptotic.constant(c.value, c.sample, count), count)
+
+    found, power = constant_of(0), ExponentialScales.of(1.0, count)
     if not r.scales:
         return found
     for k in range(1, _POWERS):
         power = _multiply(power, r)
-        found = _add(found, _multiply(power, ExponentialScales.of(coefficients(k), count)))
+        found = _add(found, _multiply(power, constant_of(k)))
     beyond = _unknown(float(_POWERS) * r.leading.growth)
     return ExponentialScales([*found.scales, beyond], count)
 
@@ -209,13 +222,13 @@ def _composed(coefficients: Callable[[int], float], r: ExponentialScales) -> Exp
 def _reciprocal(a: ExponentialScales) -> ExponentialScales:
     lead, r = _without_lead(a)
     by = ExponentialScales([ExponentialScale(-lead.growth, reciprocal(lead.series))], a.count)
-    return _multiply(by, _composed(lambda k: (-1.0) ** k, r))
+    return _multiply(by, _composed(lambda k: fraction((-1) ** k), r))
 
 
 def _log(a: ExponentialScales) -> ExponentialScales:
     lead, r = _without_lead(a)
     first = ExponentialScales.of(lead.growth + log(lead.series), a.count)
-    return _add(first, _composed(lambda k: (-1.0) ** (k + 1) / k if k else 0.0, r))
+    return _add(first, _composed(logarithm_coefficient, r))
 
 
 def _exp(a: ExponentialScales) -> ExponentialScales:
@@ -227,7 +240,7 @@ def _exp(a: ExponentialScales) -> ExponentialScales:
     growth = Asymptotic([t for t in first.terms if _is_infinite(t)], math.inf, count)
     rest = Asymptotic([t for t in first.terms if not _is_infinite(t)], first.end, count)
     by = ExponentialScales([ExponentialScale(growth, exp(rest))], count)
-    return _multiply(by, _composed(lambda k: 1.0 / math.factorial(k), small))
+    return _multiply(by, _composed(lambda k: fraction(1, math.factorial(k)), small))
 
 
 def _general_power(a: ExponentialScales, q: ExponentialScales) -> ExponentialScales:
@@ -271,10 +284,10 @@ _RULES: Mapping[Primitive, Callable[..., Any]] = {
     rsqrt: lambda a: _general_power(a, ExponentialScales.of(-0.5, a.count)),
     log: _log,
     log1p: lambda a: log(1.0 + a),
-    log2: lambda a: log(a) / math.log(2.0),
-    log10: lambda a: log(a) / math.log(10.0),
+    log2: lambda a: log(a) / log_2(),
+    log10: lambda a: log(a) / log_10(),
     exp: _exp,
-    exp2: lambda a: exp(a * math.log(2.0)),
+    exp2: lambda a: exp(a * log_2()),
     expm1: lambda a: exp(a) - 1.0,
     sinh: _sinh,
     cosh: _cosh,

@@ -367,3 +367,21 @@ def test_digits_of_an_extreme_of_several_unknowns(run):
 def test_digits_of_a_minimum_of_a_choice(run):
     done = run("eval", "argmin(lambda x: max(x**2, 0.5) + (x - a)**2, 3)", "a=3", "--digits", "20", "--json").json
     assert (done["value"], done["grad"]["a"]) == ("1.5", "0.5")
+
+
+@pytest.mark.parametrize(
+    ("limit", "closed"),
+    [
+        ("limit((exp(x) - 1 - x - x**2/2)/x**3, x, 0)", "1/6"),
+        ("limit((log(1+x) - x + x**2/2)/x**3, x, 0)", "1/3"),
+        ("limit(((8+x)**(1/3) - 2)/x, x, 0)", "1/12"),
+        ("limit(log2(exp(x)+1)/x, x, inf)", "1/log(2)"),
+        ("limit(log10(exp(x)+x)/x, x, inf)", "1/log(10)"),
+        ("limit(log(exp2(x)+x)/x, x, inf)", "log(2)"),
+        ("limit(log(exp(pi*x)+1)*0.1/x, x, inf)", "0.1*pi"),
+    ],
+)
+def test_digits_of_limits_are_proved(limit: str, closed: str, run: Callable[..., Any]) -> None:
+    done = run("eval", limit, "--digits", "30")
+    assert not done.status
+    assert done.out == run("eval", closed, "--digits", "30").out
