@@ -18,7 +18,8 @@ from gradcli.functionals.switches import between, number_of, switches
 from gradcli.functionals.tracing import TracedFunction
 from gradcli.kinds.asymptotic import Asymptotic, AsymptoticTerm, NoLimitError, samples
 from gradcli.kinds.exponential_scales import ExponentialScales, sign_of_growth
-from gradcli.primitives.bind import Kind, constant
+from gradcli.primitives.bind import Kind, assume, constant
+from gradcli.primitives.entries.comparisons import greater
 from gradcli.primitives.entries.complex_numbers import imag, real
 from gradcli.primitives.entries.complex_parts import check_real
 
@@ -280,16 +281,16 @@ def _require_agreement(
 
 def _leading_of_scales(scales: ExponentialScales) -> Any:
     """The limit of a sum of exponentials times series."""
-    if not scales.scales:
-        return 0.0
-    growth, series = scales.leading
-    sign = sign_of_growth(growth)
-    if sign > 0:
-        if not series.terms:
+    for growth, series in scales.scales:
+        sign = sign_of_growth(growth)
+        if sign <= 0:
+            return 0.0 if sign < 0 else _leading(series)
+        lead = next((term for term in series.terms if not _is_zero_here(term)), None)
+        if lead is not None:
+            return _infinity(lead)
+        if series.end < math.inf:
             raise NoLimitError("too few terms are known")
-        first = series.terms[0]
-        return math.copysign(math.inf, float(constant(first.c.value))) * (-1.0) ** first.logs
-    return 0.0 if sign < 0 else _leading(series)
+    return 0.0
 
 
 def _leading(series: Asymptotic) -> Any:
@@ -302,15 +303,24 @@ def _leading(series: Asymptotic) -> Any:
     if not math.isfinite(float(constant(lead.c.value))):
         raise NoLimitError("a coefficient is no number")
     if lead.exponent < 0.0 or (lead.exponent == 0.0 and lead.logs):
-        sign = math.copysign(1.0, float(constant(lead.c.value))) * (-1.0) ** lead.logs
-        return sign * math.inf
+        return _infinity(lead)
     return lead.c.value if lead.exponent == 0.0 else 0.0
 
 
+def _infinity(term: AsymptoticTerm) -> float:
+    """What a term that grows tends to. Raises UndecidedError for a ball that may be of either sign."""
+    return (math.inf if assume(greater(constant(term.c.value), 0.0)) else -math.inf) * (-1.0) ** term.logs
+
+
 def _vanishes_here(term: AsymptoticTerm) -> bool:
-    """Return whether a term goes to infinity but for its coefficient, which is 0 for the numbers that the function
-    reads. Raises EvaluationError where that is differentiated."""
-    if float(constant(term.c.value)) != 0.0 or not (term.exponent < 0.0 or (term.exponent == 0.0 and term.logs)):
+    """Return whether a term goes to infinity but for its coefficient, as `_is_zero_here` says."""
+    return (term.exponent < 0.0 or (term.exponent == 0.0 and term.logs > 0)) and _is_zero_here(term)
+
+
+def _is_zero_here(term: AsymptoticTerm) -> bool:
+    """Return whether the coefficient of a term that is infinite is 0 for the numbers that the function reads. Raises
+    EvaluationError where that is differentiated."""
+    if float(constant(term.c.value)) != 0.0:
         return False
     if isinstance(term.c.value, Kind) and term.c.value.differential:
         raise EvaluationError(

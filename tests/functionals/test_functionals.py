@@ -385,3 +385,14 @@ def test_digits_of_limits_are_proved(limit: str, closed: str, run: Callable[...,
     done = run("eval", limit, "--digits", "30")
     assert not done.status
     assert done.out == run("eval", closed, "--digits", "30").out
+
+
+def test_an_exponential_with_a_coefficient_of_zero(run: Callable[..., Any]) -> None:
+    assert run("eval", "limit(a*exp(x) + 3, x, inf)", "a=0", "--no-grad").out == "value  3.0\n"
+    assert "a coefficient that is 0 for these numbers" in run("eval", "limit(a*exp(x) + 3, x, inf)", "a=0").err
+
+
+def test_digits_of_an_infinite_limit_need_its_sign(run: Callable[..., Any]) -> None:
+    done = run("eval", "limit(((8+exp(-x))**(1/3) - 2)*exp(x), x, inf)", "--digits", "20", "--max-precision", "50")
+    assert done.status
+    assert "cannot be told apart" in done.err
