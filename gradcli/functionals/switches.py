@@ -141,8 +141,9 @@ def _number_moved(value: Any, leaves: Sequence[Tensor], moves: Sequence[Any]) ->
     if not (isinstance(value, Tensor) and value.requires_grad):
         return number
     slopes = grad([value], leaves, allow_unused=True, retain_graph=True)
+    # Complex leaves are moved by real numbers, for which the real parts of the slopes tell the change.
     return number + sum(
-        float((arrays.to_numpy(concrete(s)) * move).sum()) for s, move in zip(slopes, moves) if s is not None
+        float((arrays.to_numpy(concrete(s)).real * move).sum()) for s, move in zip(slopes, moves) if s is not None
     )
 
 
