@@ -139,7 +139,7 @@ def _outward(program: Program, start: acb, end: acb, reads: Sequence[acb]) -> ac
 
 def _oscillating(program: Program, start: acb, end: acb, reads: Sequence[acb]) -> acb | None:
     """The integral up to a limit towards which the integrand oscillates; None where that is not known."""
-    from gradcli.functionals.ball_oscillations import tail_from
+    from gradcli.functionals.integrals.ball_oscillations import tail_from
 
     sign = 1 if end.real > start.real else -1
     tail = tail_from(program, start.real, end.real, sign, [read.real for read in reads])

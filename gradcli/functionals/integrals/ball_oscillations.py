@@ -21,8 +21,8 @@ from flint import acb, arb
 from gradcli import limits
 from gradcli.arrays.flint.balls import Balls, exact
 from gradcli.errors import BackendError
-from gradcli.functionals import sector_bounds
-from gradcli.functionals.sector_bounds import SectorBounds
+from gradcli.functionals.integrals import sector_bounds
+from gradcli.functionals.integrals.sector_bounds import SectorBounds
 from gradcli.named_tuples import NamedTuple
 from gradcli.program.ir import Program, Variable
 
