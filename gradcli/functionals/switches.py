@@ -115,11 +115,17 @@ def pieces(body: Body, low: Any, high: Any, reads: Sequence[Any]) -> list[Integr
     ]
 
 
-def number_of(value: Any) -> float | None:
-    """The number of a real value that is no batch and no recording."""
+def number_or_ball_of(value: Any) -> Any:
+    """The number or ball of a real value that is no batch and no recording, else None."""
     while type(value) in (Tensor, Jet):
         value = value.inner
-    return None if isinstance(value, Kind) or arrays.shape(value) or arrays.is_complex(value) else float(value)
+    return None if isinstance(value, Kind) or arrays.shape(value) or arrays.is_complex(value) else value
+
+
+def number_of(value: Any) -> float | None:
+    """The number of a real value that is no batch and no recording, else None."""
+    found = number_or_ball_of(value)
+    return None if found is None else float(found)
 
 
 def samples(values: Sequence[Any]) -> list[float]:

@@ -13,9 +13,7 @@ from typing import Any
 
 from flint import acb, arb, fmpq
 
-from gradcli import arrays
 from gradcli.arrays.flint.balls import Balls, UndecidedError, precision
-from gradcli.autograd.tensor import Tensor
 from gradcli.errors import BackendError
 from gradcli.functionals.body import Body
 from gradcli.functionals.integrals.ball_integrals import complex_ball, value_of
@@ -27,9 +25,9 @@ from gradcli.functionals.switches import (
     all_switches,
     differentiable,
     minus,
+    number_or_ball_of,
     without_switches,
 )
-from gradcli.kinds.jets import Jet
 from gradcli.loops.rolled_loop import BodyPath
 from gradcli.primitives.bind import Kind
 from gradcli.primitives.entries.arithmetic import subtract
@@ -51,7 +49,7 @@ def proved_pieces(body: Body, low: Any, high: Any, reads: Sequence[Any]) -> list
     """The parts of the integral of a body between the switches; None where there are none, or their places are not
     proved."""
     found = [*{_form(switch): switch for switch in all_switches(body.program)}.values()]
-    given = [*map(_number, (low, high, *reads))]
+    given = [*map(number_or_ball_of, (low, high, *reads))]
     if not found or None in given:
         return None
     first, last, *numbers = (complex_ball(x).real for x in given)
@@ -75,13 +73,6 @@ def proved_pieces(body: Body, low: Any, high: Any, reads: Sequence[Any]) -> list
 
 class _UnknownPlaceError(Exception):
     """The places of a switch are not proved."""
-
-
-def _number(value: Any) -> Any:
-    """The number or ball of a real value that is no batch and no recording, else None."""
-    while type(value) in (Tensor, Jet):
-        value = value.inner
-    return None if isinstance(value, Kind) or arrays.shape(value) or arrays.is_complex(value) else value
 
 
 def _finite(limit: arb, switches: Sequence[Switch], reads: Sequence[arb]) -> arb:
