@@ -109,10 +109,8 @@ def traced_in_parts(
 def _by_distances(function: TracedFunction, low: Any, high: Any, rtol: float, atol: float) -> Any:
     """The integral by the distances from singular limits; None where the integrand is not known by these."""
     params = {"points": (), "rtol": rtol, "atol": atol}
-    bodies, sampled = (
-        [function.body.result(k) for k in range(function.body.results)],
-        samples([low, high, *function.reads]),
-    )
+    bodies = [function.body.result(k) for k in range(function.body.results)]
+    sampled = samples([low, high, *function.reads])
     parts = [by_distances(body, low, high, function.reads, sampled, params) for body in bodies]
     if any(part is None for part in parts):
         return None
@@ -187,6 +185,7 @@ def _integral(primitive: Primitive, body: Body, low: Any, high: Any, reads: Sequ
 
 
 def _pieces(body: Body, low: Any, high: Any, reads: Sequence[Any]) -> list[IntegralPiece] | None:
+    """The parts of an integral between its switches, in ball arithmetic proved ones; None where there are none."""
     if is_exact():
         # Imported here as few programs are computed in balls.
         from gradcli.functionals.integrals.ball_switches import proved_pieces

@@ -62,7 +62,7 @@ _FOUND = _COMPARISONS | _CONTINUOUS | _STEPS | {sign}
 
 class IntegralPiece(NamedTuple):
     """A part of an integral: its limits, the integrand without its switches, and samples of the limits and of all reads, as
-    `samples` gives them."""
+    `samples` gives them; in ball arithmetic there are none."""
 
     low: Any
     high: Any
@@ -349,6 +349,7 @@ def _is_constant(atoms: Sequence[Atom], value: Any) -> bool:
 
 
 def differentiable(body: Body, place: Place, reads: Sequence[Any]) -> Any:
+    """A place as a number with derivatives by what the body reads."""
     return bind(crossing_place, (place.at, *reads), {"body": _body_of(body, place)})
 
 

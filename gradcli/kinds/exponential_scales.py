@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 from gradcli.arrays.mathematical_constants import log_2, log_10
@@ -257,9 +258,7 @@ def _general_power(a: ExponentialScales, q: ExponentialScales) -> ExponentialSca
 def _whole_power(a: ExponentialScales, *, n: float) -> ExponentialScales:
     if abs(n) > _MOST_FACTORS:
         return _general_power(a, ExponentialScales.of(n, a.count))
-    found = ExponentialScales.of(1.0, a.count)
-    for _ in range(int(abs(n))):
-        found = _multiply(found, a)
+    found = reduce(_multiply, [a] * int(abs(n)), ExponentialScales.of(1.0, a.count))
     return found if n >= 0.0 else _reciprocal(found)
 
 

@@ -359,6 +359,11 @@ class Balls:
     __hash__ = None  # type: ignore[assignment]
 
 
+def real_ball(value: Any) -> arb:
+    """A number as a ball: one of `Balls`, or one that `exact` converts."""
+    return arb(value.numbers if type(value) is Balls else exact(value))
+
+
 def to_float(number: Number) -> float:
     """The float at or next to a fraction, or to the midpoint of a ball.
 

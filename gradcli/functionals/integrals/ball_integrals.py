@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 from flint import acb, arb
 
 from gradcli import arrays, limits
-from gradcli.arrays.flint.balls import UNDEFINED, Balls, UndecidedError, exact, is_nan, precise, precision
+from gradcli.arrays.flint.balls import UNDEFINED, Balls, UndecidedError, exact, is_nan, precise, precision, real_ball
 from gradcli.errors import BackendError, EvaluationError
 from gradcli.functionals.body import Body
 from gradcli.functionals.real_parts import in_real_parts
@@ -146,7 +146,6 @@ def _oscillating(program: Program, start: acb, end: acb, reads: Sequence[acb]) -
     if tail is None:
         return None
     rising = [(key, tail.frequency(key)) for key in tail.bounds if tail.frequency(key) > 0]
-    steady = tuple(0 for _ in tail.frequencies)
 
     def apply(name: str, *operands: acb, **params: Any) -> acb:
         return rule_of(name)(True, *operands, **params)
@@ -158,13 +157,13 @@ def _oscillating(program: Program, start: acb, end: acb, reads: Sequence[acb]) -
 
     def along_line(inputs: Sequence[acb], _analytic: bool) -> acb:
         v = tail.start * inputs[0].exp()
-        return tail.values(v, apply)[steady] * v
+        return tail.values(v, apply)[tail.steady] * v
 
     def rest_of_ray(height: arb) -> arb:
         return sum((tail.bounds[key].most * (-c * height).exp() / c for key, c in rising), arb(0)).upper()
 
     def rest_of_line(x: arb) -> arb:
-        bounds = tail.bounds[steady]
+        bounds = tail.bounds[tail.steady]
         left = -bounds.order - 1
         return (bounds.most * tail.start * (-left * x).exp() / left).upper()
 
@@ -172,7 +171,7 @@ def _oscillating(program: Program, start: acb, end: acb, reads: Sequence[acb]) -
     height, rest = _end(rest_of_ray, fault)
     # The other waves are the conjugates of these.
     found = 2 * (_between(along_ray, acb(0), acb(height), reads).real + arb(0, rest))
-    if steady in tail.bounds:
+    if tail.steady in tail.bounds:
         last, rest = _end(rest_of_line, fault)
         found += _between(along_line, acb(0), acb(last), reads).real + arb(0, rest)
     return _between(program, start, acb(tail.first), reads) + sign * found
@@ -268,8 +267,7 @@ def _between(
 
 
 def complex_ball(value: Any) -> acb:
-    number = value.numbers if type(value) is Balls else exact(value)
-    return acb(arb(number))
+    return acb(real_ball(value))
 
 
 def value_of(program: Program, inputs: Sequence[acb], analytic: bool) -> acb:

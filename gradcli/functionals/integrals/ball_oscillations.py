@@ -19,7 +19,7 @@ from typing import Any
 from flint import acb, arb
 
 from gradcli import limits
-from gradcli.arrays.flint.balls import Balls, exact
+from gradcli.arrays.flint.balls import real_ball
 from gradcli.errors import BackendError
 from gradcli.functionals.integrals import sector_bounds
 from gradcli.functionals.integrals.sector_bounds import SectorBounds
@@ -63,6 +63,11 @@ class Tail(NamedTuple):
     def place(self) -> Powers:
         """The variable of the integrand."""
         return self.powers[self.program.inputs[0]]
+
+    @property
+    def steady(self) -> Key:
+        """The key of what does not oscillate."""
+        return (0,) * len(self.frequencies)
 
     @property
     def first(self) -> arb:
@@ -160,16 +165,12 @@ def _sums_of_powers(program: Program, place: Powers, reads: Sequence[arb]) -> di
     for variable, powers in zip(program.inputs, [place, *({_ZERO: read} for read in reads)]):
         keep(variable, powers)
     for primitive, operands, params, output in program.equations:
-        given = [known.get(o) if isinstance(o, Variable) else {_ZERO: _number(o)} for o in operands]
+        given = [known.get(o) if isinstance(o, Variable) else {_ZERO: real_ball(o)} for o in operands]
         rule = _OF_POWERS.get(primitive.name)
         found = None if rule is None or None in given else rule(*given, **params)
         if found is not None:
             keep(output, found)
     return known
-
-
-def _number(atom: Any) -> arb:
-    return arb(atom.numbers if type(atom) is Balls else exact(atom))
 
 
 def _plus(x: Powers, y: Powers) -> Powers:
@@ -240,16 +241,16 @@ def _waves(tail: Tail, algebra: _Algebra) -> Waves:
     """The integrand by its own variable, as waves. Raises BackendError for a function of a wave that is no sum of waves."""
     program = tail.program
     limits.charge_steps(_OPERATION * len(program.equations))
-    apply, none = algebra.apply, (0,) * len(tail.frequencies)
+    apply = algebra.apply
     known: dict[Variable, Any] = {v: algebra.sum_of_powers(tail.powers[v]) for v in program.inputs}
 
     def value(atom: Any) -> Any:
         if isinstance(atom, Variable):
             return known[atom]
-        return atom if type(atom) is bool else algebra.constant(_number(atom))
+        return atom if type(atom) is bool else algebra.constant(real_ball(atom))
 
     def waves(x: Any) -> Waves:
-        return x if isinstance(x, dict) else {none: x}
+        return x if isinstance(x, dict) else {tail.steady: x}
 
     def add(x: Any, y: Any) -> Waves:
         found = dict(waves(x))
@@ -271,7 +272,7 @@ def _waves(tail: Tail, algebra: _Algebra) -> Waves:
         return reduce(multiply, [x] * int(n))
 
     def oscillating(name: str, phase: _Phase) -> Waves:
-        key = tuple(int(j == phase.number) for j in range(len(none)))
+        key = tuple(int(j == phase.number) for j in range(len(tail.frequencies)))
         return {tuple(sign * k for k in key): algebra.wave(name, phase, sign) for sign in (1, -1)}
 
     rules: dict[str, Callable[..., Waves]] = {
@@ -308,9 +309,7 @@ def _bounds(tail: Tail, start: arb) -> Waves:
 
     def sum_of_powers(powers: Powers) -> SectorBounds:
         terms = [sector_bounds.bounds("multiply", sector_bounds.constant(c), power(e)) for e, c in powers.items()]
-        return (
-            reduce(lambda x, y: sector_bounds.bounds("add", x, y), terms) if terms else sector_bounds.constant(arb(0))
-        )
+        return reduce(lambda x, y: sector_bounds.bounds("add", x, y), terms, sector_bounds.constant(arb(0)))
 
     def wave(_name: str, phase: _Phase, _sign: int) -> SectorBounds:
         """The exponential of a sum of powers times i; the magnitude for that of order 0, which is real, is 1."""

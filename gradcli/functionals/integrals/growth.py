@@ -9,7 +9,7 @@ from typing import Any
 
 from flint import arb, arb_poly
 
-from gradcli.arrays.flint.balls import Balls, exact
+from gradcli.arrays.flint.balls import real_ball
 from gradcli.errors import BackendError
 from gradcli.named_tuples import NamedTuple
 from gradcli.program.ir import Program, Variable
@@ -90,12 +90,12 @@ def growth(program: Program, place: Growth, reads: Sequence[arb], near: Near | N
     def polynomial(atom: Any) -> Polynomial | None:
         if isinstance(atom, Variable):
             return polynomials.get(atom)
-        return None if type(atom) is bool else [_number(atom)]
+        return None if type(atom) is bool else [real_ball(atom)]
 
     def value(atom: Any) -> _Bound:
         if isinstance(atom, Variable):
             return known[atom]
-        return atom if type(atom) is bool else constant(_number(atom))
+        return atom if type(atom) is bool else constant(real_ball(atom))
 
     for primitive, operands, params, output in program.equations:
         rule = _RULES.get(primitive.name)
@@ -156,10 +156,6 @@ def constant(x: arb) -> Growth:
     return Growth(_most(x), arb(0), sign, abs(x).lower() if sign else arb(0), arb(0)) if x.is_finite() else Growth()
 
 
-def _number(atom: Any) -> arb:
-    return arb(atom.numbers if type(atom) is Balls else exact(atom))
-
-
 def _most(x: arb) -> arb:
     return abs(x).upper()
 
@@ -203,9 +199,7 @@ def _square(x: Growth) -> Growth:
 
 
 def _whole_power(x: Growth, *, n: float) -> Growth:
-    found = constant(arb(1))
-    for _ in range(abs(int(n))):
-        found = _multiply(found, x)
+    found = reduce(_multiply, [x] * abs(int(n)), constant(arb(1)))
     return found if n >= 0 else _reciprocal(found)
 
 

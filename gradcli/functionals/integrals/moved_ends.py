@@ -186,13 +186,17 @@ def _combined(primitive: Primitive, a: _Coefficient | None, b: _Coefficient | No
         if b is None:
             return a
         if a is None:
-            return b if primitive is add else _combined(multiply, _constant(-1.0, b), b)
+            return b if primitive is add else _negated(b)
         size = a.size + b.size
     with arrays.using_namespace(None):
         sampled = [float(bind(primitive, (x, y), {})) for x, y in zip(a.samples, b.samples)]
     if all(abs(s) <= _VANISHING * size for s in sampled):
         return None
     return _Coefficient(bind(primitive, (a.value, b.value), {}), sampled, size)
+
+
+def _negated(c: _Coefficient) -> _Coefficient | None:
+    return _combined(multiply, _constant(-1.0, c), c)
 
 
 def _constant(number: float, like: _Coefficient) -> _Coefficient:
@@ -226,7 +230,7 @@ def _power(a: _Polynomial, *, n: float) -> _Polynomial | None:
 
 
 def _negative(a: _Polynomial) -> _Polynomial:
-    return [None if c is None else _combined(multiply, _constant(-1.0, c), c) for c in a]
+    return [None if c is None else _negated(c) for c in a]
 
 
 def _quotient(a: _Polynomial, b: _Polynomial) -> _Polynomial | None:

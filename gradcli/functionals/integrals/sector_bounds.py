@@ -6,6 +6,7 @@ The quarter is that of the numbers v to the right of a D > 0 and not below the r
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 from flint import arb
@@ -105,9 +106,7 @@ def _reciprocal(x: SectorBounds) -> SectorBounds:
 
 
 def _whole_power(x: SectorBounds, *, n: float) -> SectorBounds:
-    found = constant(arb(1))
-    for _ in range(abs(int(n))):
-        found = _multiply(found, x)
+    found = reduce(_multiply, [x] * abs(int(n)), constant(arb(1)))
     return found if n >= 0 else _reciprocal(found)
 
 
