@@ -14,6 +14,9 @@ from gradcli.arrays.namespaces import chosen_namespace
 
 Array = Any
 
+# The golden ratio, below 1: the fractional parts of its first multiples are far from each other.
+GOLDEN_RATIO = 0.6180339887498949
+
 
 def by_formula(formula: Callable[[Any], Any]) -> Callable[[], Array]:
     """A constant given by a formula, in which the parameter `m` is `math` or its counterpart for balls.

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli import arrays
+from gradcli.arrays.mathematical_constants import GOLDEN_RATIO
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import EvaluationError
 from gradcli.functionals.body import Body
@@ -34,8 +35,8 @@ _TOLERANCE = 1e-5
 # for those; closer, rounding errors switch.
 _NEAR, _EXAMINED = (2.0**-8, 2.0**-12), 997
 # Samples differ from the actual numbers by up to this, absolute and relative, in shares that are multiples of the golden
-# ratio modulo 1, which are far from each other.
-_PERTURBATION, _GOLDEN = 0.25, 0.5 * (5.0**0.5 - 1.0)
+# ratio modulo 1.
+_PERTURBATION = 0.25
 # Limits from both sides that differ by no more than this, relative to their sizes, are one.
 _SAME = 1e-9
 
@@ -220,7 +221,7 @@ def _drawn(values: Sequence[Any], numbers: Sequence[float]) -> list[float]:
     order = {id(value): k for k, value in reversed([*enumerate(values, 1)])}
     for value, number in zip(values, numbers):
         varies = isinstance(value, Kind) and value.differential and math.isfinite(number)
-        off = _PERTURBATION * (order[id(value)] * _GOLDEN % 1.0) if varies else 0.0
+        off = _PERTURBATION * (order[id(value)] * GOLDEN_RATIO % 1.0) if varies else 0.0
         found.append(number * (1.0 + off) + off)
     return found
 

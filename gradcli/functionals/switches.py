@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.arrays.mathematical_constants import is_exact
+from gradcli.arrays.mathematical_constants import GOLDEN_RATIO, is_exact
 from gradcli.autograd.engine import grad
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor
@@ -45,7 +45,7 @@ _EXAMINED, _BISECTIONS = 1_000, 80
 # The number of integrals whose switches are looked for at once, which bounds the memory.
 _ROWS_AT_ONCE = 256
 # Leaves are moved by shares of this, relative and absolute, that are multiples of the golden ratio modulo 1.
-_MOVED, _GOLDEN = 1e-7, 0.5 * (5.0**0.5 - 1.0)
+_MOVED = 1e-7
 # Newton steps that make the place of a switch as accurate as its equation is.
 _NEWTON_STEPS = 3
 
@@ -135,7 +135,7 @@ def samples(values: Sequence[Any]) -> list[float]:
     moves, count = [], 0
     for leaf in leaves:
         numbers = arrays.to_numpy(concrete(leaf))
-        shares = (np.arange(count + 1, count + 1 + numbers.size) * _GOLDEN % 1.0).reshape(numbers.shape)
+        shares = (np.arange(count + 1, count + 1 + numbers.size) * GOLDEN_RATIO % 1.0).reshape(numbers.shape)
         moves.append(_MOVED * shares * (1.0 + np.abs(numbers)))
         count += numbers.size
     return [_number_moved(value, leaves, moves) for value in values]

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from gradcli import arrays, limits
+from gradcli.arrays.mathematical_constants import GOLDEN_RATIO
 from gradcli.kinds.batch import Batched
 from gradcli.primitives.bind import Kind, bind
 from gradcli.primitives.entries.arithmetic import add, divide, multiply, subtract
@@ -36,8 +37,6 @@ _MANY_TO_COMPARE = 1_000
 _EXACT_BITS = 24
 # Arguments at which functions have simple values.
 _TRIVIAL = (0.0, 1.0, -1.0)
-# The golden ratio: fractional parts of its products with square numbers are evenly distributed without a pattern.
-_GOLDEN = 0.6180339887498949
 # The cost of a set of factors, in eighths of a step (see `gradcli.limits`).
 _FACTORS_COST = 2
 
@@ -194,5 +193,6 @@ def _factor(share: Any, dtype: str) -> Any:
 def _spread(size: int, dtype: str) -> Any:
     """A table of perturbation factors, any consecutive ones of which can be used for an array."""
     xp = arrays.numpy_namespace()
-    spread = xp.remainder(_GOLDEN * xp.arange(float(size)) ** 2, 1.0)
+    # Fractional parts of multiples of the golden ratio by square numbers are evenly distributed without a pattern.
+    spread = xp.remainder(GOLDEN_RATIO * xp.arange(float(size)) ** 2, 1.0)
     return _factor(xp.where(spread < 0.5, spread - 1.0, spread), dtype)

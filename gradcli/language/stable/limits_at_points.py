@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays
-from gradcli.arrays.mathematical_constants import is_exact
+from gradcli.arrays.mathematical_constants import GOLDEN_RATIO, is_exact
 from gradcli.errors import GradcliError, LimitError, UndecidedError
 from gradcli.kinds.branch_points import watching
 from gradcli.language.stable.one_variable import ExpressionReader, operation_of
@@ -44,8 +44,6 @@ _RELATIVE_ROUNDING = 2.0**-40
 _MOST_NUMBERS = 4
 # Samples of the other variables are perturbed by a fraction of up to this, both relative to their values and absolute.
 _PERTURBATION = 0.0137
-# Samples of variables without known values are 0.6 plus fractional parts of multiples of the golden ratio.
-_GOLDEN = 0.6180339887498949
 
 
 class LeafOperand(NamedTuple):
@@ -273,7 +271,7 @@ class ExpressionPlan:
             if known.number is not None or i == leaf:
                 found.append(point if known.number is None else known.number)
                 continue
-            share = (i + 1.0) * _GOLDEN % 1.0
+            share = (i + 1.0) * GOLDEN_RATIO % 1.0
             if numbers is None:
                 found.append(0.6 + share)
             else:
