@@ -185,7 +185,8 @@ def _integral(primitive: Primitive, body: Body, low: Any, high: Any, reads: Sequ
 
 
 def _pieces(body: Body, low: Any, high: Any, reads: Sequence[Any]) -> list[IntegralPiece] | None:
-    """The parts of an integral between its switches, in ball arithmetic proved ones; None where there are none."""
+    """The parts of an integral between its switches, in ball arithmetic proved ones; None where there are none, or
+    their places are unknown."""
     if is_exact():
         # Imported here as few programs are computed in balls.
         from gradcli.functionals.integrals.ball_switches import proved_pieces
@@ -264,9 +265,9 @@ def trajectory(
     """The solution of y' = function(t, y) with y = start at the first of `times`, of shape [times, states].
 
     `times` are numbers or a vector, in ascending or descending order. The right side may switch at `breaks`, to which a
-    step is made. `method` is "taylor", "radau", or "auto". `adjoint` says whether gradients are
-    computed by adjoint equations; by default they are where there are many values to differentiate by. Raises
-    EvaluationError for a solution that does not exist up to the last time.
+    step is made. `method` is "taylor", "radau", or "auto". `adjoint` says whether gradients are computed by adjoint
+    equations; by default they are where there are many values to differentiate by. Raises EvaluationError for a solution
+    that does not exist up to the last time.
     """
     # Integrals and the like need none of it.
     from gradcli.functionals.ode.ode_system import initial_value_problem
