@@ -86,8 +86,8 @@ class _Sum:
         self.vectors: list[Atom] = []
         self.others: list[Atom] = []
         self.inner: set[Variable] = set()
-        # A backward pass adds the terms of the last step first: from the last to the first, they are in the order of the
-        # steps, in which rows of a matrix are that matrix.
+        # A backward pass adds the terms of the last step first, so that from the last to the first they are in the
+        # order of the steps. Rows of a matrix in their order need not be stacked: they are that matrix.
         waiting = [*root.inputs]
         while waiting:
             atom = waiting.pop()

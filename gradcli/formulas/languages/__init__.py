@@ -25,8 +25,8 @@ def find(name: str, dialect: str | None = None) -> Language:
 
 
 def document(name: str, formulas: Formulas, dialect: str | None = None) -> Document:
-    """Derivatives in the language `name`. The hint of a UnsupportedPrimitiveError names the languages that have the missing
-    function."""
+    """Derivatives in the language `name`. The hint of an UnsupportedPrimitiveError names the languages that have the
+    missing function."""
     try:
         return find(name, dialect).document(formulas)
     except UnsupportedPrimitiveError as error:

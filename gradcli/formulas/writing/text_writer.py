@@ -378,7 +378,7 @@ def template(text: str, level: int = ATOM, *, inner: int = ATOM) -> Spelling:
 
 def by_powers_of_two(exact: Spelling, others: Spelling | None, language: str) -> Spelling:
     """`exact` where the second operand is a constant power of two, for which the quotient is not rounded; else
-    `others`, or a UnsupportedPrimitiveError if there is none."""
+    `others`, or an UnsupportedPrimitiveError if there is none."""
 
     def spelled(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
         if _is_power_of_two(equation.inputs[1]):

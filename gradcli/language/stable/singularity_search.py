@@ -114,7 +114,7 @@ def _singular_with(node: tree.SyntaxNode, below: Sequence[tree.Expression]) -> t
 
 
 class WrittenReader:
-    """Reads expressions as written; a `ExpressionReader` instead follows names to their definitions."""
+    """Reads expressions as written; an `ExpressionReader` instead follows names to their definitions."""
 
     reads_names = False
 

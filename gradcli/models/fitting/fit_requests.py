@@ -36,9 +36,10 @@ class FitRequest(NamedTuple):
     is the column of groups, `clusters` that of clusters of rows, `offset` an expression of columns, `derived` are
     expressions of parameters by name, and `against` is another model to compare with. `events` are the doses of
     differential equations, which may have a `sigma` for each response. `random` says which parameters vary by which
-    columns, as `Asym|Tree`, beside the random effects in the model; `restricted` asks for REML. `contours` are
-    pairs of parameters whose confidence regions are wanted. `correlated` asks for the correlations of several responses.
-    With `profile` intervals come from the profile likelihood. `limits` are the largest numbers of steps and of array elements for a row.
+    columns, as `Asym|Tree`, beside the random effects in the model; `restricted` asks for REML. `contours` are pairs of
+    parameters whose confidence regions are wanted. `correlated` asks for the correlations of several responses. With
+    `profile` intervals come from the profile likelihood. `limits` are the largest numbers of steps and of array
+    elements for a row.
     """
 
     model: str

@@ -83,9 +83,9 @@ def fit(
     name.
 
     `sigma` is a column, a number, or an array with a number for each row: standard deviations of the responses up to a
-    common factor, or with `absolute_sigma` as they stand; those of several responses are by name, and without them their
-    residuals may be `correlated`. `x_sigma` are those of predictors by name, of the same forms, for orthogonal distance
-    regression.
+    common factor, or with `absolute_sigma` as they stand; those of several responses are by name, and without them
+    their residuals may be `correlated`. `x_sigma` are those of predictors by name, of the same forms, for orthogonal
+    distance regression.
 
     Instead of a model, a `likelihood` is the log density of a row, an expression of columns and parameters; the sum over
     the rows is maximised. `weights` of rows, of the forms of `sigma`, are factors of their log densities, and for
