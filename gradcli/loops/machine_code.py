@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from gradcli.loops.rolled_loop import RolledLoop
 
 # Operations that a loop of few equations has to compute before it is compiled: Python computes as many in the time of
-# compiling, which is 50 ms, most of it for loading the compiler. Compiling a round of `_LIKE_LOADING` equations takes as
-# long again.
+# compiling, which is 50 ms, most of it for loading the compiler. A round of `_LIKE_LOADING` equations takes twice as
+# long to compile.
 _WORTH_COMPILING, _LIKE_LOADING = 1_500_000, 300
 # Bound on the equations of a round.
 _MOST_EQUATIONS = 5_000

@@ -60,7 +60,7 @@ def _constant(atom: Atom) -> Any:
 
 
 def _part(x: Any) -> Any:
-    """A number as a float, or a ball that is none."""
+    """A part of a number as a float; a ball stays a ball."""
     return x if is_exact() and arrays.to_numpy(x).dtype != "float64" else float(x)
 
 

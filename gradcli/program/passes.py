@@ -102,7 +102,7 @@ def _rebuilt(program: Program, builder: Builder) -> Program:
     for primitive, inputs, params, output in program.equations:
         atoms = [become[a] if isinstance(a, Variable) else a for a in inputs]
         become[output] = atom = builder.apply(primitive, atoms, params, output.shape, output.dtype)
-        # A number that is not 0 need not be 1.
+        # A guard that is a truth value is 1 where it holds; a number only differs from 0.
         if output in guards and isinstance(atom, Variable) and atom.dtype == "bool":
             builder.true.add(atom)
     outputs = tuple(become[o] if isinstance(o, Variable) else o for o in program.outputs)

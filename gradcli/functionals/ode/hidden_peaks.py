@@ -31,10 +31,12 @@ PLACES = 9
 UNSEEN, _ACTIVE = 100.0, 50.0
 # Steps are made shorter to this part for peaks that they might step over.
 SHORTEST_PART = 2.0**-16
-# The number of parts of the time in which narrow peaks of functions of the time are looked for first; the part of the
-# integral that may be missed. In a part with a peak a function is as far from a line as this, relative to its range there,
-# which is at least this part of the whole range.
-_PARTS, _MISSED, _BENT, _LEAST_RANGE = 64, 1e-9, 0.1, 1e-9
+# The number of parts of the time in which narrow peaks of functions of the time are looked for first, and the part of
+# their integral that may be missed.
+_PARTS, _MISSED = 64, 1e-9
+# A function has a peak in a part if it is farther from a line there than this share of its range there, and if that
+# range is more than this share of its largest magnitude.
+_BENT, _LEAST_RANGE = 0.1, 1e-9
 # Powers up to this one have no narrow peaks that those of lower powers do not show.
 _WIDE_POWER = 8
 
@@ -111,8 +113,12 @@ def active_within(
     negligible: float,
     active: float,
 ) -> Any:
-    """For which problems some exponent has a magnitude above `negligible` at the `start` of a step, [states, problems],
-    and may have one below `active` within the step, where the states are `states_within`, [states, places, problems]."""
+    """A mask of the problems in which some exponent has a magnitude above `negligible` at the start of a step, and may
+    have one below `active` within the step.
+
+    `start` has the states at the start, [states, problems]; `states_within` computes those at places within the step,
+    [states, places, problems].
+    """
     np = arrays.numpy_namespace()
     body = _kind(system).exponents
     found = np.zeros(len(times), bool)
@@ -199,9 +205,12 @@ def peaks(system: System, given: Sequence[float], end: float) -> list[float]:
 
 
 class _Kind(NamedTuple):
-    """The functions in a right side: whether they are polynomials alone, which have no narrow peaks; those of the time
-    alone that may have such, as a program of the time and the given values; and the exponents of exponentials and the like
-    that depend on states, as a body of the time and the states."""
+    """The functions in a right side.
+
+    `polynomial` is True if all are polynomials, which have no narrow peaks. `forcing` computes those of the time alone
+    that may have narrow peaks, from the time and the given values; `exponents` computes the exponents of exponentials
+    and the like that depend on states, from the time and the states. Each is None where there are none.
+    """
 
     polynomial: bool
     forcing: Program | None
@@ -282,7 +291,7 @@ def _forcing(body: Body) -> Program | None:
 
 
 def _is_wide(equation: Equation) -> bool:
-    """Whether an operation has no narrow peaks but those of its operands."""
+    """Return whether an operation has no narrow peaks but those of its operands."""
     primitive, inputs, params, _ = equation
     if primitive is powers.whole_power:
         return bool(0 <= params["n"] <= _WIDE_POWER)
@@ -292,7 +301,8 @@ def _is_wide(equation: Equation) -> bool:
 
 
 def exponents_of_states(program: Program, states: int) -> list[tuple[Variable, bool]]:
-    """The exponents that depend on states of exponentials and the like, and whether an exponent is the square of it."""
+    """The exponents of exponentials and the like that depend on states. With True, the exponent is the square of the
+    variable."""
     moved = {*program.inputs[1 : 1 + states]}
     found = []
     for primitive, inputs, _, output in program.equations:
@@ -320,14 +330,14 @@ def _exponents(body: Body) -> Body | None:
 _POLYNOMIAL = frozenset({arithmetic.add, arithmetic.subtract, arithmetic.negative, arithmetic.multiply})
 _COMMUTATIVE = frozenset({arithmetic.add, arithmetic.multiply})
 _LINEAR = _POLYNOMIAL | {arithmetic.divide}
-# Functions without narrow peaks, and functions that rise or fall all the time, or have a singularity that limits steps.
+# Functions without narrow peaks, and monotone functions, which may have a singularity that limits steps.
 _WIDE = frozenset({
     "sin", "cos", "log", "log1p", "log2", "log10", "abs", "sign", "floor", "ceil", "trunc", "round", "remainder",
     "floor_divide", "fmod", "maximum", "minimum", "where", "less", "less_equal", "greater", "greater_equal", "equal",
     "not_equal", "logical_and", "logical_or", "logical_not",
 })  # fmt: skip
 _MONOTONE = frozenset({"exp", "sqrt", "log", "reciprocal"})
-# Functions whose derivative is the exponential of a square, and those of states that are 0, or constant, outside of some
+# Functions whose derivative is the exponential of a square, and functions that are 0, or constant, outside of some
 # range.
 _OF_SQUARES = frozenset({"erf", "erfc"})
 _VANISHING = _OF_SQUARES | {"exp", "expm1", "sinh", "cosh", "tanh", "sech", "sigmoid", "logsigmoid", "pow"}

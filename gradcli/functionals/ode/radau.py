@@ -103,9 +103,9 @@ class RadauStepper:
         self._margin_sizes: dict[int, float] = {}
         # The matrix of the last step's equations.
         self._matrix: Any = None
-        # Whether the right side has no value at the begin, which may be a removable singularity.
+        # True if the right side has no value at the begin, which may be a removable singularity.
         self._begins_singular = False
-        # Whether the next step may be longer than the last one by as much as a step may be.
+        # True if the error would allow a next step that is `_GROWTH` times as long as the last one.
         self.grows = True
         self._length = self._first_length()
 
@@ -303,9 +303,9 @@ class RadauStepper:
         return slopes if matrix is not None and np.isfinite(slopes).all() else None
 
     def _noise(self, slopes: Any, lapse: float) -> Any:
-        """The change of the states when the times of the stages, the states and the right side are rounded in another way,
-        which no shorter step reduces: where a slope is a difference of large numbers, so is its derivative, and larger by
-        the stiffness."""
+        """The change of the states when the times of the stages, the states and the right side are rounded in another
+        way, which no shorter step reduces: where a slope is a difference of large numbers, so is its derivative, which
+        is larger by the stiffness."""
         np = arrays.numpy_namespace()
         progress, found = self._progress, np.full(slopes.shape[1], _SMALLEST)
         times, spread = progress.time + lapse * tableau().points, lapse * tableau().integrals
@@ -356,8 +356,8 @@ class RadauStepper:
 
 
 def _are_bounded(coefficients: Any) -> bool:
-    """Whether slopes with some Legendre coefficients, [coefficients, states], stay bounded at the ends of a step: near an
-    infinite value the coefficients hardly decrease."""
+    """Return whether slopes with some Legendre coefficients, [coefficients, states], stay bounded at the ends of a
+    step: near an infinite value the coefficients hardly decrease."""
     sizes = abs(coefficients)
     return bool((sizes[-1] <= _DECREASED * sizes.max(axis=0)).all())
 

@@ -1,4 +1,5 @@
-"""What the rounding of a right side amounts to, by a second evaluation in which everything is rounded in another way."""
+"""Estimates the rounding errors of a right side by a second evaluation in which all results are rounded in another
+way."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ _MOST_STEPS = 100_000
 # The number of steps between tests for stiffness, and the number of remaining steps from which one is made, relative to
 # those taken, and at least: a step of an implicit method takes the time of some 50 others.
 _TEST_STEPS, _WORTH_TESTING, _FEWEST_LEFT = 25, 4, 1_000
-# A system is stiff if the fastest decay within a step is at least this; and where more steps than allowed are left, which
-# resolve the decay of rounding errors, if it is at least that.
+# A system is stiff if its fastest decay within a step is more than the first number, or than the second one where more
+# steps are left than are allowed: steps that resolve the decay of rounding errors are shorter.
 _STIFF, _RESOLVED = 2.0, 0.5
 # A solution leaves to infinity where it grows by this part of its size in steps that shrink to nothing, or to this size.
 _GROWING, _HUGE = 1e-4, 1e6
@@ -80,8 +80,9 @@ def followed(problem: SolverProblem, times: Sequence[float], method: str, *, kee
 def _by_taylor(problem: SolverProblem, progress: SolverProgress, sides: RightSides, *, stays: bool) -> float | None:
     """Go on by Taylor's method, to the end or, unless it `stays`, to where another method is better.
 
-    Returns the length of the step that is too small where that is one place alone, such as a removable singularity: near
-    the zero of a divisor the rounding of coefficients grows with their order.
+    Returns the length of a step that is too small where this method goes no further, which may be near one place alone,
+    such as a removable singularity: near the zero of a divisor the rounding errors of coefficients grow with their
+    order. Returns None otherwise.
     """
     keeps_steps = progress.passed is not None
     try:
@@ -124,8 +125,8 @@ def _is_stiff(sides: RightSides, progress: SolverProgress, length: float) -> boo
 
 
 def _by_radau(problem: SolverProblem, progress: SolverProgress, sides: RightSides, blocked: float | None) -> None:
-    """Go on by Radau's points, to the end or, where a step of another method was `blocked`, until the error alone limits
-    the steps."""
+    """Go on by Radau's method, to the end or, where `blocked` is the length of a step of another method that was too
+    small, until the error alone limits the steps."""
     length = blocked or 0.0
     try:
         stepper = radau.RadauStepper(problem, progress)

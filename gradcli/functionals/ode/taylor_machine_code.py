@@ -223,7 +223,7 @@ entry:
 """
 
 
-# Whether some coefficients of order 0 have a magnitude above a bound of their own.
+# Returns whether some exponent at the begin of a step has a magnitude above its bound.
 _UNSEEN = """
 define i1 @unseen(ptr %room) {{
 entry:
@@ -249,8 +249,9 @@ end:
 """
 
 
-# Steps that need nothing from the caller, at most `count`: they end before the time `until`, are consistent, begin with no
-# unseen exponential, and their lengths are known and below `examined`. Returns their number; `reached` has the time and the length of the next step.
+# Steps that need nothing from the caller, at most `count`: they end before the time `until`, are consistent, begin with
+# no unseen exponential, and their lengths are known and below `examined`. Returns their number; `reached` has the time
+# and the length of the next step.
 _STEPS = """
 define i64 @steps(i64 %order, i64 %count, double %until, double %sign, double %longest, double %examined, \
 double %share, double %most, double %shrink, ptr %reached, \
@@ -406,7 +407,8 @@ class Rooms:
         return math.nan if unknown else length
 
     def has_unseen_exponentials(self) -> bool:
-        """Whether an exponential or the like of states is so small or large at the begin that no series shows it."""
+        """Return whether an exponential or the like of states is so small or large at the begin that no series shows
+        it."""
         return bool(self._machine._unseen(self._pointers[0]))
 
     def states(self) -> Any:
@@ -562,8 +564,8 @@ end:
                 group_of[i] = number
         table = ", ".join(f"i64 {number}" for number in group_of)
         exponents = exponents_of_states(self.system.program, len(self.states))
-        # A place with a bound that no number exceeds, where there are none.
         bounds = [(self.places[x] * _ROOM, math.sqrt(UNSEEN) if is_root else UNSEEN) for x, is_root in exponents]
+        # The table of a system without exponents has one place, whose bound is never exceeded.
         bounds = bounds or [(0, math.inf)]
         places = ", ".join(f"i64 {place}" for place, _ in bounds)
         largest = ", ".join(f"double {self.literal(bound)}" for _, bound in bounds)
