@@ -77,11 +77,7 @@ class _BallWriter(SeriesWriter):
         return f"{self._last(a)} if decided({self._atom(condition)}) else {self._last(b)}"
 
     def _power(self, operands: Sequence[Atom], output: Variable) -> str:
-        x, q = operands
-        own, base, exponent = self.lists[output], self.lists[x], self.number(q)
-        first = f"{exponent} * sum(map(mul, {own}, reversed({self.slopes[x]})))"
-        second = f"sum(map(mul, {self.slopes[output]}, reversed({base}[1:-1])))"
-        return f"({first} - {second}) / (k * {base}[0])"
+        return self._power_of_nonzero(operands, output)
 
 
 def _decided(condition: bool | None) -> bool:

@@ -155,11 +155,15 @@ class SeriesWriter(ScalarWriter):
         return f"{self._last(a)} if {self._atom(condition)} else {self._last(b)}"
 
     def _power(self, operands: Sequence[Atom], output: Variable) -> str:
+        base, exponent = self.lists[operands[0]], self.number(operands[1])
+        return f"{self._power_of_nonzero(operands, output)} if {base}[0] else power_at_zero({base}, {exponent})"
+
+    def _power_of_nonzero(self, operands: Sequence[Atom], output: Variable) -> str:
         x, q = operands
         own, base, exponent = self.lists[output], self.lists[x], self.number(q)
         first = f"{exponent} * sum(map(mul, {own}, reversed({self.slopes[x]})))"
         second = f"sum(map(mul, {self.slopes[output]}, reversed({base}[1:-1])))"
-        return f"({first} - {second}) / (k * {base}[0]) if {base}[0] else power_at_zero({base}, {exponent})"
+        return f"({first} - {second}) / (k * {base}[0])"
 
     def _chain(self, operands: Sequence[Atom], _output: Variable) -> str:
         terms, scaled = [], []
