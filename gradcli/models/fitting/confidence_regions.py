@@ -17,7 +17,7 @@ from gradcli.models.fitting.search.levenberg_marquardt import levenberg_marquard
 from gradcli.models.results import ProgressCallback
 from gradcli.named_tuples import NamedTuple
 
-# A likelihood ratio below this is that of a minimum lower than the one that the profile is of.
+# A likelihood ratio below this shows a lower minimum than the one whose likelihood is profiled.
 _LOWER = -1e-6
 
 
