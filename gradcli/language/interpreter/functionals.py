@@ -198,7 +198,7 @@ def _limit(_node: tree.Call, f: Function, x: Any, side: Any = None) -> Value:
     if side not in (None, "+", "-", "+-"):
         raise CallError("the side of a limit is '+' or '-'")
     side = None if side == "+-" else side
-    # A point that is an expression is a function, of which `with_function` says more.
+    # `with_function` passes a computed point as a function of the variable, which that function does not read.
     return limit(f, x(0.0), side, computed_point=x) if callable(x) else limit(f, x, side)
 
 

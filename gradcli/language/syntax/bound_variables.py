@@ -15,8 +15,8 @@ def with_function(call: tree.Call) -> tree.Call:
 
     The variable is the first argument after the expression that is a name which the expression reads, or the last one:
     `integrate(expr, t, a, b)` and `integrate(expr, a, b, t)`. A tuple `(t, a, b)` binds t as well; of several, the
-    first is the innermost. A point of a limit that is computed is a function of the variable, too, which it does not
-    read: a limit computes it together with the expression.
+    first is the innermost. A point of a limit that is neither a name nor a number becomes a function too, although it
+    does not read the variable: a limit computes the point together with the expression.
     """
     if call.name not in BINDING or call.receiver is not None or len(call.arguments) < 2:
         return call
