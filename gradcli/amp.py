@@ -178,5 +178,5 @@ def custom_bwd(backward: Callable[..., Any] | None = None, *, device_type: str) 
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Whether `autocast` computes in lower precision on a device, which it does on none."""
+    """Return whether `autocast` computes in lower precision on a device, which it does on none."""
     return False

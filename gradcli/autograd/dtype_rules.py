@@ -51,13 +51,13 @@ def result_type(tensor1: Any, tensor2: Any) -> Dtype:
 
 
 def can_cast(from_: Any, to: Any) -> bool:
-    """Whether a conversion keeps the kind of numbers: of truth values, integers, floats or complex numbers."""
+    """Return whether a conversion keeps the kind of numbers: of truth values, integers, floats or complex numbers."""
     start, end = (str(known_dtype(given)) for given in (from_, to))
     return _kind(start) <= _kind(end)
 
 
 def is_nonzero(input: Tensor) -> bool:
-    """Whether the one element of a tensor is not 0. Raises ShapeError for another number of elements."""
+    """Return whether the one element of a tensor is not 0. Raises ShapeError for another number of elements."""
     if input.numel() != 1:
         raise ShapeError(f"Boolean value of Tensor with {input.numel()} values is ambiguous")
     return bool((input != 0).all())

@@ -19,7 +19,7 @@ class Constraint:
     event_dim = 0
 
     def check(self, value: Any) -> Any:
-        """Whether the elements of a tensor or an array of NumPy are in the set: a truth value for each event."""
+        """Return whether the elements of a tensor or an array of NumPy are in the set: a truth value for each event."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -237,7 +237,7 @@ class dependent_property(property):
 
 
 def is_dependent(constraint: Any) -> bool:
-    """Whether a constraint depends on other parameters."""
+    """Return whether a constraint depends on other parameters."""
     return isinstance(constraint, _Dependent)
 
 

@@ -212,7 +212,7 @@ def all_switches(program: Program) -> list[Switch]:
 
 
 def switches(body: Body) -> bool:
-    """Whether a body switches anywhere along its bound variable."""
+    """Return whether a body switches anywhere along its bound variable."""
     return any(True for _ in _crossings(body.program))
 
 

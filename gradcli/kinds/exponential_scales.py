@@ -159,7 +159,7 @@ def _plain(a: ExponentialScales) -> Asymptotic | None:
 
 
 def _is_infinite(term: AsymptoticTerm) -> bool:
-    """Whether the exponential of a term is no series."""
+    """Return whether the exponential of a term is no series."""
     return term.exponent < 0.0 or (term.exponent == 0.0 and term.logs > 1)
 
 

@@ -109,7 +109,7 @@ def _part(program: Program, low: acb, high: acb, reads: Sequence[acb]) -> acb:
 
 
 def _is_regular_at_both(program: Program, first: acb, last: acb, reads: Sequence[acb]) -> bool:
-    """Whether the integrand is regular at two limits, as far as it is known for complex numbers as they are."""
+    """Return whether the integrand is regular at two limits, as far as it is known for complex numbers as they are."""
     try:
         return _is_regular(program, first, reads) and _is_regular(program, last, reads)
     except BackendError:
@@ -117,7 +117,7 @@ def _is_regular_at_both(program: Program, first: acb, last: acb, reads: Sequence
 
 
 def _is_regular(program: Program, end: acb, reads: Sequence[acb]) -> bool:
-    """Whether the integrand is finite at a limit, and has bounds beside it."""
+    """Return whether the integrand is finite at a limit, and has bounds beside it."""
     beside = end + arb(0, arb(2) ** -precision())
     return bool(
         end.is_finite() and all(value_of(program, [x, *reads], analytic=False).is_finite() for x in (end, beside))
@@ -299,7 +299,7 @@ def _constant(atom: Any) -> Any:
 
 
 def _leaves_reals(operands: Sequence[Any], result: acb) -> bool:
-    """Whether a function of real numbers has no real value for any of them, as the square root below 0."""
+    """Return whether a function of real numbers has no real value for any of them, as the square root below 0."""
     if result.imag.contains(0):
         return False
     return all(type(x) is not acb or x.imag.is_zero() for x in operands)

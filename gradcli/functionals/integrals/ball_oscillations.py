@@ -79,7 +79,7 @@ class Tail(NamedTuple):
         return sum((k * c for k, c in zip(key, self.frequencies) if k), arb(0))
 
     def decays(self, key: Key) -> bool:
-        """Whether the integral of a wave up to infinity is known to exist, and to be that along the ray."""
+        """Return whether the integral of a wave up to infinity is known to exist, and to be that along the ray."""
         bounds = self.bounds[key]
         if bounds.most is None:
             return False

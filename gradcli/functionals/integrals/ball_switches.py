@@ -152,11 +152,11 @@ class _Function:
         return value_of(self.switch.crossing, [acb(x), *self._reads], analytic=False).real
 
     def is_level(self, x: arb) -> bool:
-        """Whether a switch is known to be exactly at a place."""
+        """Return whether a switch is known to be exactly at a place."""
         return self._is_level(x, self._reads)
 
     def stays_level(self, x: arb, place: Any) -> bool:
-        """Whether a switch is known to stay at a place, whose value is `x`, for other values of what is read."""
+        """Return whether a switch is known to stay at a place, whose value is `x`, for other values of what is read."""
         return not isinstance(place, Kind) and self._is_level(x, [acb(r.real + arb(0, _NEARBY)) for r in self._reads])
 
     def _is_level(self, x: arb, reads: Sequence[acb]) -> bool:

@@ -34,8 +34,8 @@ _VANISHING = 2.0**-44
 
 
 def is_singular_at(body: Body, limit: Any, other: Any, reads: Sequence[Any]) -> bool:
-    """Whether a function or its slope is infinite or undefined at a finite limit by which is differentiated, or much larger
-    than a little closer to the other limit, as where rounding leaves of 0 what is not 0."""
+    """Return whether a function or its slope is infinite or undefined at a finite limit by which is differentiated, or
+    much larger there than a little closer to the other limit, as where rounding leaves a small number in place of 0."""
     # Inner integrals take long where their limits are computed from a place that is.
     if is_exact() or not isinstance(limit, Kind) or any(e.primitive is integral for e in body.program.equations):
         return False
