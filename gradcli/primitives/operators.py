@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -14,9 +14,31 @@ from gradcli.primitives.entries.complex_parts import conjugate_of, imaginary_par
 from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.linear import matmul
 from gradcli.primitives.entries.shape import matrix_transpose, stack
+from gradcli.primitives.primitive import Primitive
 
 _NO_PARAMS: Mapping[str, Any] = {}
 _AS_THEY_ARE = Kind, float, int
+
+
+def _operator(primitive: Primitive) -> Callable[[Any, Any], Any]:
+    """The operator for which `primitive` stands; operands of one kind need no dispatch by `bind`."""
+
+    def operator(self: Any, other: Any) -> Any:
+        kind = type(other)
+        if kind is type(self) or kind is float or kind is int:
+            return self.read(primitive, (self, other), _NO_PARAMS)
+        return bind(primitive, (self, operand(other)), _NO_PARAMS)
+
+    return operator
+
+
+def _reflected(primitive: Primitive) -> Callable[[Any, Any], Any]:
+    """The operator for which `primitive` stands, with the operands in the other order."""
+
+    def operator(self: Any, other: Any) -> Any:
+        return bind(primitive, (operand(other), self), _NO_PARAMS)
+
+    return operator
 
 
 class Operators(Kind):
@@ -67,29 +89,14 @@ class Operators(Kind):
     # Makes NumPy return NotImplemented for `array + kind`, so that Python calls the reflected method of the kind.
     __array_ufunc__: Any = None
 
-    def __add__(self, other: Any) -> Any:
-        return bind(arithmetic.add, (self, operand(other)), _NO_PARAMS)
-
-    def __radd__(self, other: Any) -> Any:
-        return bind(arithmetic.add, (operand(other), self), _NO_PARAMS)
-
-    def __sub__(self, other: Any) -> Any:
-        return bind(arithmetic.subtract, (self, operand(other)), _NO_PARAMS)
-
-    def __rsub__(self, other: Any) -> Any:
-        return bind(arithmetic.subtract, (operand(other), self), _NO_PARAMS)
-
-    def __mul__(self, other: Any) -> Any:
-        return bind(arithmetic.multiply, (self, operand(other)), _NO_PARAMS)
-
-    def __rmul__(self, other: Any) -> Any:
-        return bind(arithmetic.multiply, (operand(other), self), _NO_PARAMS)
-
-    def __truediv__(self, other: Any) -> Any:
-        return bind(arithmetic.divide, (self, operand(other)), _NO_PARAMS)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return bind(arithmetic.divide, (operand(other), self), _NO_PARAMS)
+    __add__ = _operator(arithmetic.add)
+    __radd__ = _reflected(arithmetic.add)
+    __sub__ = _operator(arithmetic.subtract)
+    __rsub__ = _reflected(arithmetic.subtract)
+    __mul__ = _operator(arithmetic.multiply)
+    __rmul__ = _reflected(arithmetic.multiply)
+    __truediv__ = _operator(arithmetic.divide)
+    __rtruediv__ = _reflected(arithmetic.divide)
 
     def __floordiv__(self, other: Any) -> Any:
         return arithmetic.floor_divide(self, operand(other))
