@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from itertools import chain, repeat
 from typing import Any
 
 from gradcli import arrays
@@ -113,16 +112,24 @@ def resolve_keywords(keywords: Mapping[str, Any], parameters: Sequence[Signature
 
 def lists_to_arrays(parameters: Sequence[SignatureParameter], operands: Sequence[Any]) -> tuple[Any, ...]:
     """Positional arguments, with lists of numbers for operands converted to arrays."""
-    # A variadic parameter, or the last one, covers all further arguments.
-    last = next((place for place, p in enumerate(parameters) if p.variadic), len(parameters) - 1)
-    places = chain(parameters[:last], repeat(parameters[last]))
-    return tuple(_read_list(o, p) for o, p in zip(operands, places))
+    read = [*operands]
+    for place, value in enumerate(operands):
+        if type(value) in SEQUENCES:
+            read[place] = _read_list(value, _parameter_at(parameters, place))
+    return tuple(read)
+
+
+def _parameter_at(parameters: Sequence[SignatureParameter], place: int) -> SignatureParameter:
+    """The parameter of the argument at a position: a variadic one, or the last one, covers all further arguments."""
+    for parameter in parameters[:place]:
+        if parameter.variadic:
+            return parameter
+    return parameters[min(place, len(parameters) - 1)]
 
 
 def _read_list(value: Any, parameter: SignatureParameter) -> Any:
-    """An argument, converted to an array if it is a list of numbers for an operand, or a tuple that contains
-    tensors."""
-    if type(value) not in SEQUENCES or parameter.name in _LIST_PARAMETERS:
+    """A list of numbers for an operand, or a tuple that contains tensors, converted to an array."""
+    if parameter.name in _LIST_PARAMETERS:
         return value
     if parameter.name == "tensors" and not parameter.variadic:
         return [_as_array(item) if type(item) in SEQUENCES else item for item in value]
