@@ -51,12 +51,11 @@ def foreign_namespace(operands: Iterable[Any]) -> Namespace | None:
     return None if foreign is None else _namespace(*foreign)
 
 
-def runner_of(operands: Sequence[Any]) -> Callable[..., Any] | None:
-    """NumPy's `run` if the operands are arrays of float64, possibly beside Python floats; else None."""
-    if not any(backend_of(type(operand)) == "numpy" for operand in operands):
-        return None
-    numpy = numpy_namespace()
-    return numpy.run if numpy.are_float64(operands) else None
+def runner_of(primitive: Any, operands: Sequence[Any]) -> Callable[..., Any] | None:
+    """NumPy's `runner` of a primitive if the operands are arrays of float64, possibly beside Python numbers; else None."""
+    found = [operand for operand in operands if type(operand) is not float and type(operand) is not int]
+    numpy = numpy_namespace() if found and all(backend_of(type(operand)) == "numpy" for operand in found) else None
+    return numpy.runner(primitive) if numpy is not None and numpy.are_float64(found) else None
 
 
 def _namespace(name: str, array: Any) -> Namespace:

@@ -176,10 +176,6 @@ def _as_numbers(operands: Sequence[Array], chars: Set[str]) -> Sequence[Array]:
     return [tidy(np.asarray(o, dtype)) if dtype_name(o) == "bool" else o for o in operands]
 
 
-# For each primitive that has run, its implementation as a function of the operands.
-_implementations: dict[Any, Callable[..., Any]] = {}
-
-
 def are_float64(operands: Iterable[Array]) -> bool:
     """Return whether all operands are Python floats or NumPy arrays of float64, which `run` takes without promotion."""
     for operand in operands:
@@ -188,33 +184,33 @@ def are_float64(operands: Iterable[Array]) -> bool:
     return True
 
 
-def run(primitive: Any, operands: Iterable[Array], params: Mapping[str, Any]) -> Any:
-    """A primitive of operands that need no promotion, with the result tidied and the warnings of NumPy ignored.
+@cache
+def runner(primitive: Any) -> Callable[[Iterable[Array], Mapping[str, Any]], Any]:
+    """A function of operands that need no promotion, and of params: it computes a primitive, with the result tidied and
+    the warnings of NumPy ignored.
 
     A backward pass ignores them for all of its operations at once.
     """
-    compute = _implementations.get(primitive) or _implementation(primitive)
-    if _settings.get() is _ignoring:
-        result = compute(*operands, **params) if params else compute(*operands)
-    else:
-        token = _settings.set(_ignoring)
-        try:
-            result = compute(*operands, **params) if params else compute(*operands)
-        finally:
-            _settings.reset(token)
-    kind = type(result)
-    if kind is _ndarray and result.ndim:
-        return result
-    if kind is _float64:
-        return result.item()
-    return [tidy(r) for r in result] if kind is list else tidy(result)
-
-
-def _implementation(primitive: Any) -> Callable[..., Any]:
     name = primitive.function
-    found = partial(primitive.forward, _namespace) if name is None else getattr(_namespace, name)
-    _implementations[primitive] = found
-    return found
+    compute = partial(primitive.forward, _namespace) if name is None else getattr(_namespace, name)
+
+    def run(operands: Iterable[Array], params: Mapping[str, Any]) -> Any:
+        if _settings.get() is _ignoring:
+            result = compute(*operands, **params) if params else compute(*operands)
+        else:
+            token = _settings.set(_ignoring)
+            try:
+                result = compute(*operands, **params) if params else compute(*operands)
+            finally:
+                _settings.reset(token)
+        kind = type(result)
+        if kind is _ndarray and result.ndim:
+            return result
+        if kind is _float64:
+            return result.item()
+        return [tidy(r) for r in result] if kind is list else tidy(result)
+
+    return run
 
 
 def explained(error: Exception) -> GradcliError | None:

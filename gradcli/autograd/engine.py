@@ -280,8 +280,11 @@ class BackwardPass:
             return
         slots = self.pending.get(target)
         if slots is None:
-            slots = self.pending[target] = [None] * target.outputs
             heapq.heappush(self.queue, (-target.sequence, target))
+            if target.outputs == 1:
+                self.pending[target] = [cotangent]
+                return
+            slots = self.pending[target] = [None] * target.outputs
         known = slots[number]
         if known is None:
             slots[number] = cotangent
@@ -331,7 +334,7 @@ class BackwardPass:
         if node.span is not self.span:
             self.span = node.span
             current_span.set(node.span)
-        self.plain = not (node.guarded or node.selects or (self.untaken and self.untaken.marks(node)))
+        self.plain = not (node.guarded or node.selects) and not (self.untaken and self.untaken.marks(node))
         try:
             if self.plain:
                 pulled = node.pull(cotangents, wanted, lift=self.lift)

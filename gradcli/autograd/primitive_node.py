@@ -15,10 +15,9 @@ from gradcli.autograd.saved_values.saved import (
     DETACHED,
     SAVED_INFERENCE,
     ModifiedResult,
-    ShapeOnly,
     check_version,
-    shape_only,
 )
+from gradcli.autograd.saved_values.shape_only import UNDECIDED, ShapeOnly, form_of, shape_only
 from gradcli.autograd.saved_values.untaken_masks import has_zeros, mask_unless_plain, same_zeros, taken_of, zero_untaken
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.errors import DifferentiationError
@@ -43,12 +42,14 @@ class PrimitiveNode(Node):
     """A recorded primitive, with the operands and the result that its rules need.
 
     Operands are stored as given. The result is stored without its place in the graph, as data or, if it is dual, as a
-    Tensor. The constructor takes the versions of the operands in `versions`; None if the version is not counted.
+    Tensor, and as its `form` where the rules do not read it. The constructor takes the versions of the operands in
+    `versions`; None if the version is not counted.
 
     A node gets the class of its name only when users see it: attributes of objects of one class are found faster.
     """
 
     __slots__ = ("params", "recording", "result", "saved", "selects", "stays_in", "versions")
+    outputs = 1
 
     def __init__(
         self,
@@ -58,11 +59,16 @@ class PrimitiveNode(Node):
         edges: list[Edge | None],
         versions: Sequence[int | None],
         result: Any,
+        form: ShapeOnly,
     ) -> None:
         needs = recording.needs
-        saved = [*recording.placeholders]
-        for i in needs.operands:
-            saved[i] = operands[i]
+        saved = recording.placeholders
+        if not needs.shapes:
+            saved = [*operands]
+        elif needs.operands:
+            saved = [*saved]
+            for i in needs.operands:
+                saved[i] = operands[i]
         if versions is not UNCHANGED and None in versions:
             _keep_constants(saved, versions, needs)
         if needs.fixed:
@@ -71,7 +77,6 @@ class PrimitiveNode(Node):
         # The assignments of Node.__init__, inlined, because the call would take 3% of the time of an operation on
         # numbers.
         self.edges: Sequence[Edge | None] = edges
-        self.outputs = 1
         self.sequence: int = next_sequence()
         self.span: Any = span_now()
         self.guarded = False
@@ -80,13 +85,11 @@ class PrimitiveNode(Node):
         # graph.
         self.stays_in: tuple[Edge, Shape, str] | None = None
         self.recording = recording
-        self.selects = recording.primitive.selects
+        self.selects = recording.selects
         self.params = params
         self.saved: list[Any] | None = saved
         self.versions = versions
-        if not needs.result:
-            result = shape_only(result) if recording.result is None else recording.result
-        self.result = result
+        self.result = result if needs.result else shape_only(result) if form is UNDECIDED else form
 
     @property
     def name(self) -> NodeName:  # type: ignore[override]
@@ -139,7 +142,8 @@ class PrimitiveNode(Node):
         for i, rule in needs.rules:
             if not wanted[i]:
                 continue
-            cotangent = rule(of_result, result, *operands, **params)
+            # A call without keywords is faster.
+            cotangent = rule(of_result, result, *operands, **params) if params else rule(of_result, result, *operands)
             if guarded:
                 cotangent = zero_untaken(recording.primitive, i, of_result, mask, cotangent, result, operands, params)
             numbers, like = cotangent, operands[i]
@@ -161,14 +165,13 @@ class PrimitiveNode(Node):
 
     def _saved_operands(self, kept: Sequence[Any], lift: Callable[..., Any] | None) -> list[Any]:
         """The operands with those that the rules read as they were saved: as Tensors if the work is recorded."""
-        operands = [*kept]
+        operands, versions = [*kept], self.versions
         for i in self.recording.needs.operands:
             item = kept[i]
             if isinstance(item, TensorBase):
-                if item.version != self.versions[i]:
-                    check_version(item, self.versions[i])
-                edge = self.edges[i]
-                if item._node is None and edge is not None and isinstance(edge[0], Node):
+                if item.version != versions[i]:
+                    check_version(item, versions[i])
+                if item._node is None and (edge := self.edges[i]) is not None and isinstance(edge[0], Node):
                     raise DifferentiationError(DETACHED)
             elif type(item) is Packed:
                 item = item.tensor(self)
@@ -311,14 +314,15 @@ class PrimitiveNode(Node):
 
 
 class RecordingPlan:
-    """How a primitive is recorded, for operands of certain types, shapes and dtypes.
+    """How a primitive is recorded, for operands of certain forms.
 
-    `placeholders` are what the node saves of operands of which it needs the shape only. `result` is the same for the
-    result; None if its shape may depend on more than the operands. `run` computes the primitive, called as
-    run(primitive, data, params); None if `bind` must dispatch.
+    `placeholders` are what the node saves of operands of which it needs the shape only. `form` is that of the result;
+    None if its shape may depend on more than the operands. `run` computes the primitive, called as
+    run(data, params); None if `bind` must dispatch. `of_numbers` says that it is an elementwise function of
+    floats.
     """
 
-    __slots__ = ("_name", "needs", "placeholders", "primitive", "result", "run")
+    __slots__ = ("_name", "form", "needs", "of_numbers", "placeholders", "primitive", "run", "selects")
 
     def __init__(
         self,
@@ -330,6 +334,7 @@ class RecordingPlan:
         result: Any,
     ) -> None:
         self.primitive = primitive
+        self.selects = primitive.selects
         self.needs = needs = primitive.needs.get(wanted) or primitive.find_needs(wanted)
         name = primitive.node_name
         self._name: Any = name if type(name) is NodeName else name(operands, params)
@@ -337,23 +342,33 @@ class RecordingPlan:
         for i in needs.shapes:
             self.placeholders[i] = shape_only(data[i])
         determined = (primitive.elementwise or primitive.multilinear) and not params
-        self.result = shape_only(result) if determined else None
+        self.form = form_of(result) if determined else None
         self.run: Callable[..., Any] | None = None
+        self.of_numbers = False
 
     def name_with(self, params: Mapping[str, Any]) -> NodeName:
         """The name of the node of an operation with these params."""
         name: NodeName = self._name if type(self._name) is NodeName else self._name(params)
         return name
 
-    def keep(self, form: tuple[Any, ...], data: Sequence[Any], params: Mapping[str, Any]) -> None:
-        """Keep it for further operations on operands of this form, with any params."""
+    def keep(self, key: tuple[Any, ...], data: Sequence[Any], params: Mapping[str, Any]) -> None:
+        """Keep it for further operations with this key, if its forms decide; see `forms_decide`. The params may be any."""
+        if not forms_decide(key):
+            return
         if params and type(self.primitive.node_name) is not NodeName:
             self._name = partial(self.primitive.node_name, [*map(shape_only, data)])
-        self.run = arrays.runner_of(data)
+        self.run = arrays.runner_of(self.primitive, data)
+        self.of_numbers = self.primitive.elementwise and all(type(item) is float for item in data)
         known = self.primitive.recordings
         if len(known) >= _MOST_RECORDINGS:
             known.clear()
-        known[form] = self
+        known[key] = self
+
+
+def forms_decide(key: tuple[Any, ...]) -> bool:
+    """Return whether all operations with this key run and are recorded alike: the forms of the operands, or the types of
+    those that are no tensors, followed by a bit mask of those that require grad."""
+    return all(form is float or form is int or (type(form) is ShapeOnly and form is not UNDECIDED) for form in key[:-1])
 
 
 @cache

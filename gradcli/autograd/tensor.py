@@ -13,7 +13,8 @@ from gradcli.autograd.engine import backward
 from gradcli.autograd.modes import check_leaving_graph, grad_enabled, inference, recorded_now
 from gradcli.autograd.node import Edge, Node, recorders_now
 from gradcli.autograd.operations.tensor_surface import TensorSurface
-from gradcli.autograd.primitive_node import UNCHANGED, PrimitiveNode, RecordingPlan
+from gradcli.autograd.primitive_node import UNCHANGED, PrimitiveNode, RecordingPlan, forms_decide
+from gradcli.autograd.saved_values.shape_only import ShapeOnly, form_of
 from gradcli.autograd.views import (
     find_history,
     find_numbers,
@@ -34,7 +35,6 @@ from gradcli.primitives.bind import (
     constant,
     mark_views,
     primal_and_tangents,
-    readings,
 )
 from gradcli.primitives.entries import arithmetic, comparisons, powers
 from gradcli.primitives.entries.indexing import check_order_of_axes, index, normalize_key
@@ -71,28 +71,17 @@ class Tensor(TensorSurface):
         """Compute a primitive on the data of the operands, and record it if an operand requires grad."""
         data: list[Any] = []
         edges: list[Edge | None] = []
-        # What decides how the operation runs and is recorded, see `RecordingPlan`, if `alike` stays true: the types of
-        # the data of tensors, with shapes and dtypes, None for each float that is no tensor, and which operands require
-        # grad.
-        form: list[Any] = []
-        wanted, bit = 0, 1
-        plain, unchanged, alike = primitive.elementwise, True, True
+        # The forms of the operands, the type for a number that is no tensor, and which operands require grad.
+        forms: list[Any] = []
+        wanted, bit, unchanged = 0, 1, True
         for item in operands:
             # The identity test is faster than isinstance, and nearly always true.
             if type(item) is Tensor or isinstance(item, Tensor):
-                inner = item.inner
-                kind = type(inner)
-                form.append(kind)
-                if kind is not float:
-                    plain = False
-                    if kind in readings:
-                        alike = False
-                    else:
-                        form += inner.shape, inner.dtype
-                data.append(inner)
-                node = item._node
+                data.append(item.inner)
+                forms.append(item.form or _find_form(item))
                 if item.version != 0:
                     unchanged = False
+                node = item._node
                 if node is not None:
                     edges.append((node, item.output_nr))
                     wanted |= bit
@@ -104,19 +93,28 @@ class Tensor(TensorSurface):
             else:
                 data.append(item)
                 edges.append(None)
-                form.append(None)
-                if type(item) is not float:
-                    plain = unchanged = alike = False
+                kind = type(item)
+                forms.append(kind)
+                if kind is not float and kind is not int:
+                    unchanged = False
             bit += bit
         if wanted and not recorded_now():
             wanted = 0
-        form.append(wanted)
-        recording = primitive.recordings.get(tuple(form)) if alike else None
-        if plain:
+        forms.append(wanted)
+        key = tuple(forms)
+        recording = primitive.recordings.get(key)
+        if recording is None:
+            result = bind(primitive, data, params)
+            if wanted:
+                charge_steps(_RECORD)
+            if wanted or forms_decide(key):
+                recording = RecordingPlan(primitive, operands, params, data, wanted | bit, result)
+                recording.keep(key, data, params)
+        elif recording.of_numbers:
             result = apply_to_numbers(primitive, data, params, _RECORD if wanted else 0)
-        elif recording is not None and recording.run is not None and budget_now() is None and not chosen_namespace():
+        elif recording.run is not None and budget_now() is None and not chosen_namespace():
             try:
-                result = recording.run(primitive, data, params)
+                result = recording.run(data, params)
             except Exception:
                 # `bind` raises the error with its explanation.
                 result = bind(primitive, data, params)
@@ -124,21 +122,19 @@ class Tensor(TensorSurface):
             result = bind(primitive, data, params)
             if wanted:
                 charge_steps(_RECORD)
-        if recording is None and (alike or wanted):
-            recording = RecordingPlan(primitive, operands, params, data, wanted | bit, result)
-            if alike:
-                recording.keep(tuple(form), data, params)
         if wanted and recording is not None:
             if recording.needs.rules:
                 if recording.run is None and arrays.backend_of(type(result)) not in ("numpy", None):
                     operands = _moved(operands, result)
+                form = recording.form or form_of(result)
                 versions = UNCHANGED if unchanged and bit <= _MOST_UNCHANGED else [*map(_version, operands)]
-                node = PrimitiveNode(recording, operands, params, edges, versions, result)
+                node = PrimitiveNode(recording, operands, params, edges, versions, result, form)
                 recorders = recorders_now()
                 if recorders:
                     for record in recorders:
                         record(node, result)
                 made = Tensor(result, node)
+                made.form = form
                 if primitive.strides is not None:
                     note_view(made, operands[0], primitive, params)
                 return made
@@ -467,11 +463,16 @@ def _method(function: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
+def _find_form(tensor: Any) -> ShapeOnly:
+    tensor.form = found = form_of(tensor.inner)
+    return found
+
+
 def _version(operand: Any) -> int | None:
     """The version of an operand; None if its changes are not counted."""
     if isinstance(operand, Tensor):
         return operand.version
-    return 0 if type(operand) is float else None
+    return 0 if type(operand) in (float, int) else None
 
 
 def _beside_normal(operands: Sequence[Any]) -> bool:

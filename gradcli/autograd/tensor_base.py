@@ -9,10 +9,12 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 from gradcli import arrays
+from gradcli.arrays.shapes import Shape
 from gradcli.autograd.accumulate_grad import AccumulateGrad
 from gradcli.autograd.hooks import HookHandle
 from gradcli.autograd.modes import check_leaving_graph, inference
 from gradcli.autograd.node import Edge, Node, next_sequence
+from gradcli.autograd.saved_values.shape_only import UNDECIDED, ShapeOnly
 from gradcli.autograd.storage import Counter, sharing_lock
 from gradcli.autograd.views import StoragePlace, attach_to, place_of, write
 from gradcli.errors import CallError, DifferentiationError, EvaluationError, NotBatchableError, ShapeError, as_bool
@@ -68,7 +70,8 @@ class TensorBase(Operators):
     `Tensor([1, 2])` makes a tensor of floats, `Tensor(2, 3)` one of a shape; `tensor` documents the other inputs.
     `inner` is a Python float (0-d float64), int, bool or an array. It is never written into: an in-place operation
     replaces it by a new array. If other tensors share it, `place` says how, see `gradcli.autograd.views`. `version`
-    counts such changes, and is None for an inference tensor. Operations on it return a
+    counts such changes, and is None for an inference tensor. `form` is that of `inner`, None until an operation on it
+    is recorded. Operations on it return a
     `gradcli.autograd.tensor.Tensor`, the only direct subclass used. Operations that depend on a leaf have higher
     sequence numbers than its `since`. `_tangent` exists in `dual` tensors only, see `gradcli.autograd.dual`.
     """
@@ -81,6 +84,7 @@ class TensorBase(Operators):
         "_node",
         "_retained",
         "_tangent",
+        "form",
         "inner",
         "output_nr",
         "place",
@@ -101,6 +105,7 @@ class TensorBase(Operators):
         self.inner = inner
         self._node: Node | None = grad_fn
         self.output_nr = output_nr
+        self.form: ShapeOnly | None = None
         self.version: int | None = 0
         self.since = 0
         self.place: StoragePlace | None = None
@@ -113,7 +118,7 @@ class TensorBase(Operators):
         """Pickle as a leaf that shares no data and has no hooks."""
         state: Any = super().__getstate__()
         leaf = {"_node": None, "output_nr": 0, "_leaf_requires_grad": self.requires_grad, "_retained": False}
-        return state[0], {**state[1], **leaf, "place": None, "_accumulator": None}
+        return state[0], {**state[1], **leaf, "form": None, "place": None, "_accumulator": None}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """A leaf with the same data, attributes and gradient. Raises DifferentiationError for a non-leaf."""
@@ -131,6 +136,11 @@ class TensorBase(Operators):
         attributes, slots = state
         for name, value in {**(attributes or {}), **slots, "since": 0}.items():
             setattr(self, name, value)
+
+    @property
+    def shape(self) -> Shape:
+        form = self.form
+        return arrays.shape(self.inner) if form is None or form is UNDECIDED else form.shape
 
     @property
     def requires_grad(self) -> bool:
@@ -302,7 +312,7 @@ class TensorBase(Operators):
             )
         own = self.place.counter if self.place is not None else Counter(self.version)
         own.watch(self._node, self.output_nr)
-        self.inner = value.inner
+        self.inner, self.form = value.inner, None
         attach_to(self, place_of(value).alias(own))
 
     @data.deleter
@@ -354,7 +364,7 @@ class TensorBase(Operators):
         if self.place is not None:
             write(self, result if result.dtype == self.dtype else cast(result, self.dtype))
             return self
-        self.inner = arrays.astype(result.inner, self.dtype)
+        self.inner, self.form = arrays.astype(result.inner, self.dtype), None
         self._count_change()
         if result._node is not None:
             self.move_to(result._node, result.output_nr)

@@ -150,6 +150,7 @@ class StoragePlace:
     def invalidate(self, tensor: Any) -> None:
         """Make a tensor drop its data, and a view its place in the graph, so that they are looked up again."""
         del tensor.inner, tensor.version
+        tensor.form = None
         if self.viewed is not None and self.version not in (None, self.counter.version):
             self.version = None
             tensor.leave_node()
@@ -360,7 +361,7 @@ def change_view(tensor: Any, operation: Operation, arguments: Sequence[Any], par
     made = operation(before, *arguments, **params)
     place: StoragePlace | None = tensor.place
     if place is None:
-        tensor.inner = made.inner
+        tensor.inner, tensor.form = made.inner, None
     else:
         tensor.place = _moved(place, made.place, before.place)
     tensor._count_change()

@@ -246,11 +246,12 @@ def _small(equation: Equation) -> Callable[..., Any]:
     primitive, params = equation.primitive, equation.params
     namespace = arrays.numpy_namespace()
     # A loop gives an array; other results may have to be made numbers.
-    run = functools.partial(primitive.forward, namespace, **params) if "loop" in params else None
+    loop = functools.partial(primitive.forward, namespace, **params) if "loop" in params else None
+    run = namespace.runner(primitive)
 
     def compute(*operands: Any) -> Any:
         try:
-            return namespace.run(primitive, operands, params) if run is None else run(*operands)
+            return run(operands, params) if loop is None else loop(*operands)
         except Exception:
             # `bind` raises the error with its explanation.
             return bind(primitive, operands, params)

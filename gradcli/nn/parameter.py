@@ -56,7 +56,7 @@ class UninitializedParameter(Parameter):
 
     def materialize(self, values: Tensor) -> None:
         """Become a parameter with these values."""
-        self.inner = values.inner
+        self.inner, self.form = values.inner, None
         self.__class__ = Parameter  # type: ignore[assignment]
 
     def __repr__(self) -> str:

@@ -242,7 +242,7 @@ def apply_to_arrays(primitive: Primitive, operands: Sequence[Any], params: Param
     xp: Any = chosen or arrays.numpy_namespace()
     try:
         if budget is None and chosen is None and xp.are_float64(operands):
-            return xp.run(primitive, operands, params)
+            return xp.runner(primitive)(operands, params)
         xp = arrays.foreign_namespace(operands) or xp
         if budget is not None:
             _charge(budget, primitive, operands, params, xp)

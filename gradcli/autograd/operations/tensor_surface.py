@@ -217,7 +217,7 @@ class TensorSurface(TensorBase):
             raise DifferentiationError("cannot resize a tensor that shares its numbers with others")
         kept = index(reshape(self.inner, (math.prod(self.shape),)), (slice(math.prod(shape)),))
         behind = self._zeros((math.prod(shape) - arrays.size(kept),))
-        self.inner = reshape(concat([kept, behind]), shape)
+        self.inner, self.form = reshape(concat([kept, behind]), shape), None
         self._count_change()
         return self
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any, NoReturn
 
 from gradcli import arrays
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.errors import DifferentiationError
-from gradcli.primitives.bind import Kind
 
 SAVED_INFERENCE = (
     "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
@@ -26,20 +24,6 @@ _MODIFIED = (
     "one of the variables needed for gradient computation has been modified by an inplace operation: "
     "{} is at version {}; expected version {} instead."
 )
-
-
-class ShapeOnly:
-    """A placeholder for an operand of which backward needs only the shape and the dtype; that of a number is None."""
-
-    __slots__ = ("dtype", "is_complex", "shape")
-
-    def __init__(self, shape: tuple[int, ...], dtype: Any = None, is_complex: bool = False) -> None:
-        self.shape = shape
-        self.dtype = dtype
-        self.is_complex = is_complex
-
-
-SCALAR, _COMPLEX_SCALAR = ShapeOnly(()), ShapeOnly((), is_complex=True)
 
 
 class ModifiedResult:
@@ -89,22 +73,3 @@ def check_version(saved: TensorBase, version: int | None) -> None:
         if saved._node is not None:
             what += f", which is output {saved.output_nr} of {saved._node.name},"
         raise DifferentiationError(_MODIFIED.format(what, saved.version, version))
-
-
-def shape_only(array: Any) -> Any:
-    """A placeholder with the shape of an operand whose values are not needed; a kind is kept as it is."""
-    kind: Any = type(array)
-    if kind in arrays.PYTHON_NUMBERS:
-        return _COMPLEX_SCALAR if kind is complex else SCALAR
-    if isinstance(array, Kind):
-        return array
-    return _of_shape(kind, array.shape, array.dtype)
-
-
-@lru_cache(256)
-def _of_shape(_kind: type, shape: Any, dtype: Any) -> ShapeOnly:
-    """A cached placeholder, because the operands in a loop have few different shapes.
-
-    The type of the array comes first in the cache key, because dtypes of two libraries must not be compared.
-    """
-    return ShapeOnly(tuple(shape), dtype, str(dtype).rpartition(".")[2].startswith("complex"))
