@@ -260,8 +260,8 @@ def scatter_add(values: Array, key: Any, shape: tuple[int, ...]) -> Array:
 
 def sum(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
     # NumPy reduces a short last axis ten times slower than it adds the columns, with the same order of additions.
-    few = type(x) is np.ndarray and axis == (x.ndim - 1,) and 1 < x.shape[-1] < _EIGHT
-    if not few or x.size < _MANY or x.dtype.kind != "f":
+    many = type(x) is np.ndarray and x.size >= _MANY
+    if not many or axis != (x.ndim - 1,) or not 1 < x.shape[-1] < _EIGHT or x.dtype.kind != "f":
         # The ufunc directly, without the dispatch overhead of `np.sum`.
         return _add_reduce(x, axis=axis, keepdims=keepdims)
     total = np.add(x[..., 0], 0.0)

@@ -355,20 +355,30 @@ class TensorBase(Operators):
         if result.dual:
             result._write_dual_to(self)
             return self
+        form = self.form
+        alike = form is not None and form is result.form and form is not UNDECIDED
+        if not alike:
+            self._check_replaced(result)
+        if self.place is not None:
+            write(self, result if result.dtype == self.dtype else cast(result, self.dtype))
+            return self
+        if alike:
+            self.inner = result.inner
+        else:
+            self.inner, self.form = arrays.astype(result.inner, self.dtype), None
+        self._count_change()
+        if result._node is not None:
+            self.move_to(result._node, result.output_nr)
+        return self
+
+    def _check_replaced(self, result: Any) -> None:
+        """Raise ShapeError or EvaluationError if `result` does not fit into the memory of this tensor."""
         if result.shape != self.shape:
             raise ShapeError(
                 f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(result.shape)}"
             )
         if _rank(result.inner) > _rank(self.inner):
             raise EvaluationError(f"result type {result.dtype} can't be cast to the desired output type {self.dtype}")
-        if self.place is not None:
-            write(self, result if result.dtype == self.dtype else cast(result, self.dtype))
-            return self
-        self.inner, self.form = arrays.astype(result.inner, self.dtype), None
-        self._count_change()
-        if result._node is not None:
-            self.move_to(result._node, result.output_nr)
-        return self
 
     def _write_dual_to(self, _target: Any) -> None:
         """Make `target` become this dual tensor."""
