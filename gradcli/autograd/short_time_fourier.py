@@ -12,12 +12,12 @@ from gradcli.errors import CallError, EvaluationError, ShapeError, expect
 from gradcli.primitives.axes import integer
 from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.entries.arithmetic import absolute
-from gradcli.primitives.entries.complex_numbers import view_as_real
-from gradcli.primitives.entries.creation import read_shape
-from gradcli.primitives.entries.fourier import fft, ifft, irfft, rfft
+from gradcli.primitives.entries.elementwise.complex_numbers import view_as_real
 from gradcli.primitives.entries.indexing import scatter
+from gradcli.primitives.entries.manipulation.creation import read_shape
 from gradcli.primitives.entries.reductions import min_
-from gradcli.primitives.entries.sampling import padded, unfold
+from gradcli.primitives.entries.sampled_data.fourier import fft, ifft, irfft, rfft
+from gradcli.primitives.entries.sampled_data.sampling import padded, unfold
 from gradcli.primitives.entries.shape import swapaxes
 
 # The signal is lost where the sum of squared windows is below this limit, which is PyTorch's.

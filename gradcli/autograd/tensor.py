@@ -257,7 +257,7 @@ class Tensor(TensorSurface):
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, Tensor):
             # Imported here, because only programs that index by tensors need it.
-            from gradcli.primitives.entries.batched_indexing import is_batched, take
+            from gradcli.primitives.entries.manipulation.batched_indexing import is_batched, take
 
             if is_batched(key) and key.dtype.startswith("int"):
                 return take(self, key)
@@ -279,7 +279,7 @@ class Tensor(TensorSurface):
             part.copy_(conversions.reshape(value, arrays.shape(value)[extra:]) if extra > 0 else value)
         else:
             # Imported here, because only programs that change tensors in place need it.
-            from gradcli.primitives.entries.functional_update import set_at
+            from gradcli.primitives.entries.manipulation.functional_update import set_at
 
             self._in_place(lambda old, new: set_at(old, places, new), conversions.cast(value, self.dtype))
 

@@ -143,7 +143,7 @@ class StoragePlace:
     def positions(self) -> Any:
         """The indices of the elements of this place in the flattened storage."""
         # Imported here, because only programs that change tensors in place need it.
-        from gradcli.primitives.entries.functional_update import positions
+        from gradcli.primitives.entries.manipulation.functional_update import positions
 
         return arrays.to_numpy(self.applied_to(positions(arrays.shape(self.storage.numbers))))
 
@@ -295,7 +295,7 @@ def recomputed_view(place: StoragePlace, base: Any) -> Any:
 
 def _put(whole: Any, places: Any, part: Any) -> Any:
     # Imported here, because only programs that change tensors in place need it.
-    from gradcli.primitives.entries.functional_update import set_at_positions
+    from gradcli.primitives.entries.manipulation.functional_update import set_at_positions
 
     return set_at_positions(whole, places, part)
 
@@ -312,7 +312,7 @@ def _among_elements_of(base: Any, place: StoragePlace) -> Any:
     """The indices of the elements of a place in the flattened base."""
     if base.place.primitive is None:
         return place.positions()
-    from gradcli.primitives.entries.functional_update import indices_in
+    from gradcli.primitives.entries.manipulation.functional_update import indices_in
 
     numbers = indices_in(base.place.positions(), place.positions())
     if (numbers < 0).any():

@@ -20,7 +20,7 @@ from gradcli.kinds import batch
 from gradcli.kinds.jets import Jet
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.arithmetic import add, multiply, negative
-from gradcli.primitives.entries.matrices import solve
+from gradcli.primitives.entries.linear_algebra.matrices import solve
 from gradcli.primitives.entries.shape import concat, matrix_transpose, stack
 
 # Derivatives by unknown, and for each by names joined with commas as in `higher_orders`.

@@ -11,10 +11,10 @@ from gradcli.distributions import constraints
 from gradcli.distributions.discrete import ProbabilityOrLogits, clipped_probs, numpy_generator
 from gradcli.distributions.distribution import Univariate, as_tensor, constrained, dtype_of
 from gradcli.distributions.univariate import EULER_GAMMA
-from gradcli.primitives.entries.bessel import i0e, i1e
 from gradcli.primitives.entries.comparisons import clip, logical_or, where
 from gradcli.primitives.entries.exponential import log1p, softplus
-from gradcli.primitives.entries.special import betaln, digamma
+from gradcli.primitives.entries.special_functions.bessel import i0e, i1e
+from gradcli.primitives.entries.special_functions.special import betaln, digamma
 
 
 class Kumaraswamy(Univariate):

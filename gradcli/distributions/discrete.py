@@ -25,7 +25,7 @@ from gradcli.errors import ArgumentError
 from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.entries.comparisons import clip, logical_and, minimum, where
 from gradcli.primitives.entries.exponential import log1p, sigmoid, softplus, xlogy
-from gradcli.primitives.entries.gather_scatter import one_hot, take_along_axis
+from gradcli.primitives.entries.manipulation.gather_scatter import one_hot, take_along_axis
 from gradcli.primitives.entries.scans import softmax
 from gradcli.primitives.entries.statistics import logsumexp
 

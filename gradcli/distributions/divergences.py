@@ -31,8 +31,8 @@ from gradcli.errors import MissingRuleError
 from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.entries.comparisons import logical_and, logical_or, where
 from gradcli.primitives.entries.exponential import softplus, xlogy
-from gradcli.primitives.entries.linear_systems import solve_triangular
-from gradcli.primitives.entries.special import betaln, digamma, erf, lgamma
+from gradcli.primitives.entries.linear_algebra.linear_systems import solve_triangular
+from gradcli.primitives.entries.special_functions.special import betaln, digamma, erf, lgamma
 
 Formula = Callable[[Any, Any], Any]
 _FORMULAS: dict[tuple[type[Distribution], type[Distribution]], Formula] = {}

@@ -20,12 +20,12 @@ from gradcli.distributions.univariate import Beta, Chi2
 from gradcli.errors import ArgumentError
 from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.entries.comparisons import clip, where
-from gradcli.primitives.entries.distributions import multigammaln
-from gradcli.primitives.entries.gather_scatter import diag_embed
 from gradcli.primitives.entries.linear import diagonal
-from gradcli.primitives.entries.linear_systems import cholesky_solve, slogdet
+from gradcli.primitives.entries.linear_algebra.linear_systems import cholesky_solve, slogdet
+from gradcli.primitives.entries.manipulation.gather_scatter import diag_embed
 from gradcli.primitives.entries.shape import tril
-from gradcli.primitives.entries.special import digamma, lgamma
+from gradcli.primitives.entries.special_functions.distributions import multigammaln
+from gradcli.primitives.entries.special_functions.special import digamma, lgamma
 
 
 class LowRankMultivariateNormal(MultivariateNormal):

@@ -21,12 +21,12 @@ from gradcli.distributions.univariate import Gamma
 from gradcli.errors import ArgumentError
 from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.entries.comparisons import clip, where
-from gradcli.primitives.entries.decompositions import cholesky
-from gradcli.primitives.entries.gather_scatter import one_hot
 from gradcli.primitives.entries.linear import diagonal
-from gradcli.primitives.entries.linear_systems import solve_triangular
-from gradcli.primitives.entries.matrices import inv
-from gradcli.primitives.entries.special import digamma, lgamma
+from gradcli.primitives.entries.linear_algebra.decompositions import cholesky
+from gradcli.primitives.entries.linear_algebra.linear_systems import solve_triangular
+from gradcli.primitives.entries.linear_algebra.matrices import inv
+from gradcli.primitives.entries.manipulation.gather_scatter import one_hot
+from gradcli.primitives.entries.special_functions.special import digamma, lgamma
 from gradcli.primitives.entries.statistics import logsumexp
 
 

@@ -11,7 +11,7 @@ from gradcli.distributions.constraints import Constraint
 from gradcli.distributions.distribution import Univariate, as_tensor, constrained, dtype_of
 from gradcli.distributions.univariate import EULER_GAMMA, Cauchy, FoldedAtZero, Gamma
 from gradcli.primitives.entries.comparisons import where
-from gradcli.primitives.entries.special import digamma, lgamma
+from gradcli.primitives.entries.special_functions.special import digamma, lgamma
 
 
 class HalfCauchy(FoldedAtZero):

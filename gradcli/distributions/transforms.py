@@ -16,13 +16,13 @@ from gradcli.distributions.multivariate import Independent
 from gradcli.errors import ArgumentError
 from gradcli.primitives.entries.arithmetic import ones_like
 from gradcli.primitives.entries.comparisons import clip
-from gradcli.primitives.entries.decompositions import cholesky
+from gradcli.primitives.entries.elementwise.trigonometric import atanh, tanh
 from gradcli.primitives.entries.exponential import logit, sigmoid, softplus
-from gradcli.primitives.entries.gather_scatter import diag_embed
 from gradcli.primitives.entries.linear import diagonal
+from gradcli.primitives.entries.linear_algebra.decompositions import cholesky
+from gradcli.primitives.entries.manipulation.gather_scatter import diag_embed
 from gradcli.primitives.entries.scans import cumprod, cumsum, softmax
 from gradcli.primitives.entries.shape import concat, stack, tril
-from gradcli.primitives.entries.trigonometric import atanh, tanh
 
 
 class Transform:

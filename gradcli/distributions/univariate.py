@@ -17,8 +17,8 @@ from gradcli.distributions.distribution import (
 )
 from gradcli.errors import ArgumentError
 from gradcli.primitives.entries.comparisons import clip, logical_and, where
-from gradcli.primitives.entries.incomplete_inverses import betaincinv, gammaincinv
-from gradcli.primitives.entries.special import betaln, digamma, lgamma
+from gradcli.primitives.entries.special_functions.incomplete_inverses import betaincinv, gammaincinv
+from gradcli.primitives.entries.special_functions.special import betaln, digamma, lgamma
 
 # The Euler–Mascheroni constant, the mean of the standard Gumbel distribution.
 EULER_GAMMA = 0.5772156649015329

@@ -27,8 +27,8 @@ from gradcli.kinds.perturbed_roundings import is_exact_result, is_first_power, i
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import bind, constant
 from gradcli.primitives.entries.arithmetic import absolute, add, divide, identity, multiply, negative, subtract
-from gradcli.primitives.entries.complex_numbers import from_parts
 from gradcli.primitives.entries.complex_parts import conjugate, imaginary_part, real_part
+from gradcli.primitives.entries.elementwise.complex_numbers import from_parts
 from gradcli.primitives.entries.powers import sqrt, whole_power
 from gradcli.primitives.primitive import Primitive
 

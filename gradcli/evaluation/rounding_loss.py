@@ -23,7 +23,7 @@ from gradcli.kinds.perturbed_roundings import Perturbation, is_short
 from gradcli.language.syntax import tree
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.entries.arithmetic import multiply
-from gradcli.primitives.entries.complex_numbers import from_parts, imag, real
+from gradcli.primitives.entries.elementwise.complex_numbers import from_parts, imag, real
 
 # Assumed relative error of inputs that are not short decimals: 8 units in the last place.
 _OF_INPUTS = 2.0**-49

@@ -17,8 +17,8 @@ from gradcli.arrays.definitions import common_definitions
 from gradcli.arrays.spellings import Spelling
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives import conversions
-from gradcli.primitives.entries import distributions, special
 from gradcli.primitives.entries.powers import by_squaring
+from gradcli.primitives.entries.special_functions import distributions, special
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Variable
 

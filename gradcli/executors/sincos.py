@@ -22,7 +22,7 @@ from typing import Any
 
 from gradcli.executors import llvm_ufuncs
 from gradcli.executors.llvm_vectors import VectorCode
-from gradcli.primitives.entries import trigonometric
+from gradcli.primitives.entries.elementwise import trigonometric
 from gradcli.program.ir import Equation, Variable
 
 # Beyond this magnitude three parts of pi/2 do not suffice for the argument reduction.

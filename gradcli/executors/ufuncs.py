@@ -12,7 +12,9 @@ from typing import Any
 from gradcli import arrays
 from gradcli.arrays.definitions import common_definitions
 from gradcli.primitives import conversions
-from gradcli.primitives.entries import arithmetic, comparisons, exponential, powers, special, trigonometric
+from gradcli.primitives.entries import arithmetic, comparisons, exponential, powers
+from gradcli.primitives.entries.elementwise import trigonometric
+from gradcli.primitives.entries.special_functions import special
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Equation
 

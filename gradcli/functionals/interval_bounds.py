@@ -11,10 +11,16 @@ from typing import Any
 from gradcli import arrays
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import bind
+from gradcli.primitives.entries.elementwise.trigonometric import (
+    logcosh,
+    one_minus_square,
+    over_one_plus_square,
+    sech,
+    sech_square,
+)
 from gradcli.primitives.entries.exponential import logsigmoid, sigmoid, softplus
 from gradcli.primitives.entries.powers import cbrt
-from gradcli.primitives.entries.special import erf, erfc
-from gradcli.primitives.entries.trigonometric import logcosh, one_minus_square, over_one_plus_square, sech, sech_square
+from gradcli.primitives.entries.special_functions.special import erf, erfc
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Program, Variable
 

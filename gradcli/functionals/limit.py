@@ -21,8 +21,8 @@ from gradcli.kinds.asymptotic import Asymptotic, AsymptoticTerm, NoLimitError, s
 from gradcli.kinds.exponential_scales import ExponentialScales, sign_of_growth
 from gradcli.primitives.bind import Kind, assume, constant
 from gradcli.primitives.entries.comparisons import greater
-from gradcli.primitives.entries.complex_numbers import imag, real
 from gradcli.primitives.entries.complex_parts import check_real
+from gradcli.primitives.entries.elementwise.complex_numbers import imag, real
 
 # The numbers of terms beyond the leading one that are tried, in this order.
 _LENGTHS = (8, 20, 48)

@@ -10,9 +10,9 @@ from gradcli.errors import EvaluationError
 from gradcli.functionals.body import Body
 from gradcli.primitives.entries.arithmetic import add, divide, multiply, negative, subtract
 from gradcli.primitives.entries.comparisons import not_equal
+from gradcli.primitives.entries.elementwise.trigonometric import atan, atan2, cos, cosh, hypot, sin, sinh
 from gradcli.primitives.entries.exponential import exp, expm1, log
 from gradcli.primitives.entries.powers import sqrt, square
-from gradcli.primitives.entries.trigonometric import atan, atan2, cos, cosh, hypot, sin, sinh
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Program
 from gradcli.program.number_parts import SELECTING_RULES, Parts, both, computes_complex, outputs_by_parts

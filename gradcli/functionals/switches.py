@@ -34,8 +34,8 @@ from gradcli.primitives.entries.comparisons import (
     not_equal,
     where,
 )
-from gradcli.primitives.entries.special import relu
-from gradcli.primitives.entries.trigonometric import hypot
+from gradcli.primitives.entries.elementwise.trigonometric import hypot
+from gradcli.primitives.entries.special_functions.special import relu
 from gradcli.primitives.families import elementwise
 from gradcli.program.ir import Atom, Equation, Program, Variable
 from gradcli.program.passes import needed_variables, optimise

@@ -26,11 +26,11 @@ from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import Kind, assume, bind, concrete, constant
 from gradcli.primitives.entries.arithmetic import add, divide, multiply, negative, reciprocal, subtract
 from gradcli.primitives.entries.comparisons import equal, greater, less
+from gradcli.primitives.entries.elementwise.logarithmic_powers import power_times_log, power_times_logs, unknown_from
+from gradcli.primitives.entries.elementwise.trigonometric import atan, tanh
 from gradcli.primitives.entries.exponential import exp, expm1, log, log1p, log2, log10
-from gradcli.primitives.entries.logarithmic_powers import power_times_log, power_times_logs, unknown_from
 from gradcli.primitives.entries.powers import general_power, power, rsqrt, sqrt, whole_power
-from gradcli.primitives.entries.special import erf
-from gradcli.primitives.entries.trigonometric import atan, tanh
+from gradcli.primitives.entries.special_functions.special import erf
 from gradcli.primitives.operators import Operators
 from gradcli.primitives.primitive import Primitive
 

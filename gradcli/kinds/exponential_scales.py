@@ -30,6 +30,7 @@ from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import assume, bind, constant
 from gradcli.primitives.entries.arithmetic import add, divide, multiply, negative, reciprocal, subtract
 from gradcli.primitives.entries.comparisons import greater, less
+from gradcli.primitives.entries.elementwise.trigonometric import cosh, logcosh, sinh, tanh
 from gradcli.primitives.entries.exponential import (
     exp,
     exp2,
@@ -44,7 +45,6 @@ from gradcli.primitives.entries.exponential import (
     softplus,
 )
 from gradcli.primitives.entries.powers import general_power, rsqrt, sqrt, whole_power
-from gradcli.primitives.entries.trigonometric import cosh, logcosh, sinh, tanh
 from gradcli.primitives.operators import Operators
 from gradcli.primitives.primitive import Primitive
 

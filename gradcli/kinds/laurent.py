@@ -17,11 +17,11 @@ from gradcli.kinds.perturbed_roundings import Perturbation
 from gradcli.primitives.bind import assume, bind
 from gradcli.primitives.entries.arithmetic import add, divide, multiply, negative, reciprocal, subtract
 from gradcli.primitives.entries.comparisons import isfinite
-from gradcli.primitives.entries.elementary import coth, csch
+from gradcli.primitives.entries.elementwise.elementary import coth, csch
+from gradcli.primitives.entries.elementwise.trigonometric import sinh, tanh
 from gradcli.primitives.entries.exponential import exp, log
 from gradcli.primitives.entries.powers import general_power, whole_power
-from gradcli.primitives.entries.special import digamma, gamma, polygamma
-from gradcli.primitives.entries.trigonometric import sinh, tanh
+from gradcli.primitives.entries.special_functions.special import digamma, gamma, polygamma
 from gradcli.primitives.operators import Operators
 from gradcli.primitives.primitive import Primitive
 

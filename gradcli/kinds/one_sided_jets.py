@@ -58,19 +58,23 @@ from gradcli.primitives.entries.comparisons import (
     nowhere,
     where,
 )
-from gradcli.primitives.entries.decompositions import eigenvectors, eigvalsh, svdvals
+from gradcli.primitives.entries.elementwise.logarithmic_powers import power_times_log, power_times_logs
+from gradcli.primitives.entries.elementwise.trigonometric import atan2, hypot
 from gradcli.primitives.entries.exponential import expm1
 from gradcli.primitives.entries.indexing import index
-from gradcli.primitives.entries.logarithmic_powers import power_times_log, power_times_logs
-from gradcli.primitives.entries.order_statistics import cummax_positions, cummin_positions, positions_in_order
+from gradcli.primitives.entries.linear_algebra.decompositions import eigenvectors, eigvalsh, svdvals
+from gradcli.primitives.entries.linear_algebra.singular_vectors import left_vectors, paired_values, right_vectors
 from gradcli.primitives.entries.powers import cbrt, general_power, rsqrt, sqrt, whole_power
 from gradcli.primitives.entries.reductions import argmax, argmin, max_, min_, order_statistic
+from gradcli.primitives.entries.sampled_data.order_statistics import (
+    cummax_positions,
+    cummin_positions,
+    positions_in_order,
+)
 from gradcli.primitives.entries.scans import sort
 from gradcli.primitives.entries.shape import ravel
-from gradcli.primitives.entries.singular_vectors import left_vectors, paired_values, right_vectors
-from gradcli.primitives.entries.special import elu, leaky_relu, relu
+from gradcli.primitives.entries.special_functions.special import elu, leaky_relu, relu
 from gradcli.primitives.entries.statistics import flat_root, flat_sqrt
-from gradcli.primitives.entries.trigonometric import atan2, hypot
 from gradcli.primitives.jet_rules import linear
 from gradcli.primitives.primitive import Primitive
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.named_tuples import NamedTuple
-from gradcli.primitives.entries.decompositions import EQUALITY_ROUNDINGS
+from gradcli.primitives.entries.linear_algebra.decompositions import EQUALITY_ROUNDINGS
 
 
 class Eigen(NamedTuple):

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli import arrays, limits
-from gradcli.primitives.entries import decompositions, matrices, singular_vectors
+from gradcli.primitives.entries.linear_algebra import decompositions, matrices, singular_vectors
 from gradcli.primitives.primitive import Primitive
 
 

@@ -20,7 +20,7 @@ from gradcli.nn.module import Module
 from gradcli.nn.norm_layers import LayerNorm
 from gradcli.nn.parameter import filled, parameter
 from gradcli.primitives.entries.comparisons import where
-from gradcli.primitives.entries.linear_systems import linear
+from gradcli.primitives.entries.linear_algebra.linear_systems import linear
 from gradcli.primitives.entries.scans import softmax
 from gradcli.primitives.entries.shape import concat
 

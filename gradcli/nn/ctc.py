@@ -12,7 +12,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError, EvaluationError
 from gradcli.nn.module import Module
 from gradcli.primitives.entries.comparisons import where
-from gradcli.primitives.entries.sampling import padded
+from gradcli.primitives.entries.sampled_data.sampling import padded
 from gradcli.primitives.entries.shape import stack
 from gradcli.primitives.entries.statistics import logsumexp
 

@@ -9,7 +9,7 @@ from gradcli.errors import ArgumentError, EvaluationError
 from gradcli.nn import init
 from gradcli.nn.module import Module
 from gradcli.nn.parameter import Parameter, parameter
-from gradcli.primitives.entries.scatter_reductions import scatter_reduce
+from gradcli.primitives.entries.manipulation.scatter_reductions import scatter_reduce
 
 _REDUCTIONS = {"sum": "sum", "mean": "mean", "max": "amax"}
 

@@ -10,7 +10,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ShapeError
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.indexing import index, scatter
-from gradcli.primitives.entries.sampling import padded
+from gradcli.primitives.entries.sampled_data.sampling import padded
 
 Pair = int | Sequence[int]
 

@@ -28,7 +28,7 @@ from gradcli.nn.embedding_bags import embedding_bag
 from gradcli.nn.folding import fold, unfold
 from gradcli.nn.grid_sampling import affine_grid, grid_sample
 from gradcli.primitives import table
-from gradcli.primitives.entries.margin_losses import triplet_loss
+from gradcli.primitives.entries.layers.margin_losses import triplet_loss
 from gradcli.primitives.entries.statistics import var
 
 __all__ = [

@@ -20,10 +20,10 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError, expect
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.arithmetic import multiply, sign
-from gradcli.primitives.entries.decompositions import qr
 from gradcli.primitives.entries.linear import diagonal
+from gradcli.primitives.entries.linear_algebra.decompositions import qr
 from gradcli.primitives.entries.shape import matrix_transpose
-from gradcli.primitives.entries.special import ndtr
+from gradcli.primitives.entries.special_functions.special import ndtr
 
 # The share of a normal distribution in an interval from which on its own draws are used for the truncated one.
 _MANY_INSIDE = 0.3

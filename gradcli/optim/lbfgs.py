@@ -17,7 +17,7 @@ from gradcli.named_tuples import NamedTuple
 from gradcli.optim.optimizer import Closure, Optimizer, Parameters
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.arithmetic import absolute, zeros_like
-from gradcli.primitives.entries.complex_numbers import view_as_complex, view_as_real
+from gradcli.primitives.entries.elementwise.complex_numbers import view_as_complex, view_as_real
 from gradcli.primitives.entries.reductions import max_ as largest
 from gradcli.primitives.entries.reductions import sum_ as total
 from gradcli.primitives.entries.shape import concat

@@ -12,7 +12,7 @@ from gradcli.autograd.accumulate_grad import clear_gradients
 from gradcli.autograd.modes import enable_grad, no_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError, CallError, expect, expect_callable
-from gradcli.primitives.entries.complex_numbers import view_as_complex, view_as_real
+from gradcli.primitives.entries.elementwise.complex_numbers import view_as_complex, view_as_real
 
 # Tensors, (name, tensor) pairs, or dicts of groups with their own options.
 Parameters = Iterable[Any]

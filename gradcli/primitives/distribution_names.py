@@ -1,4 +1,4 @@
-"""The names of the distributions in SciPy, JAX and PyTorch; the functions are in `gradcli.primitives.entries.probability`."""
+"""The names of the distributions in SciPy, JAX and PyTorch; the functions are in `gradcli.primitives.entries.libraries.probability`."""
 
 _OF_SCIPY = "norm t chi2 f gamma beta expon weibull_min lognorm uniform poisson binom"
 _OF_TORCH = "Normal StudentT Chi2 FisherSnedecor Gamma Beta Exponential Weibull LogNormal Uniform Poisson Binomial"

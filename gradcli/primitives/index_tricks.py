@@ -7,7 +7,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.errors import CallError
 from gradcli.primitives.conversions import reshape
-from gradcli.primitives.entries.creation import arange
+from gradcli.primitives.entries.manipulation.creation import arange
 from gradcli.primitives.entries.shape import concat
 from gradcli.primitives.operators import operand
 

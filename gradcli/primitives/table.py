@@ -47,49 +47,49 @@ _AT_START = (
 # The files that are imported when one of their names is first looked up: functions that formulas rarely use do not slow
 # the start.
 _LATER = (
-    "trigonometric",
-    "special",
-    "creation",
-    "elementary",
-    "reciprocal_inverses",
-    "activations",
-    "distributions",
-    "numerical_partials",
-    "integrals",
-    "bessel",
-    "bessel_orders",
-    "special_integrals",
-    "elliptic",
-    "hypergeometric",
-    "incomplete_inverses",
-    "orthogonal_polynomials",
-    "computer_algebra",
-    "order_statistics",
-    "nan_reductions",
-    "covariances",
-    "gather_scatter",
-    "scatter_reductions",
-    "numpy_shape",
-    "sampling",
-    "slice_updates",
-    "complex_numbers",
-    "copies",
-    "losses",
-    "networks",
-    "margin_losses",
-    "normalisations",
-    "convolutions",
-    "resampling",
-    "pooling",
-    "matrices",
-    "decompositions",
-    "eigenvalues",
-    "matrix_exponential",
-    "linear_systems",
-    "singular_vectors",
-    "products",
-    "polynomials",
-    "fourier",
+    "elementwise.trigonometric",
+    "special_functions.special",
+    "manipulation.creation",
+    "elementwise.elementary",
+    "elementwise.reciprocal_inverses",
+    "layers.activations",
+    "special_functions.distributions",
+    "special_functions.numerical_partials",
+    "special_functions.integrals",
+    "special_functions.bessel",
+    "special_functions.bessel_orders",
+    "special_functions.special_integrals",
+    "special_functions.elliptic",
+    "special_functions.hypergeometric",
+    "special_functions.incomplete_inverses",
+    "special_functions.orthogonal_polynomials",
+    "libraries.computer_algebra",
+    "sampled_data.order_statistics",
+    "sampled_data.nan_reductions",
+    "sampled_data.covariances",
+    "manipulation.gather_scatter",
+    "manipulation.scatter_reductions",
+    "manipulation.numpy_shape",
+    "sampled_data.sampling",
+    "manipulation.slice_updates",
+    "elementwise.complex_numbers",
+    "manipulation.copies",
+    "layers.losses",
+    "layers.networks",
+    "layers.margin_losses",
+    "layers.normalisations",
+    "layers.convolutions",
+    "layers.resampling",
+    "layers.pooling",
+    "linear_algebra.matrices",
+    "linear_algebra.decompositions",
+    "linear_algebra.eigenvalues",
+    "linear_algebra.matrix_exponential",
+    "linear_algebra.linear_systems",
+    "linear_algebra.singular_vectors",
+    "linear_algebra.products",
+    "linear_algebra.polynomials",
+    "sampled_data.fourier",
 )
 
 # The files whose functions are listed last within their subject: readers know most of them as operators.
@@ -221,7 +221,7 @@ def _fingerprint() -> str:
     folder = path.join(path.dirname(__file__), "entries")
     contents = []
     for file in _LATER:
-        with open(path.join(folder, f"{file}.py"), "rb") as source:
+        with open(path.join(folder, *file.split(".")) + ".py", "rb") as source:
             contents += [file.encode(), source.read()]
     return source_hash(b"\n".join(contents)).hex()
 
@@ -240,7 +240,7 @@ def find(name: str, *dialects: str) -> Operation | None:
     if dialects and may_be_distribution(dialects[0]):
         if not is_distribution(dialects[0]):
             return None
-        from gradcli.primitives.entries.probability import methods
+        from gradcli.primitives.entries.libraries.probability import methods
 
         return methods(dialects[0]).get(name)
     for dialect in dialects:
@@ -298,7 +298,7 @@ def _of_libraries() -> dict[tuple[str, str], Operation]:
 
 def foreign_entries() -> tuple[Operation, ...]:
     """The entries with a library's own meaning of a name, imported only by programs in that library's dialect."""
-    from gradcli.primitives.entries import library_variants, torch_variants
+    from gradcli.primitives.entries.libraries import library_variants, torch_variants
 
     return tuple(
         e

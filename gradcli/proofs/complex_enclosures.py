@@ -26,7 +26,7 @@ from gradcli.language.syntax import tree
 from gradcli.language.syntax.tree import Module
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import concrete
-from gradcli.primitives.entries.complex_numbers import imag, real
+from gradcli.primitives.entries.elementwise.complex_numbers import imag, real
 from gradcli.proofs import enclosed
 from gradcli.proofs.enclosed import Enclosure
 from gradcli.proofs.interval_evaluation import IntervalProgram

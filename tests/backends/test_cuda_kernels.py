@@ -18,7 +18,9 @@ from gradcli.executors import cuda_functions, cuda_kernels, cupy_kernels, schedu
 from gradcli.language.syntax import parse
 from gradcli.primitives import conversions
 from gradcli.primitives.bind import bind
-from gradcli.primitives.entries import arithmetic, comparisons, matrices, powers, reductions, trigonometric
+from gradcli.primitives.entries import arithmetic, comparisons, powers, reductions
+from gradcli.primitives.entries.elementwise import trigonometric
+from gradcli.primitives.entries.linear_algebra import matrices
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Equation, Program, Variable

@@ -12,11 +12,11 @@ import gradcli
 from gradcli.executors import joined_operations, stepwise
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.arithmetic import add
+from gradcli.primitives.entries.elementwise.trigonometric import tanh
 from gradcli.primitives.entries.exponential import sigmoid
 from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.linear import matmul
 from gradcli.primitives.entries.shape import concat
-from gradcli.primitives.entries.trigonometric import tanh
 from gradcli.program.checker import check
 from gradcli.program.ir import Equation, Program, Variable
 

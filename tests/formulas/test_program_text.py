@@ -17,7 +17,8 @@ from gradcli.formulas.languages.text import LANGUAGE, text
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.syntax import parse
 from gradcli.primitives import table
-from gradcli.primitives.entries import exponential, powers, special
+from gradcli.primitives.entries import exponential, powers
+from gradcli.primitives.entries.special_functions import special
 from gradcli.primitives.primitive import Primitive
 from gradcli.program import program_constants
 from gradcli.program.ir import Program, Variable

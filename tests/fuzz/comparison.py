@@ -14,8 +14,8 @@ from gradcli.autograd import tensor as autograd_tensor
 from gradcli.calculus.higher_orders import derivatives_with_shadow
 from gradcli.errors import EvaluationError, GradcliError, LimitError, NotRecordableError
 from gradcli.primitives import bind, table
-from gradcli.primitives.entries import decompositions
 from gradcli.primitives.entries.arithmetic import copysign
+from gradcli.primitives.entries.linear_algebra import decompositions
 from gradcli.primitives.primitive import Primitive
 from tests.fuzz import checks
 from tests.fuzz.case import Finding

@@ -23,7 +23,8 @@ from gradcli.language.interpreter.run import evaluate
 from gradcli.language.syntax import parse
 from gradcli.primitives import table
 from gradcli.primitives.conversions import cast
-from gradcli.primitives.entries import decompositions, indexing, linear, matrices, reductions, scans, shape
+from gradcli.primitives.entries import indexing, linear, reductions, scans, shape
+from gradcli.primitives.entries.linear_algebra import decompositions, matrices
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import NotImplementedRule, Primitive
 from gradcli.program.record import record

@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 
+from gradcli.primitives.entries.elementwise.trigonometric import sin
 from gradcli.primitives.entries.exponential import exp, sigmoid
-from gradcli.primitives.entries.trigonometric import sin
 from tests.fuzz import complex_modes
 from tests.fuzz.complex_modes import WAYS, beside_pytorch, differences, trial
 from tests.wrong_rules import replace_vjp

@@ -14,7 +14,7 @@ from scipy import stats
 
 import gradcli
 from gradcli.primitives.distribution_names import DISTRIBUTIONS, METHODS
-from gradcli.primitives.entries import probability
+from gradcli.primitives.entries.libraries import probability
 
 # The shape parameters of each distribution, and points in its body and its tails.
 POINTS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {

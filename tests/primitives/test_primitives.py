@@ -25,9 +25,11 @@ from gradcli.kinds.batch import Batched, new_batch_id, unbatched
 from gradcli.primitives import bind, jet_rules, table
 from gradcli.primitives.bind import Kind
 from gradcli.primitives.conversions import cast
-from gradcli.primitives.entries import creation, decompositions, linear, powers, shape
-from gradcli.primitives.entries.complex_numbers import imag, real
+from gradcli.primitives.entries import linear, powers, shape
+from gradcli.primitives.entries.elementwise.complex_numbers import imag, real
 from gradcli.primitives.entries.exponential import exp
+from gradcli.primitives.entries.linear_algebra import decompositions
+from gradcli.primitives.entries.manipulation import creation
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.operation import Composite, Operation
 from gradcli.primitives.primitive import Primitive

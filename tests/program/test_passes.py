@@ -19,17 +19,11 @@ from gradcli.evaluation.derivative_traces import value_and_gradients
 from gradcli.language.syntax import parse
 from gradcli.primitives import conversions
 from gradcli.primitives.bind import assume, bind
-from gradcli.primitives.entries import (
-    arithmetic,
-    comparisons,
-    exponential,
-    powers,
-    reductions,
-    special,
-    trigonometric,
-)
+from gradcli.primitives.entries import arithmetic, comparisons, exponential, powers, reductions
 from gradcli.primitives.entries.comparisons import where
+from gradcli.primitives.entries.elementwise import trigonometric
 from gradcli.primitives.entries.linear import matmul
+from gradcli.primitives.entries.special_functions import special
 from gradcli.program import program_constants
 from gradcli.program.builder import Builder
 from gradcli.program.checker import check

@@ -6,9 +6,9 @@ import pytest
 
 from gradcli.errors import EvaluationError, Span
 from gradcli.primitives.entries.arithmetic import negative, sign
-from gradcli.primitives.entries.decompositions import orthonormal
+from gradcli.primitives.entries.elementwise.trigonometric import cos, sin
 from gradcli.primitives.entries.exponential import sigmoid
-from gradcli.primitives.entries.trigonometric import cos, sin
+from gradcli.primitives.entries.linear_algebra.decompositions import orthonormal
 from tests.fuzz import checks, commands, mutations, readings
 from tests.fuzz.__main__ import FOUND
 from tests.fuzz.case import Case

@@ -92,8 +92,8 @@ def test_the_prepared_index_is_that_of_the_entries(wheel, tmp_path):
     code = "import sys; from gradcli.primitives import table; table.known('conv2d'); print(*sys.modules)"
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
     loaded = run(sys.executable, "-c", code, cwd=tmp_path, env=environment).split()
-    assert "gradcli.primitives.entries.convolutions" in loaded
-    assert "gradcli.primitives.entries.orthogonal_polynomials" not in loaded
+    assert "gradcli.primitives.entries.layers.convolutions" in loaded
+    assert "gradcli.primitives.entries.special_functions.orthogonal_polynomials" not in loaded
 
 
 @pytest.mark.parametrize(

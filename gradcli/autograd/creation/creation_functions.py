@@ -13,9 +13,10 @@ from gradcli.autograd.creation.factory import as_tensor, new_leaf
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import CallError, EvaluationError
 from gradcli.primitives.axes import integer
-from gradcli.primitives.entries import creation, fourier
 from gradcli.primitives.entries.arithmetic import zeros_like as zeros_in_its_place
-from gradcli.primitives.entries.creation import one_host_number, read_shape
+from gradcli.primitives.entries.manipulation import creation
+from gradcli.primitives.entries.manipulation.creation import one_host_number, read_shape
+from gradcli.primitives.entries.sampled_data import fourier
 
 
 def zeros(*size: Any, dtype: Any = None, **options: Any) -> Tensor:

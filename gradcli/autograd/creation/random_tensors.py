@@ -16,8 +16,8 @@ from gradcli.autograd.dtype_names import known_dtype
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import CallError, EvaluationError
 from gradcli.primitives.axes import integer
-from gradcli.primitives.entries import creation
-from gradcli.primitives.entries.creation import read_shape
+from gradcli.primitives.entries.manipulation import creation
+from gradcli.primitives.entries.manipulation.creation import read_shape
 
 
 def rand(*size: Any, dtype: Any = None, generator: Any = None, **options: Any) -> Tensor:

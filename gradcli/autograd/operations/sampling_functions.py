@@ -14,11 +14,11 @@ from gradcli.primitives.bind import Kind, concrete, constant
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.arithmetic import add, identity
 from gradcli.primitives.entries.comparisons import where
-from gradcli.primitives.entries.functional_update import set_at
-from gradcli.primitives.entries.gather_scatter import take_along_axis
 from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.indexing import scatter as put_at
-from gradcli.primitives.entries.order_statistics import Pair
+from gradcli.primitives.entries.manipulation.functional_update import set_at
+from gradcli.primitives.entries.manipulation.gather_scatter import take_along_axis
+from gradcli.primitives.entries.sampled_data.order_statistics import Pair
 from gradcli.primitives.entries.shape import ravel, squeeze
 
 

@@ -16,7 +16,7 @@ from gradcli.autograd.tensor_base import TensorBase
 from gradcli.primitives import table
 from gradcli.primitives.bind import constant
 from gradcli.primitives.conversions import cast
-from gradcli.primitives.entries.order_statistics import Pair
+from gradcli.primitives.entries.sampled_data.order_statistics import Pair
 from gradcli.primitives.signature import SEQUENCES
 
 _WORDS_OF_NUMPY = frozenset({"axis", "keepdims", "full_matrices"})

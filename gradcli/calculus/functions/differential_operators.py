@@ -23,8 +23,8 @@ from gradcli.errors import CallError, DifferentiationError, NotRealError, expect
 from gradcli.primitives.bind import primal_and_tangents
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.arithmetic import multiply, ones_like
-from gradcli.primitives.entries.complex_numbers import real
-from gradcli.primitives.entries.matrices import tensordot
+from gradcli.primitives.entries.elementwise.complex_numbers import real
+from gradcli.primitives.entries.linear_algebra.matrices import tensordot
 from gradcli.primitives.entries.reductions import sum_
 from gradcli.primitives.operators import operand
 

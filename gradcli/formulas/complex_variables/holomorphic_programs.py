@@ -13,8 +13,8 @@ from gradcli.primitives.bind import bind
 from gradcli.primitives.conversions import cast
 from gradcli.primitives.entries.arithmetic import absolute
 from gradcli.primitives.entries.comparisons import equal, greater, isfinite, not_equal, where
-from gradcli.primitives.entries.complex_numbers import from_parts, phase
 from gradcli.primitives.entries.complex_parts import conjugate, imaginary_part, real_part
+from gradcli.primitives.entries.elementwise.complex_numbers import from_parts, phase
 from gradcli.program.ir import Equation, Program, Variable
 
 _KNOWN = frozenset([conjugate, real_part, imaginary_part, phase, from_parts])

@@ -42,10 +42,10 @@ from gradcli.primitives.entries.comparisons import (
     not_equal,
     where,
 )
+from gradcli.primitives.entries.elementwise.trigonometric import cos, sin, sinc, tanh
 from gradcli.primitives.entries.exponential import log
 from gradcli.primitives.entries.powers import raised
-from gradcli.primitives.entries.special import bessel_i, bessel_j, digamma
-from gradcli.primitives.entries.trigonometric import cos, sin, sinc, tanh
+from gradcli.primitives.entries.special_functions.special import bessel_i, bessel_j, digamma
 from gradcli.primitives.jet_rules import linear
 from gradcli.primitives.primitive import Primitive
 
@@ -62,7 +62,7 @@ _FAMILIES = frozenset({"scaled_i", "k0e", "dawsn", "ellipk", "ellipe"})
 
 def _primitive(name: str) -> Primitive:
     # The primitive is loaded already: a program contains its derivative.
-    from gradcli.primitives.entries.bessel import scaled_i
+    from gradcli.primitives.entries.special_functions.bessel import scaled_i
 
     found = scaled_i if name == "scaled_i" else table.known(name)
     assert isinstance(found, Primitive)

@@ -15,7 +15,7 @@ from gradcli.formulas.simplification.algebra import (
     topological_order,
 )
 from gradcli.named_tuples import NamedTuple
-from gradcli.primitives.entries.trigonometric import cos, cosh, sin, sinh, tan, tanh
+from gradcli.primitives.entries.elementwise.trigonometric import cos, cosh, sin, sinh, tan, tanh
 from gradcli.primitives.primitive import Primitive
 
 _HALF = Fraction(1, 2)

@@ -12,10 +12,10 @@ from gradcli.formulas.writing.rewriting import Rewriter, finite_number
 from gradcli.formulas.writing.text_writer import Language
 from gradcli.primitives.entries.arithmetic import absolute, add, divide, multiply
 from gradcli.primitives.entries.comparisons import equal, where
+from gradcli.primitives.entries.elementwise.trigonometric import hypot
 from gradcli.primitives.entries.powers import general_power, rsqrt, sqrt, whole_power
 from gradcli.primitives.entries.reductions import SIGNATURE, sum_
 from gradcli.primitives.entries.statistics import flat_sqrt
-from gradcli.primitives.entries.trigonometric import hypot
 from gradcli.primitives.primitive import Primitive, not_implemented
 from gradcli.program.ir import Atom, Equation, Program, Variable
 

@@ -15,11 +15,11 @@ from gradcli.formulas.writing.root_sum_squares import without_squares
 from gradcli.formulas.writing.text_writer import Language
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.entries.arithmetic import add, divide, multiply, negative, subtract
+from gradcli.primitives.entries.elementwise.trigonometric import sech_square, tanh
 from gradcli.primitives.entries.exponential import exp, log, logaddexp, softplus
 from gradcli.primitives.entries.powers import whole_power
 from gradcli.primitives.entries.reductions import SIGNATURE, max_, mean, sum_
 from gradcli.primitives.entries.scans import softmax
-from gradcli.primitives.entries.trigonometric import sech_square, tanh
 from gradcli.primitives.primitive import Primitive, not_implemented
 from gradcli.program import program_constants
 from gradcli.program.ir import Atom, Equation, Program, Variable

@@ -19,8 +19,8 @@ from gradcli.functionals.switches import number_of
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import Kind, bind
 from gradcli.primitives.entries.arithmetic import add, divide, multiply, negative, subtract
+from gradcli.primitives.entries.elementwise.trigonometric import one_minus_square
 from gradcli.primitives.entries.powers import whole_power
-from gradcli.primitives.entries.trigonometric import one_minus_square
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Program, Variable
 

@@ -10,7 +10,8 @@ from gradcli import arrays
 from gradcli.errors import EvaluationError
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import bind
-from gradcli.primitives.entries import arithmetic, comparisons, special
+from gradcli.primitives.entries import arithmetic, comparisons
+from gradcli.primitives.entries.special_functions import special
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Program, Variable
 from gradcli.program.passes import needed_variables, optimise

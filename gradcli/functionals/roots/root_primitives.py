@@ -24,7 +24,7 @@ from gradcli.kinds.jets import Jet
 from gradcli.loops.loop_primitive import part
 from gradcli.primitives.bind import bind, constant
 from gradcli.primitives.entries.arithmetic import negative, zeros_like
-from gradcli.primitives.entries.matrices import solve
+from gradcli.primitives.entries.linear_algebra.matrices import solve
 from gradcli.primitives.entries.shape import matrix_transpose, stack
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Elements, Primitive

@@ -21,7 +21,7 @@ from gradcli.functionals.roots.searches import Search, found_for_rows, found_in_
 from gradcli.primitives.bind import bind
 from gradcli.primitives.conversions import reshaped
 from gradcli.primitives.entries.arithmetic import negative
-from gradcli.primitives.entries.matrices import solve
+from gradcli.primitives.entries.linear_algebra.matrices import solve
 from gradcli.primitives.families import elementwise
 
 # The cost of a solution, in array elements, beside that of the operations of its body, and that of a linear system.

@@ -134,7 +134,7 @@ def _call_named(
 
         return functionals.call(machine, node, Caller(_invoke, machine, node, scope), scope, positional, given)
     if node.name in _GRADIENT_DROPPING and len(positional) == 1 and not given and machine.loses_no_gradient(node):
-        from gradcli.primitives.entries.copies import one_element
+        from gradcli.primitives.entries.manipulation.copies import one_element
 
         return machine.apply(node, node.name, one_element, as_tensor_or_number(positional[0], f"'{node.name}'"))
     if node.name in scope_of_program.PYTHON_FUNCTIONS:
@@ -171,7 +171,7 @@ def _call_named(
     result = _call_builtin(machine, node, operation, positional, keywords, scope)
     machine.provenance.leave()
     if dtype is not None and not isinstance(result, tuple):
-        from gradcli.primitives.entries.copies import of_dtype
+        from gradcli.primitives.entries.manipulation.copies import of_dtype
 
         result = machine.apply(node, node.name, of_dtype, as_tensor_or_number(result, f"'{node.name}'"), dtype)
     return result
@@ -182,7 +182,7 @@ def _without_stated(
 ) -> tuple[dict[str, Value], Value]:
     """The keywords of a call without `dtype` and the like, and `dtype`, which may be the complex one; otherwise they
     must state what holds anyway, or CallError is raised."""
-    from gradcli.primitives.entries.copies import check_properties
+    from gradcli.primitives.entries.manipulation.copies import check_properties
 
     known = {p.name for p in parameters}
     stated = {name: value for name, value in given.items() if name in _PROPERTY_KEYWORDS and name not in known}

@@ -92,7 +92,7 @@ def gradient(
 def _real_product(y: Value, weights: Value) -> Value:
     """The real number whose gradient PyTorch gives for complex outputs, real(sum(conj(weights)*y))."""
     # Loaded on demand: few programs have complex numbers.
-    from gradcli.primitives.entries.complex_numbers import conj, real
+    from gradcli.primitives.entries.elementwise.complex_numbers import conj, real
 
     if weights is None:
         raise DifferentiationError(

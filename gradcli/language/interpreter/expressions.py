@@ -312,7 +312,7 @@ def _with_signs_as_written(node: StableExpression, value: Value) -> Value:
 
 def _removable(machine: Evaluator, node: RemovableSingularity, scope: Scope) -> Task:
     # Imported here as few programs have such expressions.
-    from gradcli.primitives.entries.taylor_series import taylor_series
+    from gradcli.primitives.entries.elementwise.taylor_series import taylor_series
 
     point, (first, times) = node.series.point, node.places[0]
     given = yield first
@@ -352,7 +352,7 @@ def _times_others(
 
 def _removable_over_balls(machine: Evaluator, node: RemovableSingularityOverBalls, scope: Scope) -> Task:
     # Imported here as few programs have such expressions.
-    from gradcli.primitives.entries.taylor_series import taylor_series
+    from gradcli.primitives.entries.elementwise.taylor_series import taylor_series
 
     first, times = node.places[0]
     given = yield first

@@ -18,8 +18,8 @@ from gradcli.language.interpreter.values import Value
 from gradcli.loops.body_tracing import Row, Traced, TracedPath, example_of, require_plain
 from gradcli.loops.rolling import Carried
 from gradcli.primitives.conversions import broadcast_to
-from gradcli.primitives.entries.functional_update import set_at
 from gradcli.primitives.entries.indexing import index
+from gradcli.primitives.entries.manipulation.functional_update import set_at
 
 
 class FilledTensor:

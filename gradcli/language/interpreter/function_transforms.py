@@ -131,7 +131,7 @@ def _conjugated(gradient: Value) -> Value:
     if not arrays.is_complex(gradient):
         return gradient
     # Loaded on demand: few programs have complex numbers.
-    from gradcli.primitives.entries.complex_numbers import conj
+    from gradcli.primitives.entries.elementwise.complex_numbers import conj
 
     return conj(gradient)
 

@@ -15,8 +15,8 @@ from gradcli.language.syntax import tree
 from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.entries.arithmetic import add, divide, multiply
 from gradcli.primitives.entries.comparisons import maximum, minimum
-from gradcli.primitives.entries.functional_update import set_at
 from gradcli.primitives.entries.indexing import index, scatter
+from gradcli.primitives.entries.manipulation.functional_update import set_at
 from gradcli.primitives.entries.powers import power
 from gradcli.primitives.signature import parse_signature
 

@@ -37,14 +37,14 @@ class MutableReference:
 
     def put(self, key: Any, value: Value) -> None:
         """Replace the elements at `key`."""
-        from gradcli.primitives.entries.functional_update import set_at
+        from gradcli.primitives.entries.manipulation.functional_update import set_at
 
         self.value = set_at(self.value, key, value)
 
     def view(self, move: Callable[[Value], Value]) -> View:
         """A view of the elements that `move` selects and rearranges."""
         # Imported here as only programs that change tensors need it.
-        from gradcli.primitives.entries.functional_update import positions
+        from gradcli.primitives.entries.manipulation.functional_update import positions
 
         shape = arrays.shape(self.value)
         limits.charge(2 * math.prod(shape))
@@ -78,13 +78,13 @@ class View(MutableReference):
         self._write(self.places, broadcast_to(value, self.places.shape))
 
     def put(self, key: Any, value: Value) -> None:
-        from gradcli.primitives.entries.functional_update import positions
+        from gradcli.primitives.entries.manipulation.functional_update import positions
 
         places = self.places.reshape(-1)[positions(self.places.shape, key)]
         self._write(places, broadcast_to(value, places.shape))
 
     def _write(self, places: Any, value: Value) -> None:
-        from gradcli.primitives.entries.functional_update import set_at_positions
+        from gradcli.primitives.entries.manipulation.functional_update import set_at_positions
 
         self.base.value = set_at_positions(self.base.value, places, value)
 

@@ -9,7 +9,7 @@ from gradcli.language.interpreter import call_arguments
 from gradcli.language.interpreter.values import RandomVariable, Value
 from gradcli.language.syntax import tree
 from gradcli.primitives.distribution_names import DISTRIBUTIONS, METHODS, is_distribution, may_be_distribution
-from gradcli.primitives.entries import probability
+from gradcli.primitives.entries.libraries import probability
 from gradcli.primitives.signature import parse_signature
 
 

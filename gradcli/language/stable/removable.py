@@ -31,7 +31,7 @@ from gradcli.primitives.entries.powers import power
 if TYPE_CHECKING:
     from gradcli.language.stable.limits_at_points import ExpressionPlan
     from gradcli.language.stable.one_variable import Form, OneVariable, Place, Real
-    from gradcli.primitives.entries.taylor_series import ExactSeries, PointSeries, SeriesOverBalls
+    from gradcli.primitives.entries.elementwise.taylor_series import ExactSeries, PointSeries, SeriesOverBalls
 
 # Size of the caches of series and limits.
 _MOST_FORMS = 10_000
@@ -344,7 +344,7 @@ def _all_coefficients(form: Form, point: float) -> Callable[[int], Sequence[floa
 
 def _unit(known: Sequence[float]) -> float:
     """A power of 2 as the unit of distances from the point, so that further coefficients do not over- or underflow."""
-    from gradcli.primitives.entries.taylor_series import ratios
+    from gradcli.primitives.entries.elementwise.taylor_series import ratios
 
     exponents = [math.frexp(r)[1] for r in ratios(known) if math.isfinite(r)]
     least = min(exponents, default=0)
@@ -364,7 +364,7 @@ def _in_units(form: Form, unit: float) -> Form:
 @lru_cache(_MOST_FORMS)
 def _series(form: Form, point: float) -> PointSeries | None:
     """The Taylor series of a function at a point where it is nan as written; None where it has none."""
-    from gradcli.primitives.entries.taylor_series import PointSeries
+    from gradcli.primitives.entries.elementwise.taylor_series import PointSeries
 
     try:
         coefficients = _all_coefficients(form, point)
@@ -387,7 +387,7 @@ def _exact_series(form: Form, point: Real) -> ExactSeries | None:
     """
     from gradcli.arrays.flint.balls import precision
     from gradcli.kinds.laurent import NoSeriesError, ZeroSeriesError
-    from gradcli.primitives.entries.taylor_series import ExactSeries
+    from gradcli.primitives.entries.elementwise.taylor_series import ExactSeries
 
     at = _number(point)
     # By precision: derivatives of a high order ask for all orders below it, one by one.
@@ -440,7 +440,7 @@ def _in_floats(form: Form) -> Form:
 def _agrees(form: Form, series: PointSeries) -> bool:
     """Return whether a series agrees with a function on both sides of the point, within the accuracy of the function
     there."""
-    from gradcli.primitives.entries.taylor_series import taylor_series
+    from gradcli.primitives.entries.elementwise.taylor_series import taylor_series
 
     sides = [side * series.radius for side in (-1.0, -0.5, 0.5, 1.0)]
     values = [taylor_series(series.point + t, series) for t in sides]
@@ -455,7 +455,7 @@ def is_analytic(form: Form, series: PointSeries | ExactSeries) -> bool:
     # Imported here as few programs have complex numbers.
     import cmath
 
-    from gradcli.primitives.entries.taylor_series import PointSeries, taylor_series
+    from gradcli.primitives.entries.elementwise.taylor_series import PointSeries, taylor_series
 
     if not isinstance(series, PointSeries):
         with arrays.using_namespace(None):

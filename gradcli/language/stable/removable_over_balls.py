@@ -24,7 +24,7 @@ from gradcli.language.stable.one_variable import Form
 from gradcli.language.stable.stable_expressions import RewrittenExpression, StableExpression
 from gradcli.language.stable.stable_forms import StableForm
 from gradcli.language.syntax import tree
-from gradcli.primitives.entries.taylor_series import SeriesOverBalls
+from gradcli.primitives.entries.elementwise.taylor_series import SeriesOverBalls
 
 # The series is used for balls whose distance from the point is at most this many radii: that close, the direct quotient
 # gives a wider enclosure.

@@ -303,7 +303,7 @@ _BESIDE_REAL_AXIS: Any = (1j, 1.0)
 
 def _beside_real_axis(x: Any, **_factor: Any) -> Any:
     # Loaded on demand: few programs have complex numbers.
-    from gradcli.primitives.entries.complex_numbers import imag
+    from gradcli.primitives.entries.elementwise.complex_numbers import imag
 
     return not is_exact() and not_equal(imag(constant(x)), 0.0)
 

@@ -10,8 +10,8 @@ from gradcli.errors import ArgumentError
 from gradcli.nn.convolution_layers import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from gradcli.nn.module import Module
 from gradcli.nn.utils.parametrize import register_parametrization
+from gradcli.primitives.entries.layers.networks import normalize
 from gradcli.primitives.entries.linear import matmul
-from gradcli.primitives.entries.networks import normalize
 from gradcli.primitives.entries.statistics import norm
 
 # The number of power iterations from which the singular vectors of a new parametrization start.

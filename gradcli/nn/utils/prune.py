@@ -18,7 +18,7 @@ from gradcli.nn.utils.vectors import parameters_to_vector
 from gradcli.primitives.axes import normalize_axis
 from gradcli.primitives.entries.arithmetic import absolute
 from gradcli.primitives.entries.indexing import axis_key
-from gradcli.primitives.entries.order_statistics import topk
+from gradcli.primitives.entries.sampled_data.order_statistics import topk
 from gradcli.primitives.entries.statistics import norm
 
 

@@ -9,7 +9,7 @@ from gradcli.autograd.creation.factory import tensor
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError, EvaluationError
 from gradcli.named_tuples import NamedTuple
-from gradcli.primitives.entries.sampling import padded
+from gradcli.primitives.entries.sampled_data.sampling import padded
 from gradcli.primitives.entries.shape import concat, stack
 
 
