@@ -122,7 +122,7 @@ def listening() -> Iterator[None]:
 @pytest.fixture
 def threads(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Pool]]:
     """`threads(before, count)` makes `--cluster` use a pool of threads; returns the list of pools that were opened."""
-    from gradcli.rows import dask_pool
+    from gradcli.rows.distributed import dask_pool
 
     pools: list[Pool] = []
 

@@ -11,14 +11,14 @@ from typing import IO, Any
 from gradcli import arrays
 from gradcli.errors import BindingError, ShapeError, abbreviated, did_you_mean
 from gradcli.named_tuples import NamedTuple
-from gradcli.rows.blocks import Column
-from gradcli.rows.columns import hint_of
-from gradcli.rows.concatenation import ConcatenatedTables
 from gradcli.rows.failures import failure_of
+from gradcli.rows.formats.blocks import Column
+from gradcli.rows.formats.columns import hint_of
+from gradcli.rows.formats.concatenation import ConcatenatedTables
+from gradcli.rows.formats.outputs import STDIN
+from gradcli.rows.formats.reading import ColumnSelection, TableReadOptions
+from gradcli.rows.formats.sources import files
 from gradcli.rows.frames import column_of, frame_of, numbers_of
-from gradcli.rows.outputs import STDIN
-from gradcli.rows.reading import ColumnSelection, TableReadOptions
-from gradcli.rows.sources import files
 
 # A number as it is written where the comma stands before the fraction.
 _DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")

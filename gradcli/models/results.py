@@ -114,7 +114,7 @@ class History:
 
     def save_table(self, path: str, packing: Packing, save: output.Save = output.write_atomically) -> None:
         """Write every iteration to a table file, in the format of its extension."""
-        from gradcli.rows import new_tables
+        from gradcli.rows.formats import new_tables
 
         new_tables.save(self.columns(packing), path, save)
 
@@ -136,7 +136,7 @@ def check_paths(trace: str | None, plot: str | None) -> None:
     for path in (trace, plot):
         expect(path, (str, NoneType), "the path of a file is a text")
     if trace is not None:
-        from gradcli.rows import outputs
+        from gradcli.rows.formats import outputs
 
         outputs.check_path(trace)
     if plot is not None:

@@ -8,8 +8,8 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import GradcliError, ShapeError
-from gradcli.rows.blocks import unmasked, without
 from gradcli.rows.evaluation import EvaluatedRows
+from gradcli.rows.formats.blocks import unmasked, without
 
 # The formats without lists.
 _FLAT = frozenset({"csv", "tsv"})

@@ -18,9 +18,9 @@ from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_LIMITED_ROWS
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives import table
-from gradcli.rows.blocks import Column, masked
-from gradcli.rows.columns import hint_of
 from gradcli.rows.failures import text_for_number_message
+from gradcli.rows.formats.blocks import Column, masked
+from gradcli.rows.formats.columns import hint_of
 from gradcli.rows.plan import VALUE, Plan
 from gradcli.rows.row_results import RowCollector, RowResults
 from gradcli.rows.row_uncertainties import PREFIX, checked, combined

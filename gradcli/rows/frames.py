@@ -11,10 +11,10 @@ from gradcli import arrays
 from gradcli.errors import BindingError, CallError, LimitError, RowWarning, ShapeError, UsageError, expect
 from gradcli.limits import MAX_LIMITED_ROWS
 from gradcli.named_tuples import NamedTuple
-from gradcli.rows.blocks import Column, numbers_at, without
-from gradcli.rows.columns import failing_text, words_of
 from gradcli.rows.evaluation import TableEvaluation
 from gradcli.rows.failures import TextForNumber, failure_of
+from gradcli.rows.formats.blocks import Column, numbers_at, without
+from gradcli.rows.formats.columns import failing_text, words_of
 from gradcli.rows.plan import COLUMN, RowRequest, make_plan
 
 ON_ERROR = ("null", "fail")

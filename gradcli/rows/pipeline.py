@@ -16,13 +16,13 @@ from gradcli import arrays
 from gradcli.errors import GradcliError, LimitError, ShapeError
 from gradcli.limits import MAX_LIMITED_ROWS
 from gradcli.named_tuples import NamedTuple
-from gradcli.rows.blocks import MOST_LOST, RowBlock, UnparsedPiece, numbers_at, without
 from gradcli.rows.element_columns import ElementColumns, Shapes, shapes_of
 from gradcli.rows.evaluation import EvaluatedRows, TableEvaluation
 from gradcli.rows.failures import Failure, TextForNumber, failure_of
+from gradcli.rows.formats.blocks import MOST_LOST, RowBlock, UnparsedPiece, numbers_at, without
+from gradcli.rows.formats.reading import ColumnSelection, TableReader
+from gradcli.rows.formats.writing import Writer, check_width, writer
 from gradcli.rows.plan import Plan
-from gradcli.rows.reading import ColumnSelection, TableReader
-from gradcli.rows.writing import Writer, check_width, writer
 
 if TYPE_CHECKING:
     import numpy

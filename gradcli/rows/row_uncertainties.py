@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import ShapeError
-from gradcli.rows.blocks import Column
+from gradcli.rows.formats.blocks import Column
 from gradcli.rows.row_results import RowFailure, RowResults
 
 # The prefix of the name of an input's uncertainty, and the result key of the value's uncertainty.

@@ -25,8 +25,8 @@ import pytest
 
 from gradcli.errors import GradcliError, UsageError
 from gradcli.models.fitting.problem import stacked_problems
-from gradcli.rows import dask_pool, workers
-from gradcli.rows.manifest import Manifest
+from gradcli.rows.distributed import dask_pool, workers
+from gradcli.rows.distributed.manifest import Manifest
 from tests.cluster_pools import Died, Killed, killed_at
 
 PROGRAM = "sin(q*log(x))*exp(-x)"

@@ -12,9 +12,9 @@ import polars
 import pytest
 
 from gradcli.errors import BindingError, PipeClosed
-from gradcli.rows import writing
-from gradcli.rows.opening import open_table
-from gradcli.rows.reading import ByteRange, ColumnSelection, TableReadOptions
+from gradcli.rows.formats import writing
+from gradcli.rows.formats.opening import open_table
+from gradcli.rows.formats.reading import ByteRange, ColumnSelection, TableReadOptions
 
 TABLE = polars.DataFrame(
     {

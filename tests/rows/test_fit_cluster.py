@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from gradcli.models.fitting.problem import stacked_problems
-from gradcli.rows import workers
+from gradcli.rows.distributed import workers
 from tests.cluster_pools import Died
 
 MODEL = "y ~ a*exp(-k*x)"

@@ -15,7 +15,7 @@ import gradcli
 from gradcli.errors import BindingError
 from gradcli.evaluation import row_evaluation
 from gradcli.rows import row_programs
-from gradcli.rows.records import blocks, last_line_end
+from gradcli.rows.formats.records import blocks, last_line_end
 from gradcli.rows.row_results import RowCollector
 
 TABLE = "run,t\nA,0\nB,2\n"

@@ -18,10 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradcli.errors import GradcliError
-from gradcli.rows.opening import open_table
+from gradcli.rows.formats.opening import open_table
+from gradcli.rows.formats.reading import TableReadOptions
 from gradcli.rows.pipeline import FailurePolicy, run_rows
 from gradcli.rows.plan import RowRequest, make_plan
-from gradcli.rows.reading import TableReadOptions
 from tests import faults
 from tests.faults import Killed, every
 
@@ -93,7 +93,7 @@ def test_a_disk_that_is_full(run):
 
 @pytest.mark.usefixtures("_table")
 def test_a_file_that_changes_is_no_longer_like_the_first(run, monkeypatch):
-    from gradcli.rows import concatenation
+    from gradcli.rows.formats import concatenation
 
     Path("b.csv").write_text("x\n1\n")
     opened = []

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradcli.rows.records import Quoting
+from gradcli.rows.formats.records import Quoting
 from tests.rows.test_tables import mapped
 
 _SEPARATORS = st.sampled_from([",", ";", "\t"])

@@ -13,8 +13,8 @@ import numpy
 import pytest
 
 from gradcli.errors import BindingError, UsageError
-from gradcli.rows import opening, reading, records, sources, writing
-from gradcli.rows.reading import ColumnSelection
+from gradcli.rows.formats import opening, reading, records, sources, writing
+from gradcli.rows.formats.reading import ColumnSelection
 
 
 def mapped(

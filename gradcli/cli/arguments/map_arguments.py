@@ -14,9 +14,9 @@ from gradcli.errors import UsageError
 from gradcli.io import system, variables
 from gradcli.language.syntax.lexer import MAX_LENGTH
 from gradcli.named_tuples import NamedTuple
-from gradcli.rows.outputs import NAMES, STDIN
+from gradcli.rows.formats.outputs import NAMES, STDIN
+from gradcli.rows.formats.reading import TableReadOptions
 from gradcli.rows.plan import COLUMN, RowRequest
-from gradcli.rows.reading import TableReadOptions
 
 # A binding with a wrong sign, such as x~1 or x:=1.
 _MISWRITTEN = re.compile(r"\s*([^\W\d]\w*)\s*(?:~|:=|==|=$|:(?=\s*[-+.]?\d))\s*(.*)", re.DOTALL)

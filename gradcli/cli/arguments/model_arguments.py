@@ -10,8 +10,8 @@ from gradcli.cli.process import streams
 from gradcli.cli.process.environment import Environment
 from gradcli.models.data import DataTable, table_of
 from gradcli.named_tuples import NamedTuple
-from gradcli.rows.outputs import STDIN
-from gradcli.rows.reading import TableReadOptions
+from gradcli.rows.formats.outputs import STDIN
+from gradcli.rows.formats.reading import TableReadOptions
 
 
 class SearchArguments(map_arguments.TableOptions, opt.ProgramRun):

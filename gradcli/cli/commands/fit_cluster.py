@@ -10,8 +10,8 @@ from gradcli.models.fitting.fit_execution import prepare
 from gradcli.models.fitting.fit_requests import FitRequest
 from gradcli.models.fitting.groups import group_parts
 from gradcli.models.fitting.search.estimation import SearchOptions
-from gradcli.rows.cluster import ClusterRequest
-from gradcli.rows.sources import is_read_once
+from gradcli.rows.distributed.cluster import ClusterRequest
+from gradcli.rows.formats.sources import is_read_once
 
 
 def run(

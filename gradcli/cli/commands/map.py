@@ -18,14 +18,14 @@ from gradcli.cli.rendering import row_report
 from gradcli.errors import ExitStatus, UsageError
 from gradcli.io.output import make_directory
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
-from gradcli.rows.concatenation import ConcatenatedTables
+from gradcli.rows.distributed.job import Job
 from gradcli.rows.failures import RowError
-from gradcli.rows.job import Job
-from gradcli.rows.outputs import STDIN, OutputTarget, compressing, targets
+from gradcli.rows.formats.concatenation import ConcatenatedTables
+from gradcli.rows.formats.outputs import STDIN, OutputTarget, compressing, targets
+from gradcli.rows.formats.reading import TableReadOptions
+from gradcli.rows.formats.sources import files
 from gradcli.rows.pipeline import FailurePolicy, RunReport, run_rows
 from gradcli.rows.plan import Plan, RowRequest, has_numbers_for_names, make_plan
-from gradcli.rows.reading import TableReadOptions
-from gradcli.rows.sources import files
 
 # The policies for rows that fail: empty results, no row, or stop.
 ON_ERROR = ("null", "skip", "fail")

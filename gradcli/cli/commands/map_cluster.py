@@ -11,14 +11,14 @@ from gradcli.cli.process import cluster_runs
 from gradcli.cli.process.environment import Environment
 from gradcli.cli.rendering import row_report
 from gradcli.errors import ExitStatus, UsageError
-from gradcli.rows import row_parts
-from gradcli.rows.cluster import RETRIES, ClusterRequest
-from gradcli.rows.job import Job
-from gradcli.rows.opening import open_table
-from gradcli.rows.outputs import STDIN, check_format
+from gradcli.rows.distributed import row_parts
+from gradcli.rows.distributed.cluster import RETRIES, ClusterRequest
+from gradcli.rows.distributed.job import Job
+from gradcli.rows.distributed.row_parts import RowWork
+from gradcli.rows.formats.opening import open_table
+from gradcli.rows.formats.outputs import STDIN, check_format
 from gradcli.rows.pipeline import first_shapes
 from gradcli.rows.plan import make_plan
-from gradcli.rows.row_parts import RowWork
 
 
 class MapOptionsOnCluster(cluster_runs.ClusterOptions, Protocol):

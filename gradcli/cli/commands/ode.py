@@ -174,7 +174,7 @@ def run(options: OdeOptions, environment: Environment) -> ExitStatus:
 
         by_matplotlib.save(initial_values.chart(asked, found, options.phase), options.plot, environment.save)
     if options.output is not None:
-        from gradcli.rows import new_tables
+        from gradcli.rows.formats import new_tables
 
         new_tables.save(found.columns, options.output, environment.save)
     if options.json:

@@ -142,7 +142,7 @@ def _data(options: PlotOptions, environment: Environment) -> Any:
         return None
     from gradcli.models.data import table_of
     from gradcli.models.plotting import pictures
-    from gradcli.rows.outputs import STDIN
+    from gradcli.rows.formats.outputs import STDIN
 
     path, columns = pictures.columns_of(options.data)
     if path != STDIN:

@@ -10,10 +10,10 @@ from gradcli.cli.process import progress
 from gradcli.cli.process.environment import Environment
 from gradcli.errors import GradcliError, UsageError
 from gradcli.io import output
-from gradcli.rows import cluster, dask_pool
-from gradcli.rows.manifest import Manifest
-from gradcli.rows.outputs import STDOUT
-from gradcli.rows.sources import is_url
+from gradcli.rows.distributed import cluster, dask_pool
+from gradcli.rows.distributed.manifest import Manifest
+from gradcli.rows.formats.outputs import STDOUT
+from gradcli.rows.formats.sources import is_url
 
 # The maximum number of missing parts that are reported; the manifest lists all.
 _MOST_TOLD = 10

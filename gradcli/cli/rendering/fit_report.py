@@ -11,7 +11,7 @@ from gradcli.io.text_tables import Table, number_text
 from gradcli.models.fitting.groups import group_reports
 from gradcli.models.fitting.groups.group_reports import FitSummary
 from gradcli.models.fitting.results.fit_results import Fit
-from gradcli.rows import new_tables
+from gradcli.rows.formats import new_tables
 
 
 def tell_groups(fits: Sequence[Fit], by: str, environment: Environment) -> None:

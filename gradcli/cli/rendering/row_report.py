@@ -11,8 +11,8 @@ from gradcli.cli.rendering.render import warning_text
 from gradcli.errors import GradcliError, caret_text
 from gradcli.evaluation import session
 from gradcli.io import json_text
-from gradcli.rows.blocks import MOST_LOST
 from gradcli.rows.failures import Failure, TextForNumber
+from gradcli.rows.formats.blocks import MOST_LOST
 from gradcli.rows.pipeline import FailurePolicy, NonfiniteRow, RunReport
 from gradcli.rows.plan import Plan
 

@@ -19,7 +19,7 @@ from gradcli.models.fitting.problem.problems import Problem
 from gradcli.models.fitting.statistics.inference import FitRows, Statistics
 from gradcli.models.plotting.charts import Band, Chart, Layer, Points, Polyline, Presentation
 from gradcli.named_tuples import NamedTuple
-from gradcli.rows import new_tables, outputs
+from gradcli.rows.formats import new_tables, outputs
 
 # Number of points of the fitted curve in a plot.
 _CURVE = 400

@@ -23,7 +23,7 @@ from gradcli.models.optima.bounds import bounds_of
 from gradcli.models.packing import Bounds
 from gradcli.models.results import ProgressCallback
 from gradcli.models.uncertainty import uncertain_values
-from gradcli.rows.new_tables import unused_name
+from gradcli.rows.formats.new_tables import unused_name
 
 
 def fit(

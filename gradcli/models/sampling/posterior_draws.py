@@ -211,7 +211,7 @@ def _check_real(starts: Mapping[str, Any]) -> None:
 def check_output(path: str | None) -> None:
     """Raise UsageError for a path whose ending is no known format, and OutputError for one that no file can have."""
     if path is not None:
-        from gradcli.rows import outputs
+        from gradcli.rows.formats import outputs
 
         expect(path, (str, os.PathLike), "the path of the draws is a text")
         outputs.check_path(os.fspath(path))
@@ -219,7 +219,7 @@ def check_output(path: str | None) -> None:
 
 def save_draws(found: Draws, path: str, *save: Any) -> None:
     """Write the draws as a table, in the format of the ending of the path."""
-    from gradcli.rows import new_tables
+    from gradcli.rows.formats import new_tables
 
     new_tables.save(found.columns(), os.fspath(path), *save)
 

@@ -14,7 +14,7 @@ from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree
 from gradcli.models.fitting.notation.model_texts import ComposedProgram, Relocation
 from gradcli.named_tuples import NamedTuple
-from gradcli.rows.new_tables import unused_name
+from gradcli.rows.formats.new_tables import unused_name
 
 ORDERED, SIMPLEX = "an ordered vector", "a simplex"
 # Distance of the sum of a start from 1 that counts as rounding.

@@ -219,7 +219,7 @@ def check_budget_path(path: str | None) -> None:
     """Raise UsageError for a path whose ending names no format."""
     if path is not None and not path.lower().endswith(_LATEX):
         # Imported here because most propagations write no file.
-        from gradcli.rows import outputs
+        from gradcli.rows.formats import outputs
 
         outputs.check_path(path, f", or in {_LATEX}")
 
@@ -230,7 +230,7 @@ def save_budget(found: Any, path: str, save: Save = write_atomically) -> None:
         text = "\n".join(_latex(found)) + "\n"
         save(path, lambda stream: stream.write(text.encode()))
         return
-    from gradcli.rows import new_tables
+    from gradcli.rows.formats import new_tables
 
     new_tables.save(_columns(found), path, save)
 

@@ -1,7 +1,8 @@
-"""The conjugate and the parts of complex numbers, which derivative rules need; `elementwise.complex_numbers` has what users call.
+"""The conjugate and the parts of complex numbers, which derivative rules need.
 
-Derivative rules follow the convention of cotangents inside a pass, dL/da - i*dL/db for z = a + i*b (see
-`gradcli.primitives.primitive`): few other entries need to know whether their operands are complex.
+`elementwise.complex_numbers` has what users call. Derivative rules follow the convention of cotangents inside a pass,
+dL/da - i*dL/db for z = a + i*b (see `gradcli.primitives.primitive`): few other entries need to know whether their
+operands are complex.
 """
 
 from __future__ import annotations

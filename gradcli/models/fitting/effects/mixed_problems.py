@@ -28,7 +28,7 @@ from gradcli.models.fitting.problem.problems import Problem
 from gradcli.models.fitting.search.estimation import SearchOptions
 from gradcli.models.fitting.statistics.robust_errors import INFORMATION
 from gradcli.named_tuples import NamedTuple
-from gradcli.rows.new_tables import unused_name
+from gradcli.rows.formats.new_tables import unused_name
 
 
 class MixedFit(NamedTuple):

@@ -15,7 +15,7 @@ from gradcli.models.fitting.notation.log_densities import HALF_LOG_TWO_PI
 from gradcli.models.fitting.notation.model_texts import rewritten
 from gradcli.models.fitting.problem.batched_matrices import pairs
 from gradcli.named_tuples import NamedTuple
-from gradcli.rows.new_tables import unused_name
+from gradcli.rows.formats.new_tables import unused_name
 from gradcli.rows.row_programs import RowProgram
 from gradcli.rows.row_results import RowResults
 

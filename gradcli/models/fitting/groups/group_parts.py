@@ -16,9 +16,9 @@ from gradcli.models.fitting.fit_runs import plan_of
 from gradcli.models.fitting.groups.group_reports import FitSummary
 from gradcli.models.fitting.groups.group_tasks import serialised_fit, serialised_rows
 from gradcli.models.fitting.problem.stacked_problems import portions
-from gradcli.rows import workers
-from gradcli.rows.cluster import Tell
-from gradcli.rows.manifest import Manifest, Part
+from gradcli.rows.distributed import workers
+from gradcli.rows.distributed.cluster import Tell
+from gradcli.rows.distributed.manifest import Manifest, Part
 
 # Estimated bytes of a number in a task, in base64, and of the rest of a task.
 _BYTES_PER_NUMBER, _BYTES_PER_TASK = 11, 2**12

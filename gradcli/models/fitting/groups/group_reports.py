@@ -10,7 +10,7 @@ from gradcli.io import json_text
 from gradcli.models.fitting.results.fit_results import Fit, table_numbers
 from gradcli.models.results import as_json
 from gradcli.named_tuples import NamedTuple
-from gradcli.rows import new_tables
+from gradcli.rows.formats import new_tables
 
 # A number in a warning that is not part of a name. Warnings that differ in such numbers only are summarised as one.
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\w)")

@@ -13,7 +13,7 @@ from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree
 from gradcli.models.fitting.notation.model_texts import ModelText, rewritten
 from gradcli.named_tuples import NamedTuple
-from gradcli.rows.new_tables import unused_name
+from gradcli.rows.formats.new_tables import unused_name
 
 # Half of log(2*pi), of the density of a normal distribution, and pi.
 HALF_LOG_TWO_PI, _PI = 0.9189385332046727, 3.141592653589793

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from gradcli.errors import BindingError, Span, UsageError, did_you_mean
 from gradcli.language.syntax import tree
 from gradcli.named_tuples import NamedTuple
-from gradcli.rows.new_tables import unused_name
+from gradcli.rows.formats.new_tables import unused_name
 
 # The end of a random effect in a model: the columns of its groups. `a:b` are the combinations of levels, and `a/b` are
 # the levels of a and the combinations.

@@ -15,7 +15,7 @@ from gradcli.models.fitting.notation.random_terms import RandomTexts, random_tex
 from gradcli.models.fitting.problem.factors import indexed_parameters, without_indices
 from gradcli.models.fitting.problem.likelihoods import LOG_DENSITY, Assumptions
 from gradcli.named_tuples import NamedTuple
-from gradcli.rows.new_tables import unused_name
+from gradcli.rows.formats.new_tables import unused_name
 
 _FACTOR = "{value}*exp({term})"
 _ODDS = "{name}/({name} + (1 - {name})*exp(-({term})))"

@@ -41,7 +41,7 @@ from gradcli.models.fitting.search.estimation import SearchOptions
 from gradcli.models.fitting.statistics.inference import Statistics
 from gradcli.models.value_checks import nonfinite_error
 from gradcli.named_tuples import NamedTuple
-from gradcli.rows.new_tables import unused_name
+from gradcli.rows.formats.new_tables import unused_name
 from gradcli.rows.row_programs import RowProgram
 from gradcli.rows.row_results import RowResults
 

@@ -25,7 +25,7 @@ from gradcli.models.fitting.problem.fit_problems import program_values
 from gradcli.models.fitting.problem.fit_texts import FitTexts
 from gradcli.models.fitting.statistics.robust_errors import ROBUST
 from gradcli.named_tuples import NamedTuple
-from gradcli.rows.new_tables import unused_name
+from gradcli.rows.formats.new_tables import unused_name
 
 _ENDINGS = ("re", "im")
 

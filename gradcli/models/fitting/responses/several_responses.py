@@ -49,7 +49,7 @@ from gradcli.models.fitting.search.estimation import SearchOptions, estimate
 from gradcli.models.fitting.statistics.inference import Statistics
 from gradcli.models.fitting.statistics.robust_errors import ROBUST
 from gradcli.named_tuples import NamedTuple
-from gradcli.rows.new_tables import unused_name
+from gradcli.rows.formats.new_tables import unused_name
 
 # Part of the squares about the mean that residuals leave which are rounding errors.
 _EXACT = 1e-26

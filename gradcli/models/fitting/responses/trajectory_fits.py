@@ -48,7 +48,7 @@ from gradcli.models.fitting.problem.problems import Problem, in_row
 from gradcli.models.ode.row_functions import RowFunctions, ValueExpansion, constants, joined
 from gradcli.models.ode.trajectories import Dose, Trajectories
 from gradcli.named_tuples import NamedTuple
-from gradcli.rows.new_tables import unused_name
+from gradcli.rows.formats.new_tables import unused_name
 from gradcli.rows.row_results import RowFailure, RowResults
 
 # Steps of Newton's method from a response to the state at the start, and the relative change at which they end.

@@ -11,7 +11,7 @@ from gradcli.errors import abbreviated
 from gradcli.io import by_polars
 from gradcli.io.tables import complex_number
 from gradcli.named_tuples import NamedTuple
-from gradcli.rows.blocks import Column, TextCells
+from gradcli.rows.formats.blocks import Column, TextCells
 
 _DATE = r"^\d{1,4}([-/.])\d{1,2}([-/.])\d{1,4}([T ].*)?$|^\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?$"
 _DIGIT = r"\d"

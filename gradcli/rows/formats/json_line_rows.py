@@ -12,12 +12,12 @@ from itertools import compress
 from typing import IO, Any, cast
 
 from gradcli.io import by_polars, json_text
-from gradcli.rows import records
-from gradcli.rows.blocks import RowBlock, UnparsedPiece
-from gradcli.rows.json_lines import JsonLines, Members, from_text, members, numbers
-from gradcli.rows.plain_columns import plain
-from gradcli.rows.reading import ByteRange, ColumnSelection, TableReadOptions, TextReader
-from gradcli.rows.sources import Stream
+from gradcli.rows.formats import records
+from gradcli.rows.formats.blocks import RowBlock, UnparsedPiece
+from gradcli.rows.formats.json_lines import JsonLines, Members, from_text, members, numbers
+from gradcli.rows.formats.plain_columns import plain
+from gradcli.rows.formats.reading import ByteRange, ColumnSelection, TableReadOptions, TextReader
+from gradcli.rows.formats.sources import Stream
 
 FORMAT = "jsonl"
 # The member of an output object that says why its line failed.

@@ -14,7 +14,7 @@ from typing import Any
 from gradcli.errors import BindingError, GradcliError, UsageError
 from gradcli.io import json_text, output, system
 from gradcli.named_tuples import NamedTuple
-from gradcli.rows.sources import is_url
+from gradcli.rows.formats.sources import is_url
 
 # The name of the file, and the prefix of those of parts.
 _NAME = "gradcli-{}.json"

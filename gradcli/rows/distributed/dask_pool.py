@@ -13,7 +13,7 @@ from typing import Any
 
 from gradcli import install_command
 from gradcli.errors import GradcliError, UsageError
-from gradcli.rows import workers
+from gradcli.rows.distributed import workers
 from gradcli.timing import phase
 
 _LOCAL = "local"

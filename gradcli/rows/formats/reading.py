@@ -10,10 +10,10 @@ from typing import IO, cast
 from gradcli.errors import BindingError, did_you_mean
 from gradcli.io import preambles, separators
 from gradcli.named_tuples import NamedTuple
-from gradcli.rows import records, sources
-from gradcli.rows.blocks import RowBlock, UnparsedPiece
-from gradcli.rows.delimited import Delimited, Dialect, Selection, decoded, one_space_apart
-from gradcli.rows.records import Quoting, Record
+from gradcli.rows.formats import records, sources
+from gradcli.rows.formats.blocks import RowBlock, UnparsedPiece
+from gradcli.rows.formats.delimited import Delimited, Dialect, Selection, decoded, one_space_apart
+from gradcli.rows.formats.records import Quoting, Record
 
 # Bytes at the beginning of a table from which its notation is detected.
 SAMPLE = 2**16

@@ -19,8 +19,8 @@ VERSION = __version__
 SAME_FILES = "all workers must see the same files"
 # The function of each kind of task, which takes the data of a task and returns those of its result.
 _KINDS = {
-    "divide": "gradcli.rows.row_tasks:divide",
-    "map": "gradcli.rows.row_tasks:compute",
+    "divide": "gradcli.rows.distributed.row_tasks:divide",
+    "map": "gradcli.rows.distributed.row_tasks:compute",
     "fit": "gradcli.models.fitting.groups.group_tasks:compute",
 }
 

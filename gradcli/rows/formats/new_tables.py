@@ -8,8 +8,8 @@ from typing import IO, Any
 from gradcli.errors import BindingError
 from gradcli.io import by_polars, json_text
 from gradcli.io.output import Save, write_atomically
-from gradcli.rows.outputs import check_path, compressing
-from gradcli.rows.sources import format_of
+from gradcli.rows.formats.outputs import check_path, compressing
+from gradcli.rows.formats.sources import format_of
 
 
 def beside(columns: Mapping[str, Any], further: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from gradcli.errors import UsageError
 from gradcli.io import system
 from gradcli.io.file_formats import TABLE_EXTENSIONS
 from gradcli.named_tuples import NamedTuple
-from gradcli.rows.sources import format_of, packed
+from gradcli.rows.formats.sources import format_of, packed
 
 # Standard input, as a source, and standard output.
 STDIN = STDOUT = "-"

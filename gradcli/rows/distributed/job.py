@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from gradcli.named_tuples import NamedTuple
+from gradcli.rows.formats.reading import TableReadOptions
 from gradcli.rows.pipeline import FailurePolicy
 from gradcli.rows.plan import RowRequest
-from gradcli.rows.reading import TableReadOptions
 
 
 class Job(NamedTuple):

@@ -7,11 +7,11 @@ from contextlib import closing
 from typing import IO
 
 from gradcli.errors import BindingError
-from gradcli.rows.json_line_rows import FORMAT as LINES
-from gradcli.rows.opening import open_table
-from gradcli.rows.outputs import STDIN
-from gradcli.rows.reading import TableReader, TableReadOptions
-from gradcli.rows.sources import is_read_once, readable
+from gradcli.rows.formats.json_line_rows import FORMAT as LINES
+from gradcli.rows.formats.opening import open_table
+from gradcli.rows.formats.outputs import STDIN
+from gradcli.rows.formats.reading import TableReader, TableReadOptions
+from gradcli.rows.formats.sources import is_read_once, readable
 
 _STDIN_NAME = "standard input"
 

@@ -14,8 +14,8 @@ from gradcli import arrays
 from gradcli.errors import abbreviated
 from gradcli.io import json_text
 from gradcli.io.json_numbers import SPECIAL_NUMBERS, is_number, skip_space
-from gradcli.rows.blocks import MOST_LOST, Column, without
-from gradcli.rows.columns import MISSING_TEXTS, failing_text, words_of
+from gradcli.rows.formats.blocks import MOST_LOST, Column, without
+from gradcli.rows.formats.columns import MISSING_TEXTS, failing_text, words_of
 
 # Without the constants that Python accepts beyond JSON.
 _DECODER = json.JSONDecoder(parse_constant=str)

@@ -13,9 +13,9 @@ from gradcli.errors import BindingError
 from gradcli.io import by_polars
 from gradcli.io.regular_tables import is_rectangular
 from gradcli.named_tuples import NamedTuple
-from gradcli.rows import columns
-from gradcli.rows.blocks import Column, RowBlock
-from gradcli.rows.records import Quoting, Record
+from gradcli.rows.formats import columns
+from gradcli.rows.formats.blocks import Column, RowBlock
+from gradcli.rows.formats.records import Quoting, Record
 
 # Characters that can stand for line feeds in fields, or for a separator, in a text without them.
 _STAND_INS = [bytes([code]) for code in (*range(1, 9), 11, 12, *range(14, 32))]

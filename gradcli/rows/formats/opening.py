@@ -8,11 +8,18 @@ from typing import IO
 from gradcli.errors import BindingError, UsageError
 from gradcli.io import preambles
 from gradcli.io.file_formats import begins_with_object
-from gradcli.rows import columnar, sources
-from gradcli.rows.json_line_rows import FORMAT as LINES
-from gradcli.rows.json_line_rows import LinesReader
-from gradcli.rows.reading import SAMPLE, ByteRange, DelimitedReader, TableReader, TableReadOptions, closed_on_error
-from gradcli.rows.records import MAX_RECORD
+from gradcli.rows.formats import columnar, sources
+from gradcli.rows.formats.json_line_rows import FORMAT as LINES
+from gradcli.rows.formats.json_line_rows import LinesReader
+from gradcli.rows.formats.reading import (
+    SAMPLE,
+    ByteRange,
+    DelimitedReader,
+    TableReader,
+    TableReadOptions,
+    closed_on_error,
+)
+from gradcli.rows.formats.records import MAX_RECORD
 
 # The beginning of a JSON array of objects or arrays.
 _ARRAY = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[\s*[{\]]")

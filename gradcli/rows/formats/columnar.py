@@ -10,10 +10,10 @@ from typing import IO, Any
 from gradcli.errors import BindingError
 from gradcli.io import by_polars
 from gradcli.io.file_formats import columnar_format
-from gradcli.rows import columns, sources
-from gradcli.rows.blocks import Column, RowBlock, UnparsedPiece
-from gradcli.rows.json_lines import numbers
-from gradcli.rows.reading import ByteRange, ColumnSelection, TableReader, TableReadOptions, closed_on_error
+from gradcli.rows.formats import columns, sources
+from gradcli.rows.formats.blocks import Column, RowBlock, UnparsedPiece
+from gradcli.rows.formats.json_lines import numbers
+from gradcli.rows.formats.reading import ByteRange, ColumnSelection, TableReader, TableReadOptions, closed_on_error
 
 FORMATS = ("parquet", "arrow")
 # The first bytes of an Arrow stream, which only tables are read from.

@@ -11,12 +11,12 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from gradcli.errors import BindingError, LimitError, OutputError
 from gradcli.io import by_polars, json_text
-from gradcli.rows import columnar
-from gradcli.rows.blocks import Column, RowBlock, without
-from gradcli.rows.json_line_rows import FORMAT as LINES
-from gradcli.rows.json_line_rows import LinesWriter
-from gradcli.rows.plain_columns import plain
-from gradcli.rows.reading import TableReader
+from gradcli.rows.formats import columnar
+from gradcli.rows.formats.blocks import Column, RowBlock, without
+from gradcli.rows.formats.json_line_rows import FORMAT as LINES
+from gradcli.rows.formats.json_line_rows import LinesWriter
+from gradcli.rows.formats.plain_columns import plain
+from gradcli.rows.formats.reading import TableReader
 
 if TYPE_CHECKING:
     import numpy

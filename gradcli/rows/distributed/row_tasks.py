@@ -8,15 +8,15 @@ from typing import IO, Any
 
 from gradcli.errors import GradcliError
 from gradcli.io import output, system
-from gradcli.rows.columnar import ColumnarReader
+from gradcli.rows.distributed.job import Job
+from gradcli.rows.distributed.workers import SAME_FILES
 from gradcli.rows.failures import RowError
-from gradcli.rows.job import Job
-from gradcli.rows.opening import open_table
+from gradcli.rows.formats.columnar import ColumnarReader
+from gradcli.rows.formats.opening import open_table
+from gradcli.rows.formats.reading import ByteRange, ColumnSelection, TableReader, TableReadOptions
+from gradcli.rows.formats.sources import format_of
 from gradcli.rows.pipeline import RunReport, run_rows
 from gradcli.rows.plan import make_plan, plain
-from gradcli.rows.reading import ByteRange, ColumnSelection, TableReader, TableReadOptions
-from gradcli.rows.sources import format_of
-from gradcli.rows.workers import SAME_FILES
 
 
 def divide(task: Mapping[str, Any]) -> dict[str, Any]:

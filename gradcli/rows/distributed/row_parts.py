@@ -9,12 +9,12 @@ from typing import Any
 from gradcli.errors import GradcliError
 from gradcli.io import json_text
 from gradcli.named_tuples import NamedTuple
-from gradcli.rows import workers
-from gradcli.rows.cluster import Tell, check_same
+from gradcli.rows.distributed import workers
+from gradcli.rows.distributed.cluster import Tell, check_same
+from gradcli.rows.distributed.job import Job
+from gradcli.rows.distributed.manifest import Manifest, Part
 from gradcli.rows.element_columns import Shapes
 from gradcli.rows.failures import Failure, TextForNumber
-from gradcli.rows.job import Job
-from gradcli.rows.manifest import Manifest, Part
 from gradcli.rows.pipeline import NonfiniteRow, RunReport
 from gradcli.rows.plan import of_plain
 

@@ -11,8 +11,9 @@ from typing import Any, Generic, Protocol, TypeVar
 from gradcli.errors import GradcliError, OutputError, UsageError
 from gradcli.io import system
 from gradcli.named_tuples import NamedTuple
-from gradcli.rows import manifest, sources, workers
-from gradcli.rows.manifest import InputFile, Manifest, Part
+from gradcli.rows.distributed import manifest, workers
+from gradcli.rows.distributed.manifest import InputFile, Manifest, Part
+from gradcli.rows.formats import sources
 from gradcli.rows.pipeline import RunProgress
 
 # How often a part is computed again, by default, after its worker was lost.
