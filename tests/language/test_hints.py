@@ -524,7 +524,7 @@ PROPOSED = {
     "evaluation/constant_expressions.constant": ["eval", "x^2", "x=5,"],
     "evaluation/constant_expressions._without_unit": ["eval", "x^2", "x=5kg"],
     "language/suggestions/joined_names.call_of_last_function": ["eval", "f(x) = x^2", "x=3"],
-    "language/interpreter/ambiguous_reductions._no_tensor": ["eval", "mean(1, 2, 3)"],
+    "language/interpreter/builtin_calls/ambiguous_reductions._no_tensor": ["eval", "mean(1, 2, 3)"],
     "language/equations._said": ["solve", "x+y=3, x-y=1", "x~0", "y~0"],
     "cli/hints._differentiated": ["diff", "d/dx x^2"],
     "language/syntax/foreign_notations.propose_correction": ["minimize", "sin^2 x", "x=1"],

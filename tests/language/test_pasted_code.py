@@ -8,7 +8,7 @@ from scipy import special
 
 import gradcli
 from gradcli.errors import GradcliError
-from gradcli.language.interpreter import function_transforms, python_functions
+from gradcli.language.interpreter.builtin_calls import function_transforms, python_functions
 from gradcli.language.names import scope
 
 

@@ -32,7 +32,7 @@ from gradcli.primitives.signature import SignatureParameter, parse_signature, re
 def _call(machine: Evaluator, node: tree.Call, scope: Scope) -> Task:
     if scope_of_program.is_update(node):
         # Imported here as few programs use it.
-        from gradcli.language.interpreter.functional_updates import evaluate_update
+        from gradcli.language.interpreter.builtin_calls.functional_updates import evaluate_update
 
         return (yield from evaluate_update(machine, node))
     function = _own(machine, node, scope)
@@ -45,12 +45,12 @@ def _call(machine: Evaluator, node: tree.Call, scope: Scope) -> Task:
         and isinstance(positional[0], ProgramList)
         and node.name in scope_of_program.LIST_METHODS
     ):
-        from gradcli.language.interpreter import python_functions
+        from gradcli.language.interpreter.builtin_calls import python_functions
 
         kept = {name: machine.kept(value) for name, value in keywords.items()}
         return python_functions.method(node, positional[0], [*map(machine.kept, positional[1:])], kept)
     if node.receiver is not None and isinstance(positional[0], RandomVariable):
-        from gradcli.language.interpreter import random_variables
+        from gradcli.language.interpreter.builtin_calls import random_variables
 
         node, positional, keywords = random_variables.method(node, positional[0], positional[1:], keywords)
     return (yield from _call_named(machine, node, positional, keywords, scope))
@@ -89,7 +89,7 @@ def _invoke(
         named = tree.Call(node.span, function.name, span, None, node.arguments, node.keywords, function.module)
         return (yield from _call_named(machine, named, [*positional], dict(keywords), scope))
     if isinstance(function, TransformedFunction):
-        from gradcli.language.interpreter import function_transforms
+        from gradcli.language.interpreter.builtin_calls import function_transforms
 
         return (
             yield from function_transforms.call(
@@ -111,15 +111,15 @@ def _call_named(
 ) -> Task:
     """Call a function of the language by name."""
     if node.module == "torch.autograd" and node.name == "grad":
-        from gradcli.language.interpreter import differentiation
+        from gradcli.language.interpreter.builtin_calls import differentiation
 
         return differentiation.gradient(machine, node, positional, given)
     if node.module and is_distribution(f"{node.module}.{node.name}"):
-        from gradcli.language.interpreter import random_variables
+        from gradcli.language.interpreter.builtin_calls import random_variables
 
         return random_variables.made(node, positional, given)
     if node.name in scope_of_program.TRANSFORMS or (positional and isinstance(positional[0], FUNCTIONS)):
-        from gradcli.language.interpreter import function_transforms
+        from gradcli.language.interpreter.builtin_calls import function_transforms
 
         made = function_transforms.made(node, positional, given)
         if made is not None:
@@ -130,7 +130,7 @@ def _call_named(
     if node.name in scope_of_program.FUNCTIONALS and (
         isinstance(next(iter(positional), None), FUNCTIONS) or table.find(node.name) is None
     ):
-        from gradcli.language.interpreter import functionals
+        from gradcli.language.interpreter.builtin_calls import functionals
 
         return functionals.call(machine, node, Caller(_invoke, machine, node, scope), scope, positional, given)
     if node.name in _GRADIENT_DROPPING and len(positional) == 1 and not given and machine.loses_no_gradient(node):
@@ -138,7 +138,7 @@ def _call_named(
 
         return machine.apply(node, node.name, one_element, as_tensor_or_number(positional[0], f"'{node.name}'"))
     if node.name in scope_of_program.PYTHON_FUNCTIONS:
-        from gradcli.language.interpreter import python_functions
+        from gradcli.language.interpreter.builtin_calls import python_functions
 
         function = python_functions.find(node)
         if function is not None:
@@ -147,7 +147,7 @@ def _call_named(
     if operation is not None and (
         len(positional) > 1 or any(isinstance(v, ProgramList) for v in positional[:1]) or machine.imports
     ):
-        from gradcli.language.interpreter import ambiguous_reductions
+        from gradcli.language.interpreter.builtin_calls import ambiguous_reductions
 
         compute = ambiguous_reductions.resolve_reduction(machine, node, operation, positional, given, scope)
         if compute is not None:
@@ -220,7 +220,7 @@ def _meaning(machine: Evaluator, node: tree.Call) -> tuple[Operation | None, tup
     if node.name in scope_of_program.LIST_METHODS and (operation is None or (node.receiver and node.name == "append")):
         raise CallError(f"'{node.name}' is a method of lists", hint="ys = [] begins one", span=node.name_span)
     if operation is None and (may_be_distribution(node.module) or node.name in METHODS):
-        from gradcli.language.interpreter import random_variables
+        from gradcli.language.interpreter.builtin_calls import random_variables
 
         if (error := random_variables.missing_method_error(node)) is not None:
             raise error
@@ -252,7 +252,7 @@ def _call_builtin(
         n: as_tensor_or_number(v, what) if isinstance(v, TENSOR_CONVERTIBLE) else v for n, v in keywords.items()
     }
     if operation is None:
-        from gradcli.language.interpreter import differentiation
+        from gradcli.language.interpreter.builtin_calls import differentiation
 
         return differentiation.call(machine, node, positional, keywords, scope)
     check_arguments(operation, positional, keywords)

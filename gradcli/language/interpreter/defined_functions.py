@@ -190,7 +190,7 @@ def _body(machine: Evaluator, closure: Closure, scope: Scope, named: Mapping[str
     if isinstance(node, tree.Lambda) or node.backward is None or not machine.clauses:
         return (yield ScopedNode(node.body, Scope(machine.local(named), closure.scope, scope.opaque, closure.own)))
     # Imported here as few programs have such functions.
-    from gradcli.language.interpreter import hand_written
+    from gradcli.language.interpreter.builtin_calls import hand_written
 
     return (yield from hand_written.call(machine, closure, named))
 

@@ -46,7 +46,7 @@ def run_rolled(
     count = None if isinstance(node, tree.While) else count_of(values) - rounds_so_far
     if not _pays(machine, node, count, rounds_so_far):
         return None
-    from gradcli.language.interpreter import rolled_loops
+    from gradcli.language.interpreter.rolled import rolled_loops
 
     return rolled_loops.run(machine, node, without_first(values, rounds_so_far), scope, count or MOST_ROUNDS)
 
@@ -61,7 +61,7 @@ def rolled_calls(
     """
     if machine.changes or not _pays(machine, node, count, rounds_so_far):
         return None
-    from gradcli.language.interpreter import rolled_calls as module
+    from gradcli.language.interpreter.rolled import rolled_calls as module
 
     return module
 

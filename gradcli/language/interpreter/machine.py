@@ -116,7 +116,7 @@ class Evaluator:
         self._complex: bool | None = None
         # Whether the program changes tensors in place.
         self.changes = scope_of_program.changes_in_place(program)
-        # The loop whose round is being traced, if any, see `rolled_loops`.
+        # The loop whose round is being traced, if any, see `rolled.rolled_loops`.
         self.traced_loops: list[Any] = []
         # The number of failed attempts to roll each loop.
         self.refusals: dict[tree.SyntaxNode, int] = {}

@@ -27,11 +27,11 @@ DERIVATIVES = {
     "vjp": "y, x, v",
 }
 DETACH = ("detach", "stop_gradient")
-# Python's functions, see `gradcli.language.interpreter.python_functions`.
+# Python's functions, see `gradcli.language.interpreter.builtin_calls.python_functions`.
 PYTHON_FUNCTIONS = frozenset(
     {"range", "zip", "enumerate", "reversed", "list", "tuple", "len", "float", "int", "sorted", "double", "astype"}
 )
-# Functions that take functions, see `gradcli.language.interpreter.function_transforms`.
+# Functions that take functions, see `gradcli.language.interpreter.builtin_calls.function_transforms`.
 TRANSFORMS = frozenset(
     [
         "grad",
@@ -51,7 +51,7 @@ TRANSFORMS = frozenset(
 # Those that take no derivatives.
 CONTROL_FLOW = frozenset(["vmap", "jit", "cond", "fori_loop", "while_loop", "scan", "map"])
 # Functions of functions that are found by iteration, with their signatures, see
-# `gradcli.language.interpreter.functionals`.
+# `gradcli.language.interpreter.builtin_calls.functionals`.
 _TOLERANCES = "rtol=1e-12, atol=1e-14"
 FUNCTIONALS = {
     "integrate": f"f, a, b, points=None, {_TOLERANCES}",

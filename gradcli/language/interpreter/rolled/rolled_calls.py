@@ -10,7 +10,7 @@ from typing import Any
 from gradcli.errors import Span
 from gradcli.language.interpreter.lists import ProgramList
 from gradcli.language.interpreter.machine import Evaluator
-from gradcli.language.interpreter.traced_loops import (
+from gradcli.language.interpreter.rolled.traced_loops import (
     NotRolledError,
     TracedLoop,
     attempt,

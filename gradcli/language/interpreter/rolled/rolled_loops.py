@@ -7,17 +7,17 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from gradcli.language.interpreter.filled_tensors import (
+from gradcli.language.interpreter.lists import ProgramList
+from gradcli.language.interpreter.machine import Evaluator, Scope, Task, block
+from gradcli.language.interpreter.mutable_references import HiddenReference, MutableReference
+from gradcli.language.interpreter.rolled.filled_tensors import (
     FilledReference,
     FilledTensor,
     GrowingItems,
     GrownList,
     replace_elements,
 )
-from gradcli.language.interpreter.lists import ProgramList
-from gradcli.language.interpreter.machine import Evaluator, Scope, Task, block
-from gradcli.language.interpreter.mutable_references import HiddenReference, MutableReference
-from gradcli.language.interpreter.traced_loops import (
+from gradcli.language.interpreter.rolled.traced_loops import (
     NotRolledError,
     TracedLoop,
     attempt,

@@ -22,7 +22,7 @@ from gradcli.primitives.entries.shape import concat, moveaxis, stack
 from gradcli.primitives.signature import parse_signature
 
 if TYPE_CHECKING:
-    from gradcli.language.interpreter.rolled_calls import CallLoop, RolledCalls
+    from gradcli.language.interpreter.rolled.rolled_calls import CallLoop, RolledCalls
 
 # Cost of collecting one part of a nested value in a list or tensor, in eighths of a step.
 _PART_COST = 16
@@ -258,7 +258,7 @@ _ROLLED_AFTER = (0, 1)
 def _rolled(
     caller: Caller, counters: range | None, rounds_so_far: int, state: Value, one_round: Callable[..., Any]
 ) -> RolledCalls | None:
-    """The rest of a loop as one equation, see `gradcli.language.interpreter.rolled_calls`; None where it does not
+    """The rest of a loop as one equation, see `gradcli.language.interpreter.rolled.rolled_calls`; None where it does not
     pay."""
     module = rolled_calls(caller.machine, caller.node, None if counters is None else len(counters), rounds_so_far)
     if module is None:

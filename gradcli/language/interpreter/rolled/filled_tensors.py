@@ -13,7 +13,7 @@ from gradcli import arrays
 from gradcli.errors import NotRecordableError, Span
 from gradcli.language.interpreter.lists import ProgramList, changed_in_place
 from gradcli.language.interpreter.mutable_references import MutableReference
-from gradcli.language.interpreter.traced_loops import NotRolledError, TracedLoop, is_number, zeros
+from gradcli.language.interpreter.rolled.traced_loops import NotRolledError, TracedLoop, is_number, zeros
 from gradcli.language.interpreter.values import Value
 from gradcli.loops.body_tracing import Row, Traced, TracedPath, example_of, require_plain
 from gradcli.loops.rolling import Carried
