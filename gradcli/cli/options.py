@@ -50,6 +50,26 @@ def output_path(help: str, brief: str | Literal[True] = True) -> Option:
     return Option("--output", short="-o", group=OUTPUT, brief=brief, metavar="PATH", help=help)
 
 
+def wrt(help: str, brief: str) -> Option:
+    """The option `--wrt NAMES`."""
+    return Option("--wrt", short="-w", brief=brief, metavar="NAMES", help=help)
+
+
+def const(help: str, brief: str | Literal[True] | None = None) -> Option:
+    """The option `--const NAMES`."""
+    return Option("--const", brief=brief, metavar="NAMES", help=help)
+
+
+def order(help: str, brief: str | Literal[True] = True, metavar: str = "N", min: int | None = None) -> Option:
+    """The option `--order N`."""
+    return Option("--order", short="-n", brief=brief, metavar=metavar, min=min, help=help)
+
+
+def quiet(help: str, brief: str) -> Option:
+    """The option `--quiet`."""
+    return Option("--quiet", short="-q", group=OUTPUT, brief=brief, help=help)
+
+
 class Argument:
     """The words of the command line that are not options: one of type `str`, or all of type `list[str]`."""
 
@@ -98,15 +118,9 @@ From = Annotated[
 ]
 Wrt = Annotated[
     list[str] | None,
-    Option(
-        "--wrt",
-        short="-w",
-        brief="Differentiate by these names alone.",
-        metavar="NAMES",
-        help="Differentiate by these, as in x,q; default: every name with a value.",
-    ),
+    wrt("Differentiate by these, as in x,q; default: every name with a value.", "Differentiate by these names alone."),
 ]
-Const = Annotated[list[str] | None, Option("--const", metavar="NAMES", help="Do not differentiate by these.")]
+Const = Annotated[list[str] | None, const("Do not differentiate by these.")]
 Dtype = Annotated[
     str, Option("--dtype", group=COMPUTING, metavar="|".join(DTYPES), help="The precision of every number.")
 ]
@@ -201,9 +215,7 @@ NoRewrite = Annotated[
         "--no-rewrite", group=COMPUTING, help="Evaluate log(x**q) and its like as they stand, not in a stable form."
     ),
 ]
-Quiet = Annotated[
-    bool, Option("--quiet", short="-q", group=OUTPUT, brief="No warnings.", help="No warnings on standard error.")
-]
+Quiet = Annotated[bool, quiet("No warnings on standard error.", "No warnings.")]
 Traceback = Annotated[bool, Option("--traceback", group=LIMITS, help="Show where in gradcli an error was raised.")]
 MaxSteps = Annotated[int, Option("--max-steps", group=LIMITS, metavar="N", min=1, help="Stop a program after N steps.")]
 Expand = Annotated[bool, Option("--expand", brief=True, help="Every operation by itself.")]

@@ -20,14 +20,7 @@ class SearchArguments(map_arguments.TableOptions, opt.ProgramRun):
     seed: Annotated[int, opt.Option("--seed", metavar="N", min=0, help="The seed of random choices.")] = 0
     json: opt.Json = False
     quiet: Annotated[
-        bool,
-        opt.Option(
-            "--quiet",
-            short="-q",
-            group=opt.OUTPUT,
-            brief="No warnings and no progress.",
-            help="No warnings and no progress on standard error.",
-        ),
+        bool, opt.quiet("No warnings and no progress on standard error.", "No warnings and no progress.")
     ] = False
 
 

@@ -60,14 +60,7 @@ class CheckOptions(opt.ProgramRun):
     device: opt.Device = None
     json: opt.Json = False
     order: Annotated[
-        int,
-        opt.Option(
-            "--order",
-            short="-n",
-            brief="Check all orders up to N.",
-            metavar="N",
-            help="Check every order up to N against the one below it.",
-        ),
+        int, opt.order("Check every order up to N against the one below it.", brief="Check all orders up to N.")
     ] = 1
     tolerance: Annotated[
         float,

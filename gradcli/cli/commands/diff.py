@@ -58,18 +58,11 @@ class DiffOptions(opt.ProgramRun):
     input_form: opt.From = None
     wrt: Annotated[
         list[str] | None,
-        opt.Option(
-            "--wrt",
-            short="-w",
-            brief="Differentiate by these names alone.",
-            metavar="NAMES",
-            help="Differentiate by these, as in x,q; default: every name it reads.",
+        opt.wrt(
+            "Differentiate by these, as in x,q; default: every name it reads.", "Differentiate by these names alone."
         ),
     ] = None
-    order: Annotated[
-        int,
-        opt.Option("--order", short="-n", brief=True, metavar="N", help="The derivatives of order N."),
-    ] = 1
+    order: Annotated[int, opt.order("The derivatives of order N.")] = 1
     to: Annotated[
         str,
         opt.Option(

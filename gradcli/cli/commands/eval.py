@@ -68,16 +68,7 @@ class EvalOptions(opt.ProgramRun):
         ),
     ] = False
     json: opt.Json = False
-    order: Annotated[
-        int | None,
-        opt.Option(
-            "--order",
-            short="-n",
-            brief=True,
-            metavar="N",
-            help="All derivatives up to order N.",
-        ),
-    ] = None
+    order: Annotated[int | None, opt.order("All derivatives up to order N.")] = None
     sparse: Annotated[
         bool, opt.Option("--sparse", help="The derivatives of order 2 as coordinates: those that may differ from 0.")
     ] = False

@@ -43,16 +43,7 @@ class ExplainOptions(opt.ProgramRun):
     input_form: opt.From = None
     wrt: opt.Wrt = None
     const: opt.Const = None
-    order: Annotated[
-        int,
-        opt.Option(
-            "--order",
-            short="-n",
-            brief=True,
-            metavar="1|2",
-            help="2: the second derivatives too.",
-        ),
-    ] = 1
+    order: Annotated[int, opt.order("2: the second derivatives too.", metavar="1|2")] = 1
     symbolic: Annotated[
         bool,
         opt.Option(

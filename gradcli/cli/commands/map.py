@@ -66,26 +66,13 @@ class MapOptions(map_arguments.TableOptions, opt.ProgramRun):
     vars: opt.Vars = None
     wrt: Annotated[
         list[str] | None,
-        opt.Option(
-            "--wrt",
-            short="-w",
-            brief="Differentiate by these names alone.",
-            metavar="NAMES",
-            help="Differentiate by these, as in x,q; default: every name, columns first.",
+        opt.wrt(
+            "Differentiate by these, as in x,q; default: every name, columns first.",
+            "Differentiate by these names alone.",
         ),
     ] = None
     const: opt.Const = None
-    order: Annotated[
-        int,
-        opt.Option(
-            "--order",
-            short="-n",
-            brief=True,
-            metavar="N",
-            min=1,
-            help="All derivatives up to order N.",
-        ),
-    ] = 1
+    order: Annotated[int, opt.order("All derivatives up to order N.", min=1)] = 1
     no_grad: opt.NoGrad = False
     propagate: Annotated[
         bool,
@@ -163,14 +150,7 @@ class MapOptions(map_arguments.TableOptions, opt.ProgramRun):
         ),
     ] = False
     quiet: Annotated[
-        bool,
-        opt.Option(
-            "--quiet",
-            short="-q",
-            group=opt.OUTPUT,
-            brief="No warnings and no progress bar.",
-            help="No warnings and no progress bar on standard error.",
-        ),
+        bool, opt.quiet("No warnings and no progress bar on standard error.", "No warnings and no progress bar.")
     ] = False
     max_steps: Annotated[
         int,

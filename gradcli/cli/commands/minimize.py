@@ -53,17 +53,12 @@ class MinimizeOptions(model_arguments.SearchArguments):
     vars: opt.Vars = None
     wrt: Annotated[
         list[str] | None,
-        opt.Option(
-            "--wrt",
-            short="-w",
-            brief="Vary these; otherwise all that have a value.",
-            metavar="NAMES",
-            help="Vary these, as in x,y; default: every name that has a value.",
+        opt.wrt(
+            "Vary these, as in x,y; default: every name that has a value.",
+            "Vary these; otherwise all that have a value.",
         ),
     ] = None
-    const: Annotated[
-        list[str] | None, opt.Option("--const", brief=True, metavar="NAMES", help="Do not vary these.")
-    ] = None
+    const: Annotated[list[str] | None, opt.const("Do not vary these.", brief=True)] = None
     method: Annotated[
         str, opt.Option("--method", metavar="|".join(METHODS), help="How to search; auto takes what suits.")
     ] = "auto"

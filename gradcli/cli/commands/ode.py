@@ -80,25 +80,11 @@ class OdeOptions(opt.ProgramRun):
     ] = 101
     wrt: Annotated[
         list[str] | None,
-        opt.Option(
-            "--wrt",
-            short="-w",
-            brief="Columns of the derivatives by these.",
-            metavar="NAMES",
-            help="Columns of the derivatives by these, as in a,x; default: none.",
+        opt.wrt(
+            "Columns of the derivatives by these, as in a,x; default: none.", "Columns of the derivatives by these."
         ),
     ] = None
-    order: Annotated[
-        int,
-        opt.Option(
-            "--order",
-            short="-n",
-            brief=True,
-            metavar="N",
-            min=1,
-            help="The derivatives up to order N, 1 or 2.",
-        ),
-    ] = 1
+    order: Annotated[int, opt.order("The derivatives up to order N, 1 or 2.", min=1)] = 1
     show: Annotated[
         list[str] | None,
         opt.Option("--show", metavar="EXPRESSION", help="A column of an expression of the states."),

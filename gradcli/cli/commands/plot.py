@@ -55,17 +55,7 @@ class PlotOptions(opt.PictureRun):
     file: opt.File = None
     vars: opt.Vars = None
     input_form: opt.From = None
-    order: Annotated[
-        int,
-        opt.Option(
-            "--order",
-            short="-n",
-            brief=True,
-            metavar="N",
-            min=0,
-            help="The derivatives up to order N too.",
-        ),
-    ] = 0
+    order: Annotated[int, opt.order("The derivatives up to order N too.", min=0)] = 0
     data: Annotated[
         str | None,
         opt.Option(

@@ -44,17 +44,12 @@ class SampleOptions(model_arguments.SearchArguments):
     vars: opt.Vars = None
     wrt: Annotated[
         list[str] | None,
-        opt.Option(
-            "--wrt",
-            short="-w",
-            brief="Draw these; otherwise all that have a value.",
-            metavar="NAMES",
-            help="Draw these, as in x,y; default: every name that has a value.",
+        opt.wrt(
+            "Draw these, as in x,y; default: every name that has a value.",
+            "Draw these; otherwise all that have a value.",
         ),
     ] = None
-    const: Annotated[
-        list[str] | None, opt.Option("--const", brief=True, metavar="NAMES", help="Do not draw these.")
-    ] = None
+    const: Annotated[list[str] | None, opt.const("Do not draw these.", brief=True)] = None
     bounds: Annotated[
         list[str] | None,
         opt.Option(

@@ -44,24 +44,11 @@ class SeriesOptions(opt.ProgramRun):
     input_form: opt.From = None
     wrt: Annotated[
         list[str] | None,
-        opt.Option(
-            "--wrt",
-            short="-w",
-            brief="The series is in these names.",
-            metavar="NAMES",
-            help="The series is in these; default: every name with a value.",
-        ),
+        opt.wrt("The series is in these; default: every name with a value.", "The series is in these names."),
     ] = None
-    const: Annotated[list[str] | None, opt.Option("--const", metavar="NAMES", help="It is not in these.")] = None
+    const: Annotated[list[str] | None, opt.const("It is not in these.")] = None
     order: Annotated[
-        int,
-        opt.Option(
-            "--order",
-            short="-n",
-            brief="The highest degree.",
-            metavar="N",
-            help="The highest degree, that of all powers together.",
-        ),
+        int, opt.order("The highest degree, that of all powers together.", brief="The highest degree.")
     ] = ORDER
     to: Annotated[
         str,

@@ -89,12 +89,8 @@ class SolveOptions(opt.ProgramRun):
     const: opt.Const = None
     order: Annotated[
         int,
-        opt.Option(
-            "--order",
-            short="-n",
-            brief="The derivatives of the root up to order N.",
-            metavar="N",
-            help="The derivatives of the root up to order N, 0, 1 or 2.",
+        opt.order(
+            "The derivatives of the root up to order N, 0, 1 or 2.", brief="The derivatives of the root up to order N."
         ),
     ] = 1
     seed: Annotated[
