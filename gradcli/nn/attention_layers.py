@@ -174,9 +174,11 @@ def _activation(given: Activation) -> Callable[[Any], Any]:
     return found
 
 
-class TransformerEncoderLayer(Module):
-    """Self-attention and a feed-forward network of two linear layers, each with a residual connection and a layer norm,
-    which comes first with `norm_first`."""
+class _TransformerLayer(Module):
+    """The attentions of a layer and its feed-forward network of two linear layers, each followed by a dropout, with a
+    layer norm for each."""
+
+    attentions: tuple[str, ...]
 
     def __init__(
         self,
@@ -194,16 +196,36 @@ class TransformerEncoderLayer(Module):
     ) -> None:
         super().__init__()
         place = {"device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **place)
+        # The order of parameters is that of PyTorch.
+        for name in self.attentions:
+            setattr(self, name, MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **place))
         self.linear1 = Linear(d_model, dim_feedforward, bias, **place)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias, **place)
         self.norm_first = norm_first
-        for number in (1, 2):
+        numbers = range(1, len(self.attentions) + 2)
+        for number in numbers:
             setattr(self, f"norm{number}", LayerNorm(d_model, layer_norm_eps, bias=bias, **place))
-        for number in (1, 2):
+        for number in numbers:
             setattr(self, f"dropout{number}", Dropout(dropout))
         self.activation = _activation(activation)
+
+    def _through(self, x: Any, *attended: Callable[[Any], Any]) -> Any:
+        """x after each of the attentions and the feed-forward network, with a residual connection around each."""
+        for number, function in enumerate((*attended, self._feed_forward), 1):
+            norm, dropout = getattr(self, f"norm{number}"), getattr(self, f"dropout{number}")
+            x = x + dropout(function(norm(x))) if self.norm_first else norm(x + dropout(function(x)))
+        return x
+
+    def _feed_forward(self, x: Any) -> Any:
+        return self.linear2(self.dropout(self.activation(self.linear1(x))))
+
+
+class TransformerEncoderLayer(_TransformerLayer):
+    """Self-attention and a feed-forward network of two linear layers, each with a residual connection and a layer norm,
+    which comes first with `norm_first`."""
+
+    attentions = ("self_attn",)
 
     def forward(
         self,
@@ -213,50 +235,15 @@ class TransformerEncoderLayer(Module):
         is_causal: bool = False,
     ) -> Any:
         def attended(x: Any) -> Any:
-            found = self.self_attn(x, x, x, src_key_padding_mask, False, src_mask, is_causal=is_causal)
-            return self.dropout1(found[0])
+            return self.self_attn(x, x, x, src_key_padding_mask, False, src_mask, is_causal=is_causal)[0]
 
-        x: Any = src
-        if self.norm_first:
-            x = x + attended(self.norm1(x))
-            return x + self._feed_forward(self.norm2(x))
-        x = self.norm1(x + attended(x))
-        return self.norm2(x + self._feed_forward(x))
-
-    def _feed_forward(self, x: Any) -> Any:
-        return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+        return self._through(src, attended)
 
 
-class TransformerDecoderLayer(Module):
+class TransformerDecoderLayer(_TransformerLayer):
     """Self-attention, attention to a memory, and a feed-forward network; see `TransformerEncoderLayer`."""
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Activation = "relu",
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        place = {"device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **place)
-        self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **place)
-        self.linear1 = Linear(d_model, dim_feedforward, bias, **place)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias, **place)
-        self.norm_first = norm_first
-        for number in (1, 2, 3):
-            setattr(self, f"norm{number}", LayerNorm(d_model, layer_norm_eps, bias=bias, **place))
-        for number in (1, 2, 3):
-            setattr(self, f"dropout{number}", Dropout(dropout))
-        self.activation = _activation(activation)
+    attentions = ("self_attn", "multihead_attn")
 
     def forward(
         self,
@@ -270,26 +257,14 @@ class TransformerDecoderLayer(Module):
         memory_is_causal: bool = False,
     ) -> Any:
         def to_itself(x: Any) -> Any:
-            found = self.self_attn(x, x, x, tgt_key_padding_mask, False, tgt_mask, is_causal=tgt_is_causal)
-            return self.dropout1(found[0])
+            return self.self_attn(x, x, x, tgt_key_padding_mask, False, tgt_mask, is_causal=tgt_is_causal)[0]
 
         def to_memory(x: Any) -> Any:
-            found = self.multihead_attn(
+            return self.multihead_attn(
                 x, memory, memory, memory_key_padding_mask, False, memory_mask, is_causal=memory_is_causal
-            )
-            return self.dropout2(found[0])
+            )[0]
 
-        x: Any = tgt
-        if self.norm_first:
-            x = x + to_itself(self.norm1(x))
-            x = x + to_memory(self.norm2(x))
-            return x + self._feed_forward(self.norm3(x))
-        x = self.norm1(x + to_itself(x))
-        x = self.norm2(x + to_memory(x))
-        return self.norm3(x + self._feed_forward(x))
-
-    def _feed_forward(self, x: Any) -> Any:
-        return self.dropout3(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+        return self._through(tgt, to_itself, to_memory)
 
 
 class _Stack(Module):
