@@ -11,7 +11,7 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError
-from gradcli.optim.optimizer import Optimizer, Parameters, at_least_0
+from gradcli.optim.optimizer import Optimizer, Parameters, at_least_0, with_weight_decay
 from gradcli.primitives.entries.arithmetic import zeros_like
 from gradcli.primitives.entries.powers import sqrt
 
@@ -56,8 +56,7 @@ class Adagrad(Optimizer):
         if not state:
             state |= {"step": 0, "sum": zeros_like(parameter) + group["initial_accumulator_value"]}
         state["step"] += 1
-        if group["weight_decay"]:
-            gradient = gradient + group["weight_decay"] * parameter
+        gradient = with_weight_decay(gradient, parameter, group)
         state["sum"] = state["sum"] + gradient * gradient
         length = group["lr"] / (1 + (state["step"] - 1) * group["lr_decay"])
         parameter.copy_(parameter - length * gradient / (sqrt(state["sum"]) + group["eps"]))
@@ -94,8 +93,7 @@ class Adadelta(Optimizer):
         if not state:
             state |= {"step": 0, "square_avg": zeros_like(parameter), "acc_delta": zeros_like(parameter)}
         state["step"] += 1
-        if group["weight_decay"]:
-            gradient = gradient + group["weight_decay"] * parameter
+        gradient = with_weight_decay(gradient, parameter, group)
         state["square_avg"] = rho * state["square_avg"] + (1 - rho) * gradient * gradient
         delta = sqrt(state["acc_delta"] + eps) / sqrt(state["square_avg"] + eps) * gradient
         state["acc_delta"] = rho * state["acc_delta"] + (1 - rho) * delta * delta

@@ -13,7 +13,7 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.optim.adam import check_moments
-from gradcli.optim.optimizer import Optimizer, Parameters, at_least_0, running_mean
+from gradcli.optim.optimizer import Optimizer, Parameters, at_least_0, running_mean, with_weight_decay
 from gradcli.primitives.entries.arithmetic import absolute, zeros_like
 from gradcli.primitives.entries.comparisons import maximum
 from gradcli.primitives.entries.powers import sqrt
@@ -33,10 +33,15 @@ class _MomentOptimizer(Optimizer):
 
     def _decayed(self, parameter: Tensor, gradient: Any, group: Mapping[str, Any]) -> tuple[Any, Any]:
         """The parameter and the gradient, one of them with the weight decay applied."""
-        decay = group["weight_decay"]
-        if decay and group.get("decoupled_weight_decay"):
-            return parameter * (1 - group["lr"] * decay), gradient
-        return parameter, gradient + decay * parameter if decay else gradient
+        if group["weight_decay"] and group.get("decoupled_weight_decay"):
+            return parameter * (1 - group["lr"] * group["weight_decay"]), gradient
+        return parameter, with_weight_decay(gradient, parameter, group)
+
+    def _update_moments(self, gradient: Any, state: dict[str, Any], group: Mapping[str, Any]) -> None:
+        """Update the moving averages of the gradient and of its square."""
+        beta1, beta2 = group["betas"]
+        state["exp_avg"] = running_mean(state["exp_avg"], gradient, 1 - beta1)
+        state["exp_avg_sq"] = beta2 * state["exp_avg_sq"] + (1 - beta2) * gradient * gradient
 
 
 class Adamax(_MomentOptimizer):
@@ -120,8 +125,7 @@ class NAdam(_MomentOptimizer):
         start, gradient = self._decayed(parameter, gradient, group)
         momentum, ahead = (beta1 * (1 - 0.5 * _WARM_UP ** (n * fading)) for n in (step, step + 1))
         state["mu_product"] *= momentum
-        state["exp_avg"] = running_mean(state["exp_avg"], gradient, 1 - beta1)
-        state["exp_avg_sq"] = beta2 * state["exp_avg_sq"] + (1 - beta2) * gradient * gradient
+        self._update_moments(gradient, state, group)
         scale = sqrt(state["exp_avg_sq"] / (1 - beta2**step)) + group["eps"]
         by_gradient = lr * (1 - momentum) / (1 - state["mu_product"])
         by_mean = lr * ahead / (1 - state["mu_product"] * ahead)
@@ -163,8 +167,7 @@ class RAdam(_MomentOptimizer):
             state |= {"step": 0, "exp_avg": zeros_like(parameter), "exp_avg_sq": zeros_like(parameter)}
         state["step"] += 1
         start, gradient = self._decayed(parameter, gradient, group)
-        state["exp_avg"] = running_mean(state["exp_avg"], gradient, 1 - beta1)
-        state["exp_avg_sq"] = beta2 * state["exp_avg_sq"] + (1 - beta2) * gradient * gradient
+        self._update_moments(gradient, state, group)
         change = state["exp_avg"] / (1 - beta1 ** state["step"])
         rectified = _rectification(beta2, state["step"])
         if rectified:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.optim.optimizer import Optimizer, Parameters
+from gradcli.optim.optimizer import Optimizer, Parameters, with_weight_decay
 from gradcli.primitives.entries.arithmetic import zeros_like
 
 
@@ -49,8 +49,7 @@ class ASGD(Optimizer):
         if not state:
             state |= {"step": 0, "eta": group["lr"], "mu": 1.0, "ax": zeros_like(parameter)}
         state["step"] += 1
-        if group["weight_decay"]:
-            gradient = gradient + group["weight_decay"] * parameter
+        gradient = with_weight_decay(gradient, parameter, group)
         rate = state["eta"]
         parameter.copy_((1.0 - group["lambd"] * rate) * parameter - rate * gradient)
         mean, share = state["ax"], state["mu"]

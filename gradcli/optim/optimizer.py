@@ -178,6 +178,11 @@ def running_mean(mean: Any, newest: Any, weight: float) -> Any:
     return mean + weight * (newest - mean) if weight < 0.5 else newest - (newest - mean) * (1 - weight)
 
 
+def with_weight_decay(gradient: Any, parameter: Tensor, group: Mapping[str, Any]) -> Any:
+    """The gradient of the loss plus the square of the parameter times half of the weight decay."""
+    return gradient + group["weight_decay"] * parameter if group["weight_decay"] else gradient
+
+
 def _copied(value: Any) -> Any:
     if isinstance(value, Tensor):
         return value.detach().clone()

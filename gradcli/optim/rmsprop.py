@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError
-from gradcli.optim.optimizer import Optimizer, Parameters, running_mean
+from gradcli.optim.optimizer import Optimizer, Parameters, running_mean, with_weight_decay
 from gradcli.primitives.entries.arithmetic import zeros_like
 from gradcli.primitives.entries.powers import sqrt
 
@@ -58,8 +58,7 @@ class RMSprop(Optimizer):
             state |= {"momentum_buffer": zeros_like(parameter)} if momentum > 0 else {}
             state |= {"grad_avg": zeros_like(parameter)} if group["centered"] else {}
         state["step"] += 1
-        if group["weight_decay"]:
-            gradient = gradient + group["weight_decay"] * parameter
+        gradient = with_weight_decay(gradient, parameter, group)
         square = state["square_avg"] = alpha * state["square_avg"] + (1 - alpha) * gradient * gradient
         if group["centered"]:
             state["grad_avg"] = running_mean(state["grad_avg"], gradient, 1 - alpha)

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError, as_bool
-from gradcli.optim.optimizer import Optimizer, Parameters
+from gradcli.optim.optimizer import Optimizer, Parameters, with_weight_decay
 
 
 class SGD(Optimizer):
@@ -49,8 +49,7 @@ class SGD(Optimizer):
 
     def update(self, parameter: Tensor, gradient: Any, state: dict[str, Any], group: Mapping[str, Any]) -> None:
         momentum = group["momentum"]
-        if group["weight_decay"]:
-            gradient = gradient + group["weight_decay"] * parameter
+        gradient = with_weight_decay(gradient, parameter, group)
         if momentum:
             buffer = state.get("momentum_buffer")
             buffer = gradient.clone() if buffer is None else momentum * buffer + (1 - group["dampening"]) * gradient
