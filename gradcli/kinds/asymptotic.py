@@ -541,25 +541,29 @@ def _at_infinity(primitive: Primitive, high: float, rest: Callable[[Asymptotic],
     return rule
 
 
+# Rules that hold for every kind of series, by its rules for other primitives.
+COMPOSED: Mapping[Primitive, Callable[..., Any]] = {
+    subtract: lambda a, b: a + negative(b),
+    divide: lambda a, b: a * reciprocal(b),
+    sqrt: lambda a: bind(general_power, (a, 0.5), {}),
+    rsqrt: lambda a: bind(general_power, (a, -0.5), {}),
+    log2: lambda a: log(a) / log_2(),
+    log10: lambda a: log(a) / log_10(),
+    log1p: lambda a: log(1.0 + a),
+    expm1: lambda a: exp(a) - 1.0,
+}
 _RULES: Mapping[Primitive, Callable[..., Asymptotic]] = {
+    **COMPOSED,
     atan: _at_infinity(atan, 0.5 * math.pi, lambda a: negative(atan(reciprocal(a)))),
     # These differ from their limits by what vanishes to all orders.
     tanh: _at_infinity(tanh, 1.0, lambda _: 0.0),
     erf: _at_infinity(erf, 1.0, lambda _: 0.0),
     add: _add,
-    subtract: lambda a, b: _add(a, _negative(b)),
     negative: _negative,
     multiply: _multiply,
-    divide: lambda a, b: _multiply(a, _reciprocal(b)),
     reciprocal: _reciprocal,
     whole_power: _whole_power,
     general_power: _general_power,
-    sqrt: lambda a: _general_power(a, Asymptotic.constant(0.5, 0.5, a.count)),
-    rsqrt: lambda a: _general_power(a, Asymptotic.constant(-0.5, -0.5, a.count)),
     log: _log,
-    log2: lambda a: log(a) / log_2(),
-    log10: lambda a: log(a) / log_10(),
-    log1p: lambda a: log(1.0 + a),
     exp: _exp,
-    expm1: lambda a: exp(a) - 1.0,
 }

@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
-from gradcli.arrays.mathematical_constants import log_2, log_10
+from gradcli.arrays.mathematical_constants import log_2
 from gradcli.kinds.asymptotic import (
+    COMPOSED,
     Asymptotic,
     AsymptoticCoefficient,
     AsymptoticTerm,
@@ -28,23 +29,19 @@ from gradcli.kinds.laurent import without_observer
 from gradcli.kinds.levels import PATTERN
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import assume, bind, constant
-from gradcli.primitives.entries.arithmetic import add, divide, multiply, negative, reciprocal, subtract
+from gradcli.primitives.entries.arithmetic import add, multiply, negative, reciprocal
 from gradcli.primitives.entries.comparisons import greater, less
 from gradcli.primitives.entries.elementwise.trigonometric import cosh, logcosh, sinh, tanh
 from gradcli.primitives.entries.exponential import (
     exp,
     exp2,
-    expm1,
     log,
-    log1p,
-    log2,
-    log10,
     logaddexp,
     logsigmoid,
     sigmoid,
     softplus,
 )
-from gradcli.primitives.entries.powers import general_power, rsqrt, sqrt, whole_power
+from gradcli.primitives.entries.powers import general_power, whole_power
 from gradcli.primitives.operators import Operators
 from gradcli.primitives.primitive import Primitive
 
@@ -271,23 +268,16 @@ def _cosh(a: ExponentialScales) -> Any:
 
 
 _RULES: Mapping[Primitive, Callable[..., Any]] = {
+    **COMPOSED,
     add: _add,
-    subtract: lambda a, b: _add(a, _negative(b)),
     negative: _negative,
     multiply: _multiply,
-    divide: lambda a, b: _multiply(a, _reciprocal(b)),
     reciprocal: _reciprocal,
     whole_power: _whole_power,
     general_power: _general_power,
-    sqrt: lambda a: _general_power(a, ExponentialScales.of(0.5, a.count)),
-    rsqrt: lambda a: _general_power(a, ExponentialScales.of(-0.5, a.count)),
     log: _log,
-    log1p: lambda a: log(1.0 + a),
-    log2: lambda a: log(a) / log_2(),
-    log10: lambda a: log(a) / log_10(),
     exp: _exp,
     exp2: lambda a: exp(a * log_2()),
-    expm1: lambda a: exp(a) - 1.0,
     sinh: _sinh,
     cosh: _cosh,
     tanh: lambda a: _sinh(a) / _cosh(a),
