@@ -34,6 +34,13 @@ class RowResults(NamedTuple):
     failures: Sequence[RowFailure] = ()
     absent: Mapping[str, Any] = MappingProxyType({})
 
+    def derivative(self, key: str) -> Any:
+        """The derivative by a name or names, 0 in the rows without one; the number 0 where no row has one."""
+        found = self.derivatives[key]
+        if found is None:
+            return 0.0
+        return arrays.numpy_namespace().where(self.absent[key], 0.0, found) if key in self.absent else found
+
 
 class RowCollector:
     """Collects the results of `count` rows as they arrive, as arrays of `namespace` (None: NumPy).

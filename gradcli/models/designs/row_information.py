@@ -76,11 +76,7 @@ class RowInformation:
         if self._variance is not VARIANCES["gaussian"]:
             return {*self._parameters}
         found = self._run(self._second, points)
-        pairs = {
-            key: key.split(",")
-            for key, second in found.derivatives.items()
-            if "," in key and second is not None and np.any(np.where(found.absent.get(key, False), 0.0, second))
-        }
+        pairs = {key: key.split(",") for key in found.derivatives if "," in key and np.any(found.derivative(key))}
         return {name for names in pairs.values() if {*names} <= {*self._parameters} for name in names}
 
     def failure(self, point: Any) -> GradcliError:
@@ -131,9 +127,7 @@ def _stacked(found: RowResults, keys: Sequence[str], rows: int) -> Any:
     """The derivatives by their keys, `[rows, k]`; 0 in rows that do not depend on what is differentiated by."""
     stacked = np.zeros((rows, len(keys)))
     for place, key in enumerate(keys):
-        derivative = found.derivatives[key]
-        if derivative is not None:
-            stacked[:, place] = np.where(found.absent[key], 0.0, derivative) if key in found.absent else derivative
+        stacked[:, place] = found.derivative(key)
     return stacked
 
 

@@ -186,9 +186,7 @@ def _values(quantity: DerivedQuantity, points: Mapping[str, Any]) -> _Values:
         (second, [key for key in run.keys if "," in key]),
     ):
         for place, key in enumerate(keys):
-            column = found.derivatives[key]
-            if column is not None:
-                target[:, place] = np.where(found.absent[key], 0.0, column) if key in found.absent else column
+            target[:, place] = found.derivative(key)
     errors = {failed.index: failed.error for failed in found.failures}
     return _Values(np.broadcast_to(np.asarray(found.value, "float64"), count), first, unpacked(second, k), errors)
 

@@ -56,15 +56,12 @@ class RowFunctions:
                     source=self._programs[k].source,
                 )
             value[:, k] = number
-            for key, derivative in found.derivatives.items():
-                if derivative is None:
-                    continue
-                derivative = np.where(found.absent[key], 0.0, derivative) if key in found.absent else derivative
+            for key in found.derivatives:
                 i, *rest = map(self._names.index, key.split(","))
                 if rest and second is not None:
-                    second[:, k, i, rest[0]] = second[:, k, rest[0], i] = derivative
+                    second[:, k, i, rest[0]] = second[:, k, rest[0], i] = found.derivative(key)
                 elif first is not None:
-                    first[:, k, i] = derivative
+                    first[:, k, i] = found.derivative(key)
         shaped = (None if part is None else part.reshape(*lead, *part.shape[1:]) for part in (value, first, second))
         return ValueExpansion(*shaped)
 

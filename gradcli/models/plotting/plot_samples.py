@@ -310,12 +310,9 @@ class PlotSampler:
             raise ShapeError(f"a curve is of numbers, and the value has shape {[*shape]}", hint=hint)
         self.is_complex |= arrays.is_complex(found.value)
         value = np.asarray(found.value, "complex128" if self.is_complex else "float64")
-        derivatives = {}
-        for key, derivative in found.derivatives.items():
-            derivatives[key] = np.zeros(count) if derivative is None else np.asarray(derivative, value.dtype)
-            if key in found.absent:
-                derivatives[key] = np.where(found.absent[key], 0.0, derivatives[key])
-        return value, derivatives
+        return value, {
+            key: np.broadcast_to(np.asarray(found.derivative(key), value.dtype), (count,)) for key in found.derivatives
+        }
 
     # --- over two ranges
 

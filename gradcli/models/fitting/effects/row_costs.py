@@ -143,11 +143,11 @@ class RowCosts:
         value = np.array(np.broadcast_to(np.asarray(found.value, "float64"), n))
         first, second = np.zeros((m, n)), np.zeros((m, m, n)) if order > 1 else None
         for j in places:
-            first[j] = _derivative(found, self._names[j])
+            first[j] = found.derivative(self._names[j])
         if second is not None:
             for a, b in zip(*pairs(len(places))):
                 i, j = places[a], places[b]
-                second[i, j] = second[j, i] = _derivative(found, f"{self._names[i]},{self._names[j]}")
+                second[i, j] = second[j, i] = found.derivative(f"{self._names[i]},{self._names[j]}")
         return Slopes(value, first, second)
 
     def _values_of(
@@ -157,11 +157,3 @@ class RowCosts:
         shared = {**self._constants, **{name: v for name, v in values.items() if not np.ndim(v)}}
         with np.errstate(all="ignore"):
             return self._program(end, order, of_effects).run(columns, shared, rows=self._count)
-
-
-def _derivative(found: Any, key: str) -> Any:
-    """The derivative `[n]` of a key, 0 where a row does not depend on the variables."""
-    derivative = found.derivatives[key]
-    if derivative is None:
-        return 0.0
-    return np.where(found.absent[key], 0.0, derivative) if key in found.absent else derivative

@@ -287,9 +287,11 @@ class Problem:
 
     def _by_row(self, found: RowResults, shape: tuple[int, int], keys: Sequence[str]) -> tuple[Any, list[Any]]:
         np = arrays.numpy_namespace()
-        derivatives = [_derivative(found, key) for key in keys]
-        nothing = np.zeros(shape) if any(d is None for d in derivatives) else None
-        return self._values(found).reshape(shape), [nothing if d is None else d.reshape(shape) for d in derivatives]
+        absent = [found.derivatives[key] is None for key in keys]
+        nothing = np.zeros(shape) if any(absent) else None
+        return self._values(found).reshape(shape), [
+            nothing if none else found.derivative(key).reshape(shape) for none, key in zip(absent, keys)
+        ]
 
     def _values(self, found: RowResults) -> Any:
         np = arrays.numpy_namespace()
@@ -300,18 +302,8 @@ class Problem:
         np = arrays.numpy_namespace()
         stacked = np.zeros((len(keys), rows))
         for i, key in enumerate(keys):
-            derivative = _derivative(found, key)
-            if derivative is not None:
-                stacked[i] = derivative
+            stacked[i] = found.derivative(key)
         return stacked.T
-
-
-def _derivative(found: RowResults, key: str) -> Any:
-    """The derivative `[n]` of a key, 0 in rows that do not depend on the parameter; None where no row does."""
-    derivative = found.derivatives[key]
-    if derivative is not None and key in found.absent:
-        return arrays.numpy_namespace().where(found.absent[key], 0.0, derivative)
-    return derivative
 
 
 def in_row(when: str, place: int, error: GradcliError) -> GradcliError:

@@ -138,7 +138,7 @@ class CorrelatedRows:
         by = np.zeros((len(u), len(self._parameters), u.shape[1]))
         for i, (each, own) in enumerate(zip(found, self._own)):
             for a in own:
-                by[i, a] = _derivative(each, self._parameters[a]) / sizes[i]
+                by[i, a] = each.derivative(self._parameters[a]) / sizes[i]
         for i, (last, s) in enumerate(deviations):
             if last is not None:
                 by[i, last] = -u[i] / s
@@ -159,7 +159,7 @@ class CorrelatedRows:
         for i, (each, own) in enumerate(zip(found, self._own)):
             for n, a in enumerate(own):
                 for b in own[n:]:
-                    change = factors[i] * _derivative(each, f"{names[a]},{names[b]}")
+                    change = factors[i] * each.derivative(f"{names[a]},{names[b]}")
                     bends[a, b] -= change
                     if a != b:
                         bends[b, a] -= change
@@ -192,11 +192,3 @@ def _taken(values: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
 def _is_definite(matrix: Any) -> Any:
     """A mask of the matrices `[…, k, k]` that are positive definite."""
     return np.linalg.eigvalsh(matrix)[..., 0] > 0
-
-
-def _derivative(found: RowResults, key: str) -> Any:
-    """The derivative `[m]` of a key, 0 where a row does not depend on the parameters."""
-    derivative = found.derivatives[key]
-    if derivative is None:
-        return 0.0
-    return np.where(found.absent[key], 0.0, derivative) if key in found.absent else derivative
