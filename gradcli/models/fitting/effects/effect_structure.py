@@ -95,6 +95,14 @@ class EffectStructure:
     def transposed(self, matrix: Any) -> Any:
         return self.of_blocks(lambda block: np.swapaxes(block, 1, 2), matrix)
 
+    def trace(self, matrix: Any) -> float:
+        return sum(float(np.einsum("gii->", block)) for block in self.matrices(matrix))
+
+    def trace_of_product(self, left: Any, right: Any) -> float:
+        """The trace of the product of two matrices."""
+        pairs = zip(self.matrices(left), self.matrices(right))
+        return sum(float(np.einsum("gij,gji->", one, other)) for one, other in pairs)
+
     def times(self, matrix: Any, vector: Any) -> Any:
         """The product `[Q, …]` of a matrix and a vector `[Q]`, or several, `[Q, k]`."""
         wide = vector.reshape(self.count, -1)

@@ -239,7 +239,7 @@ class LaplaceLikelihood:
             bent = _times(bends, rows[i])
             for j in range(i + 1):
                 total = float((bent * rows[j]).sum() + moved[i] @ moved[j])
-                total -= _trace_of_product(structure, changes[i], changes[j]) / 2
+                total -= structure.trace_of_product(changes[i], changes[j]) / 2
                 a, b = i - count, j - count
                 crossed = np.zeros(structure.count)
                 if a >= 0:
@@ -281,8 +281,3 @@ def _inverses(structure: Any, hessian: Any) -> tuple[Any, float | None]:
             sizes = np.maximum(np.abs(values), 1e-3)
             found.append((vectors / sizes[:, None, :] @ np.swapaxes(vectors, 1, 2)).reshape(-1))
     return np.concatenate(found), log_det if is_definite else None
-
-
-def _trace_of_product(structure: Any, left: Any, right: Any) -> float:
-    pairs = zip(structure.matrices(left), structure.matrices(right))
-    return sum(float(np.einsum("gij,gji->", one, other)) for one, other in pairs)

@@ -105,7 +105,7 @@ class LinearLikelihood:
         p = len(inverse)
         own = [direction @ first @ direction for first in firsts]
         for i in range(k):
-            gradient[i] = _trace(structure, mixed[i]) / 2 + own[i] / variance / 2
+            gradient[i] = structure.trace(mixed[i]) / 2 + own[i] / variance / 2
             hessian[i, -1] = hessian[-1, i] = -own[i] / variance
             if self._restricted:
                 gradient[i] += np.trace(inverse @ firsts[i][:p, :p]) / 2
@@ -117,8 +117,8 @@ class LinearLikelihood:
                 of_squares = direction @ second @ direction
                 along = [(first @ direction)[:p] for first in (firsts[i], firsts[j])]
                 of_squares -= 2 * along[0] @ inverse @ along[1]
-                bend = _trace(structure, structure.product(found.inner, bent)) - _trace_of_product(
-                    structure, mixed[i], mixed[j]
+                bend = structure.trace(structure.product(found.inner, bent)) - structure.trace_of_product(
+                    mixed[i], mixed[j]
                 )
                 if self._restricted:
                     bend += np.trace(inverse @ second[:p, :p])
@@ -176,12 +176,3 @@ class LinearLikelihood:
 
 def _with_transposed(structure: Any, matrix: Any) -> Any:
     return matrix + structure.transposed(matrix)
-
-
-def _trace(structure: Any, matrix: Any) -> float:
-    return sum(float(np.einsum("gii->", block)) for block in structure.matrices(matrix))
-
-
-def _trace_of_product(structure: Any, left: Any, right: Any) -> float:
-    pairs = zip(structure.matrices(left), structure.matrices(right))
-    return sum(float(np.einsum("gij,gji->", one, other)) for one, other in pairs)

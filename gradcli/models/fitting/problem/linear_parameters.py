@@ -20,11 +20,9 @@ def linear_parameters(problem: Problem, point: Any) -> list[int]:
     `point` is a point at which the program is recorded.
     """
     names = problem.parameters
-    row = {name: column[0] for name, column in problem.columns.items()}
-    inputs = {**row, **problem.fixed, **dict(zip(names, map(float, point)))}
     try:
-        with limits.optional_budget(), arrays.using_namespace(None):
-            trace = problem.row_trace(inputs, names, 1)
+        with limits.optional_budget():
+            trace = problem.recorded(point, names, 1)
         program = optimise(trace.program)
     except GradcliError:
         return []

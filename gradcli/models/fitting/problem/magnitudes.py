@@ -45,14 +45,10 @@ class Magnitudes(NamedTuple):
 def magnitudes(problem: Problem, point: Sequence[float]) -> Magnitudes:
     """The likely sizes of the parameters; `point` is one at which the program can be recorded."""
     np = arrays.numpy_namespace()
-    names = problem.parameters
-    row = {name: column[0] for name, column in problem.columns.items()}
-    inputs = {**row, **problem.fixed, **dict(zip(names, map(float, point)))}
     try:
-        with arrays.using_namespace(None):
-            program = optimise(problem.row_trace(inputs, (), 0).program)
+        program = optimise(problem.recorded(point).program)
     except GradcliError:
-        return Magnitudes(np.zeros(len(names)), {})
+        return Magnitudes(np.zeros(len(problem.parameters)), {})
     logarithms = _solved(
         program, problem, {n: _logarithm(c) for n, c in problem.columns.items()}, [*_rules(program, problem)]
     )

@@ -106,6 +106,13 @@ class Problem:
         """The model at one row with its derivatives, recorded. Raises GradcliError where it cannot be recorded."""
         return row_derivatives(self.model, inputs, {}, wrt, order, apart=False)
 
+    def recorded(self, point: Any, wrt: Sequence[str] = (), order: int = 0) -> Trace:
+        """The model at the first row, recorded at a point `[p]`. Raises GradcliError where it cannot be recorded."""
+        row = {name: column[0] for name, column in self.columns.items()}
+        inputs = {**row, **self.fixed, **dict(zip(self.parameters, map(float, point)))}
+        with arrays.using_namespace(None):
+            return self.row_trace(inputs, wrt, order)
+
     @property
     def has_second(self) -> bool:
         """True if the second derivatives of each row are affordable."""
