@@ -8,6 +8,7 @@ times the error that NumPy documents. Functions that are not here are computed i
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -197,15 +198,24 @@ def multiply(a: BoxInterval, b: BoxInterval) -> BoxInterval:
             zero = np.zeros(np.broadcast_shapes(one.low.shape, other.low.shape))
             same = other if one.low.flat[0] > 0 else negative(other)
             return BoxInterval(same.low + zero, same.high + zero, rough)
-    ends = [a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high]
-    least = np.minimum(np.minimum(ends[0], ends[1]), np.minimum(ends[2], ends[3]))
-    most = np.maximum(np.maximum(ends[0], ends[1]), np.maximum(ends[2], ends[3]))
+    least, most = _extremes(np.multiply, a, b)
     if np.isnan(least).any():
-        ends = [_product(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
-        least = np.minimum(np.minimum(ends[0], ends[1]), np.minimum(ends[2], ends[3]))
-        most = np.maximum(np.maximum(ends[0], ends[1]), np.maximum(ends[2], ends[3]))
+        least, most = _extremes(_product, a, b)
     alike = ((a.low >= 0) & (b.low >= 0)) | ((a.high <= 0) & (b.high <= 0))
     opposite = ((a.low >= 0) & (b.high <= 0)) | ((a.high <= 0) & (b.low >= 0))
+    return _with_signs(least, most, alike, opposite, rough)
+
+
+def _extremes(function: Callable[[Any, Any], Any], a: BoxInterval, b: BoxInterval) -> tuple[Any, Any]:
+    """The least and the largest result for the ends of both intervals, nan where one of them is."""
+    corners = [function(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
+    least = np.minimum(np.minimum(corners[0], corners[1]), np.minimum(corners[2], corners[3]))
+    return least, np.maximum(np.maximum(corners[0], corners[1]), np.maximum(corners[2], corners[3]))
+
+
+def _with_signs(least: Any, most: Any, alike: Any, opposite: Any, rough: Any) -> BoxInterval:
+    """The interval rounded outward, but not beyond 0 where the signs of both operands are known to be `alike` or
+    `opposite`."""
     low, high = down(least), up(most)
     low = np.where(alike, np.maximum(low, 0.0), low)
     high = np.where(opposite, np.minimum(high, 0.0), high)
@@ -222,16 +232,11 @@ def divide(a: BoxInterval, b: BoxInterval) -> BoxInterval:
     regular = (b.low > 0) | (b.high < 0)
     rough = _or(_joined_rough(a, b), ~regular)
     if regular.all():
-        quotients = [a.low / b.low, a.low / b.high, a.high / b.low, a.high / b.high]
-        least = np.minimum(np.minimum(quotients[0], quotients[1]), np.minimum(quotients[2], quotients[3]))
-        most = np.maximum(np.maximum(quotients[0], quotients[1]), np.maximum(quotients[2], quotients[3]))
+        least, most = _extremes(np.divide, a, b)
         if not np.isnan(least).any():
             alike = ((a.low >= 0) & (b.low > 0)) | ((a.high <= 0) & (b.high < 0))
             opposite = ((a.low >= 0) & (b.high < 0)) | ((a.high <= 0) & (b.low > 0))
-            low, high = down(least), up(most)
-            low = np.where(alike, np.maximum(low, 0.0), low)
-            high = np.where(opposite, np.minimum(high, 0.0), high)
-            return BoxInterval(low, high, rough)
+            return _with_signs(least, most, alike, opposite, rough)
     return multiply(a, reciprocal(b))._replace(rough=rough)
 
 
@@ -301,9 +306,7 @@ def power(a: BoxInterval, b: BoxInterval) -> BoxInterval:
 def _power_of_positive(a: BoxInterval, b: BoxInterval) -> BoxInterval:
     """The powers of the part of an interval that is not below 0."""
     base, rough = _within(a, 0.0, _INFINITY)
-    corners = [x**y for x in (base.low, base.high) for y in (b.low, b.high)]
-    low = np.minimum(np.minimum(corners[0], corners[1]), np.minimum(corners[2], corners[3]))
-    high = np.maximum(np.maximum(corners[0], corners[1]), np.maximum(corners[2], corners[3]))
+    low, high = _extremes(operator.pow, base, b)
     rough = _or(_joined_rough(BoxInterval(low, high, rough), b), (base.low <= 0) & (b.low <= 0))
     nowhere = np.isnan(base.low) | np.isnan(b.low)
     low = np.where(nowhere, np.nan, np.maximum(np.where(np.isnan(low), 0.0, _widened(low, -1.0)), 0.0))
