@@ -248,9 +248,9 @@ class GradcliError(Exception):
             return None
         return position(self.source, self.span)
 
-    def report(self) -> str:
-        """The error as text for people: message, source line with carets, hint."""
-        lines = [f"error: {self.message}"]
+    def report(self, first: str | None = None) -> str:
+        """The error as text for people: the `first` line (None: the message), the source line with carets, the hint."""
+        lines = [first or f"error: {self.message}"]
         if self.source is not None and self.span is not None:
             lines.append(caret_text(self.source, self.span))
         if self.hint:

@@ -224,10 +224,7 @@ class _Reader:
         if isinstance(statement, tree.Define) and statement.name.endswith(PRIME):
             hint = f"write {readable(statement.name)} = …"
             raise self._error("states are functions of the time already", statement.span, hint)
-        names = [statement.name] if isinstance(statement, tree.Define) else []
-        if isinstance(statement, tree.Assign):
-            names = [n for target in statement.targets for n in scope.bound_names(target)]
-        for name in names:
+        for name in scope.names_given(statement):
             if name in self.defined:
                 raise self._error(f"'{name}' is given a value twice", statement.span, "use another name")
             self.defined[name] = statement.span

@@ -111,10 +111,7 @@ class _Reader:
         return not isinstance(base, tree.Name) or base.id in self.names
 
     def _define(self, statement: tree.Statement) -> None:
-        names = [statement.name] if isinstance(statement, tree.Define) else []
-        if isinstance(statement, tree.Assign):
-            names = [n for target in statement.targets for n in scope.bound_names(target)]
-        for name in names:
+        for name in scope.names_given(statement):
             if name in self.names:
                 raise self._error(f"'{name}' has a value from outside", statement.span, _HINT)
             if name in self.defined:

@@ -195,7 +195,7 @@ _TITLES = 14
 def _overview(width: int) -> str:
     """The groups, with as many names of each as fit a line."""
     groups = [(subject, [entry.operation.name for entry in members]) for subject, members in _by_subject()]
-    operators = [_symbol(usage) for usage in dict(_operators())]
+    operators = [reference.symbol(usage) for usage in dict(_operators())]
     lines = [*_overview_lines([*groups, ("operators", [*dict.fromkeys(operators)])], width)]
     lines += _overview_lines([("statements", list(_KEYWORDS))], width)
     return "\n".join([*lines, "", ""])
@@ -216,10 +216,6 @@ def _overview_lines(groups: Iterable[tuple[str, list[str]]], width: int) -> Iter
 def _shown(head: str, names: Sequence[str], count: int) -> str:
     more = f" and {len(names) - count} more" if count < len(names) else ""
     return f"{head}{' '.join(names[:count])}{more}"
-
-
-def _symbol(usage: str) -> str:
-    return "".join(c for c in usage if not c.isalpha() and not c.isspace())
 
 
 def _by_subject() -> Iterator[tuple[str, list[Entry]]]:

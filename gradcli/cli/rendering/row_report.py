@@ -8,7 +8,7 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.cli.process.environment import Environment, is_unicode
 from gradcli.cli.rendering.render import warning_text
-from gradcli.errors import GradcliError, caret_text
+from gradcli.errors import GradcliError
 from gradcli.evaluation import session
 from gradcli.io import json_text
 from gradcli.rows.failures import Failure, TextForNumber
@@ -69,14 +69,8 @@ def _rows(count: int, of: int) -> str:
 def _failed(report: RunReport, first: Failure, policy: FailurePolicy, several: bool) -> str:
     error = first.error(with_source=several)
     became = "left out" if policy.skip else "without results"
-    lines = [
-        f"warning: {_rows(report.failed, report.rows_in)} failed and {_are(report.failed)} {became}; the first is {error.message}"
-    ]
-    if error.source is not None and error.span is not None:
-        lines.append(caret_text(error.source, error.span))
-    if error.hint:
-        lines.append(f"hint: {error.hint}")
-    return "\n".join(lines)
+    rows = f"{_rows(report.failed, report.rows_in)} failed and {_are(report.failed)} {became}"
+    return error.report(f"warning: {rows}; the first is {error.message}")
 
 
 def _text(report: RunReport, first: TextForNumber, several: bool) -> str:

@@ -219,9 +219,10 @@ def find(name: str) -> Entry:
 def _by_name() -> dict[str, Entry]:
     named = {n: entry for entry in entries() for n in (entry.operation.name, *entry.operation.aliases)}
     # Where two functions share a symbol, the first entry wins: `-` is subtract, not negative.
-    operators = {_symbol(e.operator): e for e in reversed(entries()) if e.operator is not None}
+    operators = {symbol(e.operator): e for e in reversed(entries()) if e.operator is not None}
     return operators | named
 
 
-def _symbol(operator: str) -> str:
+def symbol(operator: str) -> str:
+    """The symbol in the use of an operator, as `**` in `x ** q`."""
     return "".join(c for c in operator if not c.isalpha() and not c.isspace())

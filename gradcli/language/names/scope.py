@@ -207,6 +207,15 @@ def bound_names(target: tree.SyntaxNode) -> frozenset[str]:
     )
 
 
+def names_given(statement: tree.Statement) -> list[str]:
+    """The names that a definition or an assignment gives; none for other statements."""
+    if isinstance(statement, tree.Define):
+        return [statement.name]
+    if isinstance(statement, tree.Assign):
+        return [name for target in statement.targets for name in bound_names(target)]
+    return []
+
+
 def local_names(node: tree.Define | tree.Lambda) -> frozenset[str]:
     """The local names of a function: its parameters and the names that it assigns."""
     found = {p.name for p in node.parameters}
