@@ -148,6 +148,13 @@ class _NamedContents(Module):
     def __contains__(self, key: object) -> bool:
         return key in self._contents
 
+    def update(self, contents: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
+        for name, item in dict(contents).items():
+            self[name] = item
+
+    def __setitem__(self, key: str, item: Any) -> None:
+        raise NotImplementedError
+
     def __getitem__(self, key: str) -> Any:
         return self._contents[key]
 
@@ -166,10 +173,6 @@ class ModuleDict(_NamedContents):
     @property
     def _contents(self) -> dict[str, Any]:
         return self._modules
-
-    def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
-        for name, module in dict(modules).items():
-            self[name] = module
 
     def clear(self) -> None:
         self._modules.clear()
@@ -231,10 +234,6 @@ class ParameterDict(_NamedContents):
     @property
     def _contents(self) -> dict[str, Any]:
         return self._parameters
-
-    def update(self, parameters: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
-        for name, value in dict(parameters).items():
-            self[name] = value
 
     def get(self, key: str, default: Any = None) -> Any:
         return self._parameters.get(key, default)

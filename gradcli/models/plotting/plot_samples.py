@@ -64,18 +64,25 @@ class PlottedField:
     dy: Any
 
 
-@dataclass(frozen=True)
-class PlottedComplexField:
-    """The parts of complex values, `[m, n]` each, at the grid points `x` `[n]` and `y` `[m]`."""
+class _ComplexParts:
+    """Complex values that are held as their parts, of which JSON and tables consist."""
 
-    x: Any
-    y: Any
     value_re: Any
     value_im: Any
 
     @property
     def value(self) -> Any:
         return arrays.numpy_namespace().asarray(self.value_re) + 1j * arrays.numpy_namespace().asarray(self.value_im)
+
+
+@dataclass(frozen=True)
+class PlottedComplexField(_ComplexParts):
+    """The parts of complex values, `[m, n]` each, at the grid points `x` `[n]` and `y` `[m]`."""
+
+    x: Any
+    y: Any
+    value_re: Any
+    value_im: Any
 
 
 # The label of a curve, its order, and its choice of the values of the names with several.
@@ -429,7 +436,7 @@ def _shortened(line: str, most: int = _LONGEST_LABEL) -> str:
 
 
 @dataclass(frozen=True)
-class PlottedComplexCurve:
+class PlottedComplexCurve(_ComplexParts):
     """The points `[n]` of a curve of complex values, nan in its gaps; the rest is as in `PlottedCurve`."""
 
     label: str
@@ -438,10 +445,6 @@ class PlottedComplexCurve:
     x: Any
     value_re: Any
     value_im: Any
-
-    @property
-    def value(self) -> Any:
-        return arrays.numpy_namespace().asarray(self.value_re) + 1j * arrays.numpy_namespace().asarray(self.value_im)
 
 
 def _part_of(evaluate: Evaluate, name: str) -> Evaluate:
