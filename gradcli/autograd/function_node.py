@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.autograd.node import RELEASED, Edge, Node, conjugated
+from gradcli.autograd.operand_forms import shape_only
 from gradcli.autograd.primitive_node import fit
 from gradcli.autograd.saved_hooks import innermost
 from gradcli.autograd.saved_values.packed_tensors import Pack, Packed, SavedTensor, Unpack, restored
 from gradcli.autograd.saved_values.saved import SAVED_INFERENCE, SavedOutput
-from gradcli.autograd.saved_values.shape_only import shape_only
 from gradcli.autograd.saved_values.untaken_masks import drop_if_untaken
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import DifferentiationError, ShapeError

@@ -10,6 +10,7 @@ from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.autograd.modes import span_now
 from gradcli.autograd.node import RELEASED, Edge, Node, named_class, next_sequence
+from gradcli.autograd.operand_forms import UNDECIDED, ShapeOnly, form_of, shape_only
 from gradcli.autograd.saved_values.packed_tensors import Pack, Packed, SavedTensor, Unpack, restored
 from gradcli.autograd.saved_values.saved import (
     DETACHED,
@@ -17,7 +18,6 @@ from gradcli.autograd.saved_values.saved import (
     ModifiedResult,
     check_version,
 )
-from gradcli.autograd.saved_values.shape_only import UNDECIDED, ShapeOnly, form_of, shape_only
 from gradcli.autograd.saved_values.untaken_masks import has_zeros, mask_unless_plain, same_zeros, taken_of, zero_untaken
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.errors import DifferentiationError

@@ -14,7 +14,7 @@ from gradcli.autograd.accumulate_grad import AccumulateGrad
 from gradcli.autograd.hooks import HookHandle
 from gradcli.autograd.modes import check_leaving_graph, inference
 from gradcli.autograd.node import Edge, Node, next_sequence
-from gradcli.autograd.saved_values.shape_only import UNDECIDED, ShapeOnly
+from gradcli.autograd.operand_forms import UNDECIDED, ShapeOnly
 from gradcli.autograd.storage import Counter, sharing_lock
 from gradcli.autograd.views import StoragePlace, attach_to, place_of, write
 from gradcli.errors import CallError, DifferentiationError, EvaluationError, NotBatchableError, ShapeError, as_bool

@@ -8,8 +8,8 @@ from typing import Any
 from gradcli import arrays
 from gradcli.autograd.modes import grad_enabled
 from gradcli.autograd.node import Node
+from gradcli.autograd.operand_forms import ShapeOnly
 from gradcli.autograd.saved_values.saved import check_version
-from gradcli.autograd.saved_values.shape_only import ShapeOnly
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.errors import CallError, DifferentiationError
 from gradcli.primitives.entries.arithmetic import identity

@@ -15,7 +15,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.autograd.node import Node
-from gradcli.autograd.saved_values.shape_only import ShapeOnly
+from gradcli.autograd.operand_forms import ShapeOnly
 from gradcli.primitives.bind import Kind, Params, assume, constant, primal_and_tangents
 from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.entries.arithmetic import ones_like
