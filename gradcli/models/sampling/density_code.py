@@ -100,7 +100,7 @@ class ProgramCode(NumberCode):
             found = memory[place : place + math.prod(atom.shape)].reshape(atom.shape)
             return found if atom.dtype == "float64" else found != 0
 
-        run = arrays.numpy_namespace().run
+        runner = arrays.numpy_namespace().runner
 
         def compute(number: int) -> None:
             equation, places, place = self._in_python[number]
@@ -108,7 +108,7 @@ class ProgramCode(NumberCode):
             operands = [array(p, a) for p, a in zip(places, equation.inputs)]
             # An exception must not leave a function that machine code calls.
             try:
-                output[...] = run(equation.primitive, operands, equation.params)
+                output[...] = runner(equation.primitive)(operands, equation.params)
             except (GradcliError, ArithmeticError, ValueError):
                 output[...] = math.nan
             except BaseException as error:
