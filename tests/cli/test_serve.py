@@ -23,7 +23,7 @@ import pytest
 
 from gradcli.cli.command import command_named
 from gradcli.cli.options import fields
-from gradcli.cli.serving import tools
+from gradcli.cli.serving import http_server, tools
 
 COMMAND = [sys.executable, "-m", "gradcli", "serve"]
 
@@ -263,14 +263,26 @@ def test_a_busy_server_answers_others_in_turn(server):
         assert [f.result()[0] for f in slow] == [422] * 4
 
 
-def test_a_client_that_sends_nothing_is_let_go(server):
-    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
-        connection.sendall(
-            f"POST / HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.token}\r\n"
-            "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{".encode()
-        )
-        assert b" 408 " in connection.recv(1000)
-    assert server.eval("2*x", x=1)[0] == 200
+def test_a_client_that_sends_nothing_is_let_go(monkeypatch, listening):
+    """By a server in this process, which waits for a shorter time than that of the command."""
+    monkeypatch.setattr(http_server, "_REQUEST_TIMEOUT", 0.2)
+    answers = []
+
+    def ask(port):
+        try:
+            with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+                connection.sendall(
+                    b"POST / HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer token\r\n"
+                    b"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
+                )
+                answers.append(connection.recv(1000).partition(b"\r\n")[0])
+            answers.append(Server(None, port, "token").ask(None, method="GET")[0])
+        finally:
+            signal.raise_signal(signal.SIGINT)
+
+    with ThreadPoolExecutor(1) as pool, pytest.raises(KeyboardInterrupt):
+        http_server.serve(None, 0, "token", lambda place: pool.submit(ask, int(place.rpartition(":")[2])))
+    assert answers == [b"HTTP/1.1 408 Request Timeout", 200]
 
 
 def test_requests_leave_nothing_behind(server):
