@@ -44,7 +44,15 @@ def _run(words: list[str], directory: str, variables: dict[str, str], descriptor
         for descriptor, mode in enumerate(["r", "w", "w"])
     )
     sys.argv = ["gradcli", *words]
-    runpy.run_module("gradcli", run_name="__main__", alter_sys=True)
+    try:
+        runpy.run_module("gradcli", run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        status = end.code
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    # Python would free its objects one by one, and so copy the pages of all imported modules.
+    os._exit(int(status or 0))
 
 
 def _answer(connection: socket.socket) -> None:
@@ -83,7 +91,7 @@ def serve(path: str) -> None:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             server.close()
             _answer(connection)
-            sys.exit()
+            os._exit(0)
         connection.close()
 
 
