@@ -13,10 +13,10 @@ from gradcli.executors.compile_policy import CompilePolicy
 from gradcli.executors.kernel import Kernel
 from gradcli.executors.loop_fusion import FusedLoop, Step, fused
 from gradcli.executors.reused_memory import Buffers, NumpyCode
-from gradcli.executors.schedule import Segment, last_uses
+from gradcli.executors.schedule import Segment
 from gradcli.primitives.bind import assume, bind
 from gradcli.primitives.entries import reductions
-from gradcli.program.ir import Equation, Program, Variable, elements
+from gradcli.program.ir import Equation, Program, Variable, elements, last_uses
 from gradcli.timing import phase
 
 # Rows with fewer elements are reduced by the `sum` of NumPy's namespace, which adds short rows column by column.

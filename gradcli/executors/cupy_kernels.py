@@ -12,10 +12,10 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.executors import cuda_kernels
 from gradcli.executors.cuda_functions import takes
-from gradcli.executors.schedule import Fusion, Segment, last_uses, schedule
+from gradcli.executors.schedule import Fusion, Segment, schedule
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import bind
-from gradcli.program.ir import Atom, Equation, Executable, Program, Variable, elements
+from gradcli.program.ir import Atom, Equation, Executable, Program, Variable, elements, last_uses
 from gradcli.timing import phase
 
 Strides = tuple[tuple[int, ...], ...]

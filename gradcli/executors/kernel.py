@@ -14,10 +14,10 @@ from gradcli.executors import schedule, thread_pool, ufuncs
 from gradcli.executors.compile_policy import CompilePolicy
 from gradcli.executors.loop_fusion import FusedLoop, Step, fused
 from gradcli.executors.reused_memory import Buffer, Buffers, NumpyCode
-from gradcli.executors.schedule import Segment, last_uses
+from gradcli.executors.schedule import Segment
 from gradcli.executors.sincos import SINE_AND_COSINE
 from gradcli.primitives.entries import reductions
-from gradcli.program.ir import Atom, Equation, Variable
+from gradcli.program.ir import Atom, Equation, Variable, last_uses
 from gradcli.timing import phase
 
 # The least work for each thread, in elements times equations; with less, waking it costs too much of what it saves.

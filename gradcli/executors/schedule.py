@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape, broadcast
@@ -271,27 +271,3 @@ def _makes_array(equation: Equation) -> bool:
     """Return whether the result shares no memory with the operands."""
     elementwise = equation.primitive.elementwise and equation.primitive not in _MAY_BE_THE_SAME
     return elementwise or equation.primitive in (linear.matmul, concat)
-
-
-class _Several(Protocol):
-    """A step that computes several equations."""
-
-    @property
-    def equations(self) -> Mapping[Variable, Equation]: ...
-
-
-def last_uses(steps: Sequence[Equation | _Several], outputs: Iterable[Atom]) -> Mapping[int, Sequence[Variable]]:
-    """Map the number of each step to the variables that no later step reads and that are not outputs."""
-    last: dict[Variable, int] = {}
-    for number, step in enumerate(steps):
-        equations = (step,) if isinstance(step, Equation) else step.equations.values()
-        for equation in equations:
-            last[equation.output] = number
-            last.update((a, number) for a in equation.inputs if isinstance(a, Variable))
-    for atom in outputs:
-        if isinstance(atom, Variable):
-            last.pop(atom, None)
-    found: dict[int, list[Variable]] = {}
-    for variable, number in last.items():
-        found.setdefault(number, []).append(variable)
-    return found

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.executors.schedule import last_uses
 from gradcli.primitives.bind import assume, bind
-from gradcli.program.ir import Atom, Program, Variable
+from gradcli.program.ir import Atom, Program, Variable, last_uses
 
 
 def outputs(program: Program, inputs: Sequence[Any]) -> list[Any]:

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape, broadcast
-from gradcli.executors import cpu
-from gradcli.executors.whole_program import computed
 from gradcli.loops import machine_code, python_code
 from gradcli.loops.stretch import Stretch
 from gradcli.program.ir import Equation, Program, Variable
@@ -115,6 +113,9 @@ def _with_source(
 
 def _by_rounds(loop: RolledLoop, starts: Any, rows: Sequence[Any], found: Any, stretch: Stretch, *, last: bool) -> None:
     """Compute all independent loops together, one round after the other."""
+    # Loaded on demand: most loops are computed one by one.
+    from gradcli.executors import cpu
+
     count = len(starts)
     carries = [*starts[:, : loop.carries].T.copy()]
     reads = [*starts[:, loop.carries :].T.copy()]
@@ -208,6 +209,9 @@ def _of_shape(xp: Any, value: Any, shape: Sequence[int]) -> Any:
 
 def _outputs(xp: Any, program: Program, inputs: Sequence[Any]) -> list[Any]:
     """The outputs of a program for arrays of a namespace."""
+    # Loaded on demand: most loops compute with numbers and NumPy's arrays.
+    from gradcli.executors.whole_program import computed
+
     known: dict[Variable, Any] = dict(zip(program.inputs, inputs))
 
     def value(atom: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
@@ -82,3 +82,27 @@ class Program(NamedTuple):
 
 # A program that can be run: maps inputs to outputs; None where a guard does not hold.
 Executable = Callable[[Sequence[Any]], Sequence[Any] | None]
+
+
+class _Several(Protocol):
+    """A step that computes several equations."""
+
+    @property
+    def equations(self) -> Mapping[Variable, Equation]: ...
+
+
+def last_uses(steps: Sequence[Equation | _Several], outputs: Iterable[Atom]) -> Mapping[int, Sequence[Variable]]:
+    """Map the number of each step to the variables that no later step reads and that are not outputs."""
+    last: dict[Variable, int] = {}
+    for number, step in enumerate(steps):
+        equations = (step,) if isinstance(step, Equation) else step.equations.values()
+        for equation in equations:
+            last[equation.output] = number
+            last.update((a, number) for a in equation.inputs if isinstance(a, Variable))
+    for atom in outputs:
+        if isinstance(atom, Variable):
+            last.pop(atom, None)
+    found: dict[int, list[Variable]] = {}
+    for variable, number in last.items():
+        found.setdefault(number, []).append(variable)
+    return found

@@ -12,7 +12,7 @@ from gradcli.executors.llvm_ufuncs import compile_loop
 from gradcli.functionals.ode.hidden_peaks import UNSEEN, exponents_of_states
 from gradcli.functionals.ode.recurrences import Recurrence, Recurrences
 from gradcli.functionals.ode.solver_progress import LEAST_SIZE
-from gradcli.loops.machine_code import NumberCode
+from gradcli.loops.loop_code import NumberCode
 from gradcli.named_tuples import NamedTuple
 from gradcli.program.ir import Atom, Variable
 from gradcli.timing import phase
