@@ -18,7 +18,8 @@ from gradcli.autograd.node import ANALYTIC_IN, Node
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.targets import ancestors, beginning
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus.higher_orders import Function, derivatives
+from gradcli.calculus.first_orders import Function
+from gradcli.calculus.higher_orders import derivatives
 from gradcli.errors import DifferentiationError
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import concrete

@@ -9,7 +9,6 @@ from typing import Any
 from gradcli import arrays
 from gradcli.autograd.engine import grad
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus.rows import check_axes, gradients_of_elements
 from gradcli.primitives.bind import assume
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.comparisons import isfinite
@@ -36,6 +35,9 @@ def jacobians(value: Any, leaves: Sequence[Tensor], *, create_graph: bool = Fals
     shape = arrays.shape(value)
     if not shape:
         return gradients(value, leaves, create_graph=create_graph)
+    # Loaded on demand: most values are numbers.
+    from gradcli.calculus.rows import check_axes, gradients_of_elements
+
     check_axes(len(shape) + max((len(leaf.shape) for leaf in leaves), default=0))
     if 0 in shape:
         return tuple(zeros(shape + leaf.shape, leaf) for leaf in leaves)

@@ -6,51 +6,34 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays, limits
 from gradcli.arrays.shapes import element_ranges
-from gradcli.autograd.primitive_node import PrimitiveNode
-from gradcli.autograd.targets import ancestors
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.accuracy import deviation
-from gradcli.calculus.derivatives import all_finite, gradients, inner_value, repeated
+from gradcli.calculus.derivatives import gradients, inner_value, repeated
+from gradcli.calculus.first_orders import Derivatives, Function, note_kinks, settled
 from gradcli.calculus.interpolation import Counts, Weights, counts, directions, multiplicities
 from gradcli.calculus.rows import shaped
 from gradcli.errors import DifferentiationError, EvaluationError, LimitError, NotBatchableError, NotRecordableError
 from gradcli.kinds import batch
-from gradcli.kinds.branch_points import BranchPointWatcher, watcher_now, watching
+from gradcli.kinds.branch_points import BranchPointWatcher, watching
 from gradcli.kinds.jets import Jet, check_order, perturbed_of
 from gradcli.kinds.perturbed_roundings import Perturbation
 from gradcli.named_tuples import NamedTuple
-from gradcli.primitives.bind import Kind, assume, concrete, constant
+from gradcli.primitives.bind import Kind, assume, constant
 from gradcli.primitives.conversions import permute, reshape
 from gradcli.primitives.entries.arithmetic import add, multiply
 from gradcli.primitives.entries.comparisons import isfinite
-from gradcli.primitives.entries.reductions import sum_
 from gradcli.primitives.entries.shape import iter_first_axis, stack
 
 if TYPE_CHECKING:
-    from gradcli.calculus.kinks import DerivativesAtSwitch
+    pass
 
 
 # Bound on the order of derivatives by several numbers: at this order, interpolation leaves half of the digits.
 _HIGHEST_OF_SEVERAL = 16
-
-# Maps leaves by name, which may be of any kinds, to a value.
-Function = Callable[[Mapping[str, Any]], Any]
-
-
-class Derivatives(NamedTuple):
-    """A value, its derivatives by key, and the distances of watched derivatives from their shadows."""
-
-    value: Any
-    found: Mapping[str, Any]
-    deviations: Mapping[str, Any] = MappingProxyType({})
-
-    def are_finite(self) -> bool:
-        return all_finite(self.found.values())
 
 
 def derivatives(function: Function, leaves: Mapping[str, Any], order: int) -> tuple[Any, Mapping[str, Any]]:
@@ -91,35 +74,11 @@ def _derivatives(
     value = constant(result.value)
     if isinstance(value, Kind) or not assume(isfinite(value)) or (not switching and result.are_finite()):
         return result
-    found = _settled(function, leaves, value, result.found, at_kink=switching.at_kink).found
+    found = settled(function, leaves, value, result.found, at_kink=switching.at_kink).found
     if all(found[key] is d for key, d in result.found.items()):
         return result
     # The distances to the shadow belong to the branch that was taken.
     return Derivatives(result.value, found)
-
-
-def first_derivatives(
-    function: Function, leaves: Mapping[str, Any], value: Any, found: Mapping[str, Any], weights: Any = None
-) -> Mapping[str, Any]:
-    """Return the gradient or Jacobian of a function at a point where it switches; `found` is that of the branch
-    taken. With `weights` it is the gradient of the weighted sum of the value."""
-    if weights is None:
-        return _settled(function, leaves, value, found, at_kink=False).found
-
-    def weighted(given: Mapping[str, Any]) -> Any:
-        return sum_(multiply(function(given), weights))
-
-    return _settled(weighted, leaves, sum_(multiply(value, weights)), found, at_kink=False).found
-
-
-def _settled(
-    function: Function, leaves: Mapping[str, Any], value: Any, found: Mapping[str, Any], *, at_kink: bool
-) -> DerivativesAtSwitch:
-    # Loaded on demand: functions switch at few points.
-    from gradcli.calculus.kinks import derivatives_at_switch
-
-    plain = {key: None if d is None else concrete(d) for key, d in found.items()}
-    return derivatives_at_switch(function, leaves, concrete(value), plain, at_kink=at_kink)
 
 
 def _of_branch_taken(
@@ -343,17 +302,6 @@ def _by_reverse_mode(
         key: None if d is None else deviation(_inner(d), _inner(perturbed_of(d))) for key, d in series.items()
     }
     return Derivatives(_inner(value), {key: _inner(d) for key, d in series.items()}, deviations)
-
-
-def note_kinks(value: Any) -> None:
-    """Report the operations of a graph that have kinks to the active watcher. Taylor series report them while they are
-    computed."""
-    see = watcher_now()
-    if see is None:
-        return
-    for node in ancestors(value):
-        if isinstance(node, PrimitiveNode) and node.primitive.smooth is not None and node.saved is not None:
-            see(node.primitive, node.operands, node.params)
 
 
 def leaf_with_shadow(array: Any, roundings: Perturbation) -> Tensor:

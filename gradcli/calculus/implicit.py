@@ -12,7 +12,7 @@ from gradcli.arrays.shapes import element_ranges
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import inner_value
-from gradcli.calculus.higher_orders import Function
+from gradcli.calculus.first_orders import Function
 from gradcli.calculus.interpolation import Counts, Weights, counts, directions, multiplicities
 from gradcli.calculus.jacobians import jacobians_by_either_mode
 from gradcli.calculus.rows import shaped

@@ -10,7 +10,7 @@ from gradcli import arrays
 from gradcli.autograd.targets import ancestors
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import inner_value, jacobians
-from gradcli.calculus.higher_orders import Function
+from gradcli.calculus.first_orders import Function
 from gradcli.calculus.rows import unit_tensors
 from gradcli.errors import EvaluationError, LimitError
 from gradcli.kinds import batch

@@ -11,17 +11,8 @@ from warnings import warn
 from gradcli import arrays, limits
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus.accuracy import digits_left, loss_text
 from gradcli.calculus.derivatives import all_finite, gradients
-from gradcli.calculus.higher_orders import (
-    Derivatives,
-    Function,
-    derivatives,
-    derivatives_with_shadow,
-    first_derivatives,
-    note_kinks,
-)
-from gradcli.calculus.jacobians import jacobians_by_either_mode
+from gradcli.calculus.first_orders import Derivatives, Function, first_derivatives, note_kinks
 from gradcli.errors import (
     AccuracyWarning,
     BindingError,
@@ -33,10 +24,7 @@ from gradcli.errors import (
     locating,
 )
 from gradcli.evaluation import python_values
-from gradcli.evaluation.derivative_traces import Outcome
-from gradcli.evaluation.recordings import Recordings, WantedDerivatives, abstract, input_key, recording
-from gradcli.evaluation.row_evaluation import differentiated
-from gradcli.executors import scalars
+from gradcli.evaluation.recording_cache import Recordings, WantedDerivatives, input_key
 from gradcli.kinds.branch_points import EQUALITIES, BranchPointWatcher, watching
 from gradcli.primitives.axes import integer
 from gradcli.primitives.bind import concrete
@@ -46,6 +34,7 @@ from gradcli.program.ir import Atom, Executable
 if TYPE_CHECKING:
     from gradcli.compiled.row_gradients import RowGradients
     from gradcli.evaluation.callables import Computation
+    from gradcli.evaluation.derivative_traces import Outcome
 
 
 class Compiled:
@@ -200,8 +189,7 @@ class Compiled:
                 others.append(self._scalar.generate_or_none(given, leaves, raised=general, refused=general) or general)
             return result
 
-        some = dict.fromkeys(names, abstract(0.0))
-        return self._scalar.generate(some, leaves, raised=general, refused=refused) or general
+        return self._scalar.generate(_any_numbers(names), leaves, raised=general, refused=refused) or general
 
     def _by_position(self, names: Sequence[str], leaves: Sequence[str]) -> Callable[..., Any]:
         """Return `value_and_grad` as a function of the inputs `names`, by position. Raises BindingError where they are
@@ -277,6 +265,9 @@ class Compiled:
             outcome = self._recorded(bindings, WantedDerivatives(tuple(names), "jacobians"))
             if outcome is not None:
                 return outcome.derivatives
+            # Loaded on demand, as by all methods but the usual ones: the first gradient is to come soon.
+            from gradcli.calculus.jacobians import jacobians_by_either_mode
+
             return self._eager_first_derivatives(bindings, names, jacobians_by_either_mode)[1]
 
     def hessian(
@@ -328,6 +319,8 @@ class Compiled:
         Issues an AccuracyWarning where a derivative of order 2 or higher has lost more than half of its digits. Raises
         DifferentiationError for a non-scalar value.
         """
+        from gradcli.calculus.accuracy import digits_left, loss_text
+
         order = integer(order, "the order of a derivative")
         if order < 0:
             raise DifferentiationError("the order of a derivative must not be negative")
@@ -353,6 +346,8 @@ class Compiled:
     def _eager_derivatives(
         self, bindings: Mapping[str, Any], names: Sequence[str], order: int, *, watched: bool = False
     ) -> Derivatives:
+        from gradcli.calculus.higher_orders import derivatives, derivatives_with_shadow
+
         leaves = {n: concrete(bindings[n]) for n in names}
         with enable_grad(), locating(self._computation.source):
 
@@ -375,6 +370,8 @@ class Compiled:
         """The derivatives of a complex value, or by inputs of which some are complex; those of order 2 and more of a real
         value are by `real(z)` and `imag(z)`. Raises DifferentiationError where a complex value is not known to be
         holomorphic."""
+        from gradcli.evaluation.row_evaluation import differentiated
+
         with locating(self._computation.source):
             inputs = {name: concrete(binding) for name, binding in bindings.items()}
             return _in_python(differentiated(self._run, inputs, names, order, by_parts=True), bindings)
@@ -458,6 +455,10 @@ class ScalarFunctions:
         code raises, and `refused` if an input is not a float or a guard does not hold. Raises NotRecordableError where
         control flow depends on the numbers.
         """
+        # Loaded on demand: a program that is called once is not recorded.
+        from gradcli.evaluation.recordings import recording
+        from gradcli.executors import scalars
+
         try:
             with limits.within(*self._limits), limits.optional_budget(), arrays.using_dtype("float64"):
                 made = recording(self._computation, inputs, wrt)
@@ -520,11 +521,17 @@ class ScalarFunctions:
     def _first_version(self, values: Mapping[str, Any], wrt: Sequence[str]) -> Callable[..., Any] | None:
         """A function for all numbers, or, where control flow depends on them, for numbers that take the execution path
         of `values`."""
-        some = dict.fromkeys(values, abstract(0.0))
         try:
-            return self.generate(some, wrt, raised=_no_result, refused=_refused, by_name=True)
+            return self.generate(_any_numbers(values), wrt, raised=_no_result, refused=_refused, by_name=True)
         except NotRecordableError:
             return self.generate_or_none(values, wrt, raised=_no_result, refused=_refused, by_name=True)
+
+
+def _any_numbers(names: Iterable[str]) -> dict[str, Any]:
+    """Inputs that are numbers of which nothing is known."""
+    from gradcli.evaluation.recordings import abstract
+
+    return dict.fromkeys(names, abstract(0.0))
 
 
 def _is_number(atom: Atom) -> bool:

@@ -11,7 +11,6 @@ from gradcli import arrays, limits
 from gradcli.compiled.computation import Compiled
 from gradcli.errors import BindingError, GradcliError, UsageError, as_bool, did_you_mean, expect
 from gradcli.evaluation import python_values
-from gradcli.evaluation.session import EvaluationRequest
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.names import scope
 from gradcli.language.parsing import parse_charged
@@ -88,6 +87,7 @@ class CompiledProgram(Compiled):
         `value_and_grad` and `derivatives` raise.
         """
         from gradcli.compiled.evaluated import check_order, check_precision
+        from gradcli.evaluation.session import EvaluationRequest
         from gradcli.proofs import certify
 
         check_order(order)

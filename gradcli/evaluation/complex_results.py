@@ -17,7 +17,7 @@ from gradcli.calculus.complex_derivatives import (
     wirtinger_derivatives,
 )
 from gradcli.calculus.derivatives import gradients
-from gradcli.calculus.higher_orders import Function
+from gradcli.calculus.first_orders import Function
 from gradcli.errors import DifferentiationError, GradcliError, NonHolomorphicError
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.interpreter.values import as_numpy

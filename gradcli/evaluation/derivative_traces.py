@@ -11,14 +11,8 @@ from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.targets import ancestors
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients
-from gradcli.calculus.higher_orders import (
-    Derivatives,
-    Function,
-    derivatives,
-    derivatives_with_shadow,
-    note_kinks,
-    scalar,
-)
+from gradcli.calculus.first_orders import Derivatives, Function, note_kinks
+from gradcli.calculus.higher_orders import derivatives, derivatives_with_shadow, scalar
 from gradcli.calculus.jacobians import jacobians_by_either_mode
 from gradcli.errors import NotRecordableError, locating
 from gradcli.evaluation.row_evaluation import differentiated

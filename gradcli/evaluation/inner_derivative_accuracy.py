@@ -19,7 +19,8 @@ from gradcli.calculus.accuracy import (
     loss_text,
 )
 from gradcli.calculus.derivatives import gradients
-from gradcli.calculus.higher_orders import Function, leaf_with_shadow
+from gradcli.calculus.first_orders import Function
+from gradcli.calculus.higher_orders import leaf_with_shadow
 from gradcli.errors import Span
 from gradcli.evaluation.diagnose import Warning, inaccurate
 from gradcli.kinds.batch import unwrap_rows

@@ -14,7 +14,8 @@ from gradcli import arrays
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.accuracy import digits_of, first_digits_left, half_of_digits, largest, loss_of_value, loss_text
 from gradcli.calculus.derivatives import gradients
-from gradcli.calculus.higher_orders import Function, leaf_with_shadow
+from gradcli.calculus.first_orders import Function
+from gradcli.calculus.higher_orders import leaf_with_shadow
 from gradcli.evaluation.diagnose import Warning, inaccurate
 from gradcli.evaluation.error_terms import ErrorTerms
 from gradcli.evaluation.inner_derivative_accuracy import number_of, shadow_distance

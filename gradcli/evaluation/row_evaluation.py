@@ -11,7 +11,8 @@ from gradcli import arrays, limits
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients, jacobians
-from gradcli.calculus.higher_orders import Derivatives, Function, derivatives, first_derivatives, note_kinks
+from gradcli.calculus.first_orders import Derivatives, Function, first_derivatives, note_kinks
+from gradcli.calculus.higher_orders import derivatives
 from gradcli.calculus.jacobians import jacobians_by_either_mode
 from gradcli.errors import locating
 from gradcli.evaluation import python_values

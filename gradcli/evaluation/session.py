@@ -42,7 +42,7 @@ from gradcli.primitives.entries.comparisons import isnan, nowhere
 from gradcli.primitives.entries.reductions import sum_
 
 if TYPE_CHECKING:
-    from gradcli.calculus.higher_orders import Function
+    from gradcli.calculus.first_orders import Function
     from gradcli.evaluation.complex_results import ComplexValue
     from gradcli.evaluation.inner_derivative_accuracy import InnerDerivativeObserver
 

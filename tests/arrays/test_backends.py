@@ -131,6 +131,14 @@ class TestNothingIsImported:
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert done.stderr == "[]\n"
 
+    def test_the_first_gradient_of_a_loop_imports_nothing_for_the_next_ones(self):
+        code = "import gradcli; p = gradcli.compile('s = x; for i in range(1000) { s = cos(s)*x }; s'); "
+        code += "p.value_and_grad({'x': 0.5}); import sys; print([m for m in sys.modules if m in "
+        later = ["evaluation.recordings", "calculus.higher_orders", "loops.loop_code", "executors.schedule"]
+        code += f"{[f'gradcli.{name}' for name in later]}])"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert done.stdout == "[]\n"
+
     def test_an_array_does_not_import_other_libraries(self):
         code = "import gradcli, numpy; gradcli.tensor(numpy.ones(3), requires_grad=True).exp().sum().backward(); "
         code += f"import sys; print([m for m in {LIBRARIES} if m in sys.modules])"
