@@ -6,9 +6,8 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self, dataclass_transform
 
 from gradcli import arrays, limits
 from gradcli.autograd.engine import grad
@@ -61,8 +60,19 @@ class BodyPath(NamedTuple):
     holds: tuple[bool, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class RolledLoop:
+@dataclass_transform(eq_default=False, kw_only_default=True)
+class _Described:
+    """Has the fields of its annotations, as a `dataclass`, which would take as long to make as tracing a round."""
+
+    def __init__(self, **fields: Any) -> None:
+        vars(self).update(fields)
+
+    def _changed(self, **fields: Any) -> Self:
+        """The same with other values of these fields."""
+        return type(self)(**{n: v for n, v in vars(self).items() if n in self.__annotations__} | fields)
+
+
+class RolledLoop(_Described):
     """A number of rounds, known beforehand, of one program of float64 scalars.
 
     The inputs of `program` are, in this order, the counter, the `carries`, the `reads`, and the elements of one row of
@@ -110,14 +120,26 @@ class RolledLoop:
     idle: int | None = None
     spacing: int = 1
     source: RolledLoop | None = None
-    compiled: dict[bool, Callable[..., Any]] = field(default_factory=dict, init=False)
-    _series: dict[tuple[int, tuple[bool, ...], bool], RolledLoop] = field(default_factory=dict, init=False)
-    _reversed: dict[tuple[LiveValues, bool], RolledLoop] = field(default_factory=dict, init=False)
-    _taken: dict[LiveValues, RolledLoop] = field(default_factory=dict, init=False)
+
+    @cached_property
+    def compiled(self) -> dict[bool, Callable[..., Any]]:
+        return {}
+
+    @cached_property
+    def _series(self) -> dict[tuple[int, tuple[bool, ...], bool], RolledLoop]:
+        return {}
+
+    @cached_property
+    def _reversed(self) -> dict[tuple[LiveValues, bool], RolledLoop]:
+        return {}
+
+    @cached_property
+    def _taken(self) -> dict[LiveValues, RolledLoop]:
+        return {}
 
     def with_rounds(self, rounds: int) -> RolledLoop:
         """The same loop with another number of rounds."""
-        return replace(self, rounds=rounds)
+        return self._changed(rounds=rounds)
 
     def checkpointed(self) -> RolledLoop:
         """The same loop, with each √n-th row kept if all of them take more than `limits.MAX_STORED_BYTES`.
@@ -127,12 +149,12 @@ class RolledLoop:
         stored = (self.rounds + 1) * self.carries * _BYTES_PER_NUMBER
         if self.reverse or stored <= limits.MAX_STORED_BYTES:
             return self
-        return replace(self, spacing=math.isqrt(self.rounds))
+        return self._changed(spacing=math.isqrt(self.rounds))
 
     @cached_property
     def with_all_rows(self) -> RolledLoop:
         """The same loop, of which all rows are kept, and whose first sequence has all rows."""
-        return self if self.spacing == 1 and self.source is None else replace(self, spacing=1, source=None)
+        return self if self.spacing == 1 and self.source is None else self._changed(spacing=1, source=None)
 
     @cached_property
     def all_rounds(self) -> Stretch:
@@ -361,8 +383,7 @@ class RolledLoop:
                 recorded = record(lambda **given: run(path.program, *given.values()), given)  # noqa: B023
                 valid_if_finite |= _assumes_finite_numbers(recorded.program)
                 paths.append(BodyPath(optimise(recorded.program._replace(guards=())), path.holds))
-        return replace(
-            self,
+        return self._changed(
             paths=paths,
             program=joined(paths, carries),
             carries=carries,
