@@ -9,7 +9,6 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from gradcli import install_command
 from gradcli.errors import BackendError, UsageError
 from gradcli.named_tuples import NamedTuple
 from gradcli.timing import phase
@@ -56,7 +55,10 @@ class Backend(NamedTuple):
     @property
     def install(self) -> str:
         """The shell command that installs the library."""
-        return install_command.install_command(self.extra)
+        # Loaded on demand, for hints of errors.
+        from gradcli.install_command import install_command
+
+        return install_command(self.extra)
 
 
 BACKENDS = (

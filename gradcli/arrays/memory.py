@@ -8,7 +8,8 @@ import re
 from gradcli.arrays.backends import Device
 from gradcli.errors import LimitError
 
-_SIZE = re.compile(r"allocat(?:e|ing) ([\d,]+(?:\.\d+)?) ?(bytes|[KMGT]iB)", re.IGNORECASE)
+# Compiled at its first use, as few runs need it.
+_SIZE = r"allocat(?:e|ing) ([\d,]+(?:\.\d+)?) ?(bytes|[KMGT]iB)"
 
 
 def host(name: str) -> Device:
@@ -30,7 +31,7 @@ def out_of_memory(text: str, free: int | None) -> LimitError:
 
     The size is taken from the library's message `text`, if it is found there.
     """
-    size = _SIZE.search(text)
+    size = re.search(_SIZE, text, re.IGNORECASE)
     known = [f"{size[1]} {size[2]} asked for"] if size else []
     if free is not None:
         known.append(f"{free:,} bytes free")

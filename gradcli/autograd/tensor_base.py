@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 import weakref
 from collections.abc import Callable
@@ -124,11 +123,13 @@ class TensorBase(Operators):
         """A leaf with the same data, attributes and gradient. Raises DifferentiationError for a non-leaf."""
         if self._node is not None:
             raise DifferentiationError(_NO_DEEP_COPY)
+        from copy import deepcopy
+
         reduced: Any = self.__reduce_ex__(2)
         make, arguments, state, *_ = reduced
         made: Self = make(*arguments)
         memo[id(self)] = made
-        made.__setstate__(copy.deepcopy(state, memo))
+        made.__setstate__(deepcopy(state, memo))
         return made
 
     def __setstate__(self, state: tuple[dict[str, Any] | None, dict[str, Any]]) -> None:

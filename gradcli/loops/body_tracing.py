@@ -288,8 +288,7 @@ def example_of(value: Any) -> Any:
     Raises NotRecordableError where none is known.
     """
     while isinstance(value, Kind) and not isinstance(value, Abstract):
-        example = getattr(value, "example", None)
-        value = value.inner if example is None else example
+        value = value.example if isinstance(value, ExampleValue) else value.inner
     return value
 
 

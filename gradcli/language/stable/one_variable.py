@@ -11,7 +11,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.errors import GradcliError
 from gradcli.language.names import scope
-from gradcli.language.operations import BINARY
+from gradcli.language.operations import BINARY, called_operation
 from gradcli.language.stable import stable_expressions
 from gradcli.language.syntax import tree
 from gradcli.named_tuples import NamedTuple
@@ -192,7 +192,7 @@ class ExpressionReader:
         if isinstance(node, tree.Binary) and node.operator in _OPERATORS:
             return node.left, node.right
         if isinstance(node, tree.Call) and not node.keywords and (node.module or node.name not in self._own):
-            operation, given = table.find(node.name), tree.positional(node)
+            operation, given = called_operation(node), tree.positional(node)
             return given if operation is not None and _is_elementwise(operation, len(given)) else None
         return None
 

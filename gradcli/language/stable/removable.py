@@ -167,15 +167,17 @@ def _limits(
     if not singularity_search.has_irregular(program):
         return {}
     # Imported here as few programs have such expressions.
-    from gradcli.language.stable.limits_at_points import plan_of
     from gradcli.language.stable.one_variable import ExpressionReader
 
     reader = ExpressionReader(program, own, bound, apart)
     found: dict[tree.SyntaxNode, RewrittenExpression] = {}
     for node in singularity_search.SingularitySearch(program, reader, singularity_search.may_be_irregular):
         # An expression that cancels to a constant, such as x/x, is left as it is.
-        skipped = _is_whole(known.get(node)) or reader.cancels(node)
-        plan = None if skipped else plan_of(node, reader)
+        if _is_whole(known.get(node)) or reader.cancels(node):
+            continue
+        from gradcli.language.stable.limits_at_points import plan_of
+
+        plan = plan_of(node, reader)
         if plan is not None and plan.variables:
             text = program.source[node.span.start : node.span.end]
             rule = StableForm(text, "its limit", "the asymptotic series of its parts")
