@@ -21,6 +21,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from measure import circumstances, interleaved, parser, publish, short
+
+# Loaded here, before the time of a first result begins.
+from numpy.random import default_rng
 from processes import Peers, Run
 
 PACKAGES = ["torch", "jax", "casadi", "numpy", "llvmlite"]
@@ -198,9 +201,7 @@ def recurrent() -> Task:
 
 
 def drawn(*shape: int, seed: int = 0) -> Any:
-    import numpy as np
-
-    return np.random.default_rng(seed).standard_normal(shape)
+    return default_rng(seed).standard_normal(shape)
 
 
 SIZES = [10**n for n in range(2, 7)]
