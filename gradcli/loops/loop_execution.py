@@ -41,10 +41,8 @@ def history(xp: Any, given: Any, *sequences: Any, loop: RolledLoop, last: bool) 
     starts = np.ascontiguousarray(np.broadcast_to(given, (*lanes, given.shape[-1])))
     starts = starts.reshape(math.prod(lanes), given.shape[-1])
     found = np.empty((loop.kept_rows(last=last), len(starts), loop.carries))
-    if loop.source is not None:
-        _with_source(np, loop, loop.source, starts, rows, found, last=last)
-    elif loop.spacing > 1 and not last:
-        _spaced(loop, starts, rows, found)
+    if loop.source is not None or (loop.spacing > 1 and not last):
+        _by_stretches(np, loop, starts, rows, found, last=last)
     else:
         _run(loop, starts, rows, found, loop.all_rounds, last=last)
     return found.reshape(len(found), *lanes, loop.carries)
@@ -79,36 +77,48 @@ def _run(loop: RolledLoop, starts: Any, rows: Sequence[Any], found: Any, stretch
         python_code.compute(loop, starts[lane], own, found[:, lane], stretch, last=last)
 
 
-def _spaced(loop: RolledLoop, starts: Any, rows: Sequence[Any], found: Any) -> None:
-    """Compute the rows that are kept of a loop with a spacing."""
+def _by_stretches(np: Any, loop: RolledLoop, starts: Any, rows: Sequence[Any], found: Any, *, last: bool) -> None:
+    """Compute a loop that keeps few rows, or whose sources do: the rounds between two rows that are kept at a time."""
     before = starts.copy()
-    found[0] = starts[:, : loop.carries]
-    for number, begin in enumerate(range(0, loop.rounds, loop.spacing), start=1):
-        stretch = loop.all_rounds._replace(begin=begin, end=min(begin + loop.spacing, loop.rounds))
-        _run(loop, before, rows, found[number : number + 1], stretch, last=True)
-        before[:, : loop.carries] = found[number]
+    spacing = loop.source.spacing if loop.source is not None else loop.spacing
+    spaced = loop.spacing > 1 and not last
+    if spaced:
+        found[loop.first_row] = starts[:, : loop.carries]
+    numbers = range(-(-loop.rounds // spacing))
+    for number in reversed(numbers) if loop.reverse else numbers:
+        begin, end = number * spacing, min((number + 1) * spacing, loop.rounds)
+        given = _between(np, loop.source, starts[:, loop.carries :], rows, number, (begin, end))
+        own = found
+        if spaced:
+            own = found[number : number + 1] if loop.reverse else found[number + 1 : number + 2]
+        elif not last:
+            own = found[begin : end + 1]
+        _run(loop, before, given, own, _stretch(loop, begin, end), last=last or spaced)
+        before[:, : loop.carries] = own[0] if last or spaced or loop.reverse else own[-1]
 
 
-def _with_source(
-    np: Any, loop: RolledLoop, source: RolledLoop, starts: Any, rows: Sequence[Any], found: Any, *, last: bool
-) -> None:
-    """Compute a loop from the last round to the first, and the rows of its first sequence that were not kept."""
+def _between(
+    np: Any, source: RolledLoop | None, reads: Any, rows: Sequence[Any], number: int, rounds: tuple[int, int]
+) -> list[Any]:
+    """The sequences of a loop in a stretch of rounds: the rows of its source instead of those that are kept."""
+    if source is None:
+        return [*rows]
     kept, *others = rows
-    before = starts.copy()
-    given = np.empty((len(starts), source.carries + source.reads))
-    given[:, source.carries :] = starts[:, loop.carries :]
-    between = np.empty((source.spacing + 1, len(starts), source.carries))
-    for number in reversed(range(len(kept) - 1)):
-        begin = number * source.spacing
-        end = min(begin + source.spacing, loop.rounds)
-        given[:, : source.carries] = kept[number]
-        part = between[: end - begin + 1]
-        _run(source, given, others, part, source.all_rounds._replace(begin=begin, end=end, result=begin), last=False)
-        skipped = (begin, *loop.all_rounds.sequences[1:])
-        stretch = loop.all_rounds._replace(begin=begin, end=end, sequences=skipped, result=begin)
-        own = found if last else found[begin : end + 1]
-        _run(loop, before, [part, *others], own, stretch, last=last)
-        before[:, : loop.carries] = own[0]
+    given = _between(np, source.source, reads, others, number, rounds)
+    begin, end = rounds
+    before = np.empty((len(reads), source.carries + source.reads))
+    before[:, : source.carries] = kept[number + 1 if source.reverse else number]
+    before[:, source.carries :] = reads
+    found = np.empty((end - begin + 1, len(reads), source.carries))
+    _run(source, before, given, found, _stretch(source, begin, end), last=False)
+    return [found, *given]
+
+
+def _stretch(loop: RolledLoop, begin: int, end: int) -> Stretch:
+    """Some rounds, whose rows of sources and results begin with that before the first of them."""
+    count = len(loop.sources)
+    skipped = (*[begin] * count, *loop.all_rounds.sequences[count:])
+    return loop.all_rounds._replace(begin=begin, end=end, sequences=skipped, result=begin)
 
 
 def _by_rounds(loop: RolledLoop, starts: Any, rows: Sequence[Any], found: Any, stretch: Stretch, *, last: bool) -> None:
@@ -163,15 +173,21 @@ def _over_lanes(loop: RolledLoop, count: int) -> Program:
 
 def _by_library(xp: Any, given: Any, sequences: Sequence[Any], loop: RolledLoop, *, last: bool) -> Any:
     """Run the loop on arrays of a library, all rows of which are kept meanwhile."""
-    whole, source = loop.with_all_rows, loop.source
-    if source is not None:
-        start = xp.concat((sequences[0][0], given[..., loop.carries :]), axis=-1)
-        rows = _stepwise(xp, start, sequences[1:], source.with_all_rows, last=False)
-        sequences = [rows, *sequences[1:]]
-    found = _stepwise(xp, given, sequences, whole, last=last)
+    found = _stepwise(xp, given, _all_rows(xp, loop, given, sequences), loop.with_all_rows, last=last)
     if last or loop.spacing == 1:
         return found
     return xp.concat((found[: loop.rounds : loop.spacing], found[loop.rounds :]), axis=0)
+
+
+def _all_rows(xp: Any, loop: RolledLoop, given: Any, sequences: Sequence[Any]) -> Sequence[Any]:
+    """The sequences of a loop, with all rows of its sources."""
+    source = loop.source
+    if source is None:
+        return sequences
+    kept, *others = sequences
+    start = xp.concat((kept[source.first_row], given[..., loop.carries :]), axis=-1)
+    below = _all_rows(xp, source, start, others)
+    return [_stepwise(xp, start, below, source.with_all_rows, last=False), *below]
 
 
 def _stepwise(xp: Any, given: Any, sequences: Sequence[Any], loop: RolledLoop, *, last: bool) -> Any:

@@ -136,8 +136,9 @@ class LoopNode(Node):
             last = part(outside, (-1, ...))
             after = last if after is None else after + last
         rows = any(wanted[count:])
-        back = loop.reversed(live, outside=outside is not None)
-        found = self._by_operand(Cotangents(loop, live, back, y, after, outside, given, rows=rows), wanted)
+        around = [] if outside is None else [outside]
+        back = loop.reversed(live, *[loop.from_outside(live)] * len(around))
+        found = self._by_operand(Cotangents(loop, live, back, y, after, around, given, rows=rows), wanted)
         pulled = [None if own is None else _like(own, like) for own, like in zip(found, self.inner)]
         if masks is not None and not guarded:
             masks[:] = [True] * len(masks)
@@ -167,7 +168,7 @@ class LoopNode(Node):
         ones = arrays.numpy_namespace().ones
         marks = _of_columns([(r, ones(r.shape)) for r, _ in used], live.carries)
         back, plain = self.loop.taken(live), [*map(constant, given)]
-        taken = Cotangents(self.loop, live, back, constant(y), marks, None, plain, rows=any(idle[self.count :]))
+        taken = Cotangents(self.loop, live, back, constant(y), marks, [], plain, rows=any(idle[self.count :]))
         for i, mark in enumerate(self._by_operand(taken, idle)):
             if mark is not None and assume(equal(mark, 0.0)):
                 if not self.selects:

@@ -12,6 +12,7 @@ the loop of the cotangents, which has this loop as its `source`, and have no der
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +24,7 @@ from gradcli.autograd.modes import recording_program
 from gradcli.errors import NotRecordableError
 from gradcli.kinds.jets import Jet
 from gradcli.loops import loop_execution
-from gradcli.loops.rolled_loop import LiveValues, RolledLoop
+from gradcli.loops.rolled_loop import NONE_OUTSIDE, LiveValues, OutsideCotangents, RolledLoop
 from gradcli.primitives import batching
 from gradcli.primitives.bind import assume, bind, constant
 from gradcli.primitives.conversions import broadcast_to, permuted, reshaped
@@ -41,49 +42,143 @@ _OPERATION = 2
 
 def _pulled_back(i: int, g: Any, y: Any, *operands: Any, loop: RolledLoop, last: bool) -> Any:
     """The cotangent of operand `i`: that of the carries and reads, or of the sequence number i - 1."""
-    if loop.source is not None:
-        return _pulled_back_through_source(i, g, operands, loop, last=last)
+    every = not last and loop.spacing == 1
+    if loop.sources:
+        if every or i > len(loop.sources):
+            return _pulled_back_through_all_rows(i, g, operands, loop, last=last)
+        return _pulled_back_by_stretches(i, g, y, operands, loop, last=last)
     if last:
         # Only the last carries were kept: compute the others again.
         loop = loop.checkpointed()
         y = bind(loop_history, operands, {"loop": loop, "last": False})
     # Rows between the first and the last one have cotangents only where all rows are kept.
-    every = not last and loop.spacing == 1
     live = loop.live(range(loop.carries), stacked=every)
-    back = loop.reversed(live, outside=every)
+    outside = loop.from_outside(live) if every else NONE_OUTSIDE
+    back = loop.reversed(live, outside)
     after = _row(g, 0 if last or loop.reverse else -1)
-    found = Cotangents(loop, live, back, y, after, g if every else None, operands, rows=i > 0)
+    found = Cotangents(loop, live, back, y, after, [g] if every else [], operands, rows=i > 0)
     pulled = found.of_given(range(loop.carries + loop.reads)) if i == 0 else found.of_sequence(i - 1)
     if pulled is None:
         pulled = zeros_like(operands[i])
     if i == 0 and not every and not last:
-        carries, reads = _divided_columns(pulled, loop.carries)
-        pulled = concat([add(carries, _row(g, 0)), reads], -1)
+        pulled = _with_added_carries(pulled, _row(g, loop.first_row), loop.carries)
     return pulled
 
 
-def _pulled_back_through_source(i: int, g: Any, operands: Sequence[Any], loop: RolledLoop, *, last: bool) -> Any:
-    """The cotangent of an operand of a loop whose first sequence is computed again: as if all its rows were kept, and
-    were computed from the first one."""
-    assert loop.source is not None
-    source, whole = loop.source.with_all_rows, loop.with_all_rows
-    start, kept, *sequences = operands
-    given = [concat([_row(kept, 0), _divided_columns(start, loop.carries)[1]], -1), *sequences]
-    y = bind(loop_history, given, {"loop": source, "last": False})
-    own = [start, y, *sequences]
-    found = bind(loop_history, own, {"loop": whole, "last": last})
+def _pulled_back_by_stretches(i: int, g: Any, y: Any, operands: Sequence[Any], loop: RolledLoop, *, last: bool) -> Any:
+    """The cotangent of the carries and reads of a loop with sources, or of the kept rows of the source number i - 1: as if
+    all their rows were kept, and were computed from the first ones.
 
-    def of_own(number: int) -> Any:
-        return _pulled_back(number, g, found, *own, loop=whole, last=last)
+    The loop and its sources are gone through backward, one after the other, each by a loop that has the ones before as
+    its sources, so that all of them keep few rows.
+    """
+    spaced = loop.spaced(loop.sources[0].spacing)
+    loops, count = [spaced, *loop.sources], len(loop.sources)
+    start, sequences = operands[0], operands[1 + count :]
+    if last:
+        y = bind(loop_history, operands, {"loop": spaced, "last": False})
+    rows = [y, *operands[1 : 1 + count]]
+    final = _row(g, 0 if last or loop.reverse else -1)
+    reads = _divided_columns(start, loop.carries)[1]
+    found: list[Cotangents] = []
+    for number, own in enumerate(loops[: i + 1] if i else loops):
+        live = own.live(range(own.carries), stacked=number > 0)
+        back = own.reversed(live, _from_later_loops(found, loops[:number], own, live))
+        if number < (i or count):
+            back = back.spaced(spaced.spacing)
+        given = concat([_row(rows[number], own.first_row), reads], -1) if number else start
+        after = zeros_like(_row(rows[number], 0)) if number else final
+        around = [*(f.found for f in reversed(found)), *rows[:number]]
+        others = [given, *rows[number + 1 :], *sequences]
+        found.append(Cotangents(own, live, back, rows[number], after, around, others, rows=number < (i or count)))
+    pulled = [f.of_given(range(f.loop.carries + f.loop.reads)) for f in found]
+    if i:
+        carries = (
+            zeros_like(_row(rows[i], 0)) if pulled[i] is None else _divided_columns(pulled[i], loops[i].carries)[0]
+        )
+        return _as_first_row(carries, loops[i], arrays.shape(rows[i])[0])
+    total = zeros_like(start) if pulled[0] is None else pulled[0]
+    for own, further in zip(loops[1:], pulled[1:]):
+        if further is not None:
+            carries, to_reads = _divided_columns(total, loop.carries)
+            total = concat([carries, add(to_reads, _divided_columns(further, own.carries)[1])], -1)
+    return total if last else _with_added_carries(total, _row(g, loop.first_row), loop.carries)
 
-    through = _pulled_back(max(0, i - 1), of_own(1), y, *given, loop=source, last=False)
-    if i > 1:
-        return add(of_own(i), through)
-    to_first, to_reads = _divided_columns(through, source.carries)
-    if i == 1:
-        return padded(reshaped(to_first, (1, *arrays.shape(to_first))), 0, arrays.shape(kept)[0])
-    carries, reads = _divided_columns(of_own(0), loop.carries)
-    return concat([carries, add(reads, to_reads)], -1)
+
+def _from_later_loops(
+    later: Sequence[Cotangents], read_by: Sequence[RolledLoop], own: RolledLoop, live: LiveValues
+) -> OutsideCotangents:
+    """The cotangents of the live rows of a loop from the loops that read them, `read_by`, whose cotangents `later` have.
+
+    Their sequences are what those keep, the last one first, and then the rows of the loops that read.
+    """
+    if not later:
+        return NONE_OUTSIDE
+    backs = [f.back for f in later][::-1]
+    widths = (*(b.carries for b in backs), *(loop.carries for loop in read_by))
+    # The cotangents of what a round read are there after that round.
+    offsets = (*(0 if b.reverse else 1 for b in backs), *[0] * len(read_by))
+    starts = [*itertools.accumulate(widths, initial=0)][: len(backs)][::-1]
+    added: dict[bool, list[tuple[int, ...]]] = {True: [], False: []}
+    for before, found in added.items():
+        for k in live.carries:
+            columns = []
+            for number, (start, f) in enumerate(zip(starts, later)):
+                place = len(later) - 1 - number
+                column = f.column_of_element(sum(f.loop.widths[:place]) + k)
+                # A round reads the row before or after the same round of the other loop.
+                if column is not None and before == (f.loop.offsets[place] == (1 if own.reverse else 0)):
+                    columns.append(start + column)
+            found.append(tuple(columns))
+    return OutsideCotangents(widths, offsets, tuple(added[True]), tuple(added[False]), backs[0])
+
+
+def _pulled_back_through_all_rows(i: int, g: Any, operands: Sequence[Any], loop: RolledLoop, *, last: bool) -> Any:
+    """The same as `_pulled_back_by_stretches`, also of other sequences and for the rows of a loop, by way of all rows."""
+    if not last and loop.spacing > 1:
+        # The rows between have no cotangents.
+        final = _row(g, 0 if loop.reverse else -1)
+        pulled = _pulled_back_through_all_rows(i, reshaped(final, (1, *arrays.shape(final))), operands, loop, last=True)
+        return pulled if i else _with_added_carries(pulled, _row(g, loop.first_row), loop.carries)
+    loops = [own.with_all_rows for own in (loop, *loop.sources)]
+    count = len(loop.sources)
+    start, kept, sequences = operands[0], operands[1 : 1 + count], operands[1 + count :]
+    reads = _divided_columns(start, loop.carries)[1]
+    given = [start, *(concat([_row(k, own.first_row), reads], -1) for k, own in zip(kept, loops[1:]))]
+    # What each loop reads, and its rows.
+    read: list[Sequence[Any]] = [sequences]
+    rows: list[Any] = []
+    for own, before in zip(loops[:0:-1], given[:0:-1]):
+        rows.insert(0, bind(loop_history, [before, *read[0]], {"loop": own, "last": False}))
+        read.insert(0, [rows[0], *read[0]])
+    found = [bind(loop_history, [start, *read[0]], {"loop": loops[0], "last": last}), *rows]
+
+    @functools.cache
+    def of_operand(number: int, place: int) -> Any:
+        """The cotangent of an operand of a loop from those of its rows."""
+        sent = g if not number else total([of_operand(n, number - n) for n in range(number)])
+        own = [given[number], *read[number]]
+        return _pulled_back(place, sent, found[number], *own, loop=loops[number], last=last and not number)
+
+    def total(parts: Sequence[Any]) -> Any:
+        return functools.reduce(add, parts)
+
+    if i > count:
+        return total([of_operand(n, i - n) for n in range(count + 1)])
+    parts = [_divided_columns(of_operand(n, 0), own.carries) for n, own in enumerate(loops)]
+    if i:
+        return _as_first_row(parts[i][0], loops[i], arrays.shape(kept[i - 1])[0])
+    return concat([parts[0][0], total([to_reads for _, to_reads in parts])], -1)
+
+
+def _as_first_row(carries: Any, loop: RolledLoop, count: int) -> Any:
+    """Rows of a loop of which all but the one before the first round are 0."""
+    return padded(reshaped(carries, (1, *arrays.shape(carries))), count - 1 if loop.reverse else 0, count)
+
+
+def _with_added_carries(pulled: Any, added: Any, count: int) -> Any:
+    carries, reads = _divided_columns(pulled, count)
+    return concat([add(carries, added), reads], -1)
 
 
 def _divided_columns(x: Any, count: int) -> tuple[Any, Any]:
@@ -94,8 +189,9 @@ def _divided_columns(x: Any, count: int) -> tuple[Any, Any]:
 class Cotangents:
     """The cotangents of the `operands` of a loop from those of its `live` carries, by the loop `back`.
 
-    `y` is the history of the loop, `after` has the cotangents of the live carries after the last round, and `outside`
-    those of the live carries of the history, None if they are 0. With `rows`, those of the sequences are wanted.
+    `y` is the history of the loop, `after` has the cotangents of the live carries after the last round, and `around` the
+    sequences with those of the live carries of the history from outside. With `rows`, those of the sequences are wanted,
+    or the rows that `back` keeps.
     """
 
     def __init__(
@@ -105,19 +201,18 @@ class Cotangents:
         back: RolledLoop,
         y: Any,
         after: Any,
-        outside: Any,
+        around: Sequence[Any],
         operands: Sequence[Any],
         *,
         rows: bool,
     ) -> None:
-        self.loop, self.live, self.operands = loop, live, operands
+        self.loop, self.live, self.back, self.operands = loop, live, back, operands
         given, *sequences = operands
         zeros = zeros_like(part(given, (..., slice(0, 1))))
         empty = broadcast_to(zeros, (*arrays.shape(given)[:-1], back.carries - len(live.carries)))
         start = concat([after, empty, part(given, (..., slice(loop.carries, None)))], -1)
-        around = [] if outside is None else [outside]
-        self.found = _history(back, [start, y, *around, *sequences], last=not rows)
-        self.final = _row(self.found, 0)
+        self.found = _history(back, [start, *around, y, *sequences], last=not rows)
+        self.final = _row(self.found, -1 if rows and not back.reverse else 0)
 
     def of_given(self, places: range) -> Any:
         """That of consecutive numbers among the carries before the first round and the reads; None if none is live."""
@@ -126,15 +221,18 @@ class Cotangents:
         columns |= {after + k: len(self.live.carries) + i for i, k in enumerate(self.live.reads)}
         return _columns(self.final, [columns.get(k) for k in places])
 
+    def column_of_element(self, number: int) -> int | None:
+        """The column of the rows that has the cotangent of an element that a round read; None if it is not live."""
+        live = self.live
+        return live.elements.index(number) + sum(live.counts[:2]) if number in live.elements else None
+
     def of_sequence(self, number: int) -> Any:
         """That of a sequence; None if no element is live."""
-        loop, live = self.loop, self.live
-        before = len(live.carries) + len(live.reads)
-        columns = {k: before + i for i, k in enumerate(live.elements)}
+        loop = self.loop
         skipped = sum(loop.widths[:number])
         at = 1 if loop.reverse else 0
         rows = part(self.found, slice(at, at + loop.rounds))
-        found = _columns(rows, [columns.get(skipped + k) for k in range(loop.widths[number])])
+        found = _columns(rows, [self.column_of_element(skipped + k) for k in range(loop.widths[number])])
         if found is None:
             return None
         return padded(found, loop.offsets[number], arrays.shape(self.operands[1 + number])[0])
@@ -167,7 +265,7 @@ def has_infinite_derivatives(
 ) -> bool:
     """Return whether cotangents of 0 give others than 0, for a history `y` of numbers; `rows` includes those of
     sequences."""
-    np, back = arrays.numpy_namespace(), loop.reversed(live, outside=False)
+    np, back = arrays.numpy_namespace(), loop.reversed(live)
     start = np.concatenate([np.zeros(back.carries), given[loop.carries :]])
     found = loop_execution.history(arrays.namespace_of((y,)), start, y, *sequences, loop=back, last=not rows)
     return not np.isfinite(found).all()
@@ -199,9 +297,8 @@ def _series(loop: RolledLoop, operands: Sequence[Jet], order: int, *, last: bool
     coefficients = [[o.zeros() if c is None else c for c in map(o.coefficient, range(order + 1))] for o in operands]
     given, rows = coefficients[0], coefficients[1:]
     varied = [any(o.coefficient(k) is not None for k in range(1, order + 1)) for o in operands[1:]]
-    if loop.source is not None:
-        # The rows between are computed again with all of their coefficients.
-        varied[0] = True
+    # The rows between those that are kept are computed again with all of their coefficients.
+    varied[: len(loop.sources)] = [True] * len(loop.sources)
     carries = [part(c, (..., slice(0, loop.carries))) for c in given]
     reads = [part(c, (..., slice(loop.carries, None))) for c in given]
     sequences = [concat(cs, -1) if v else cs[0] for cs, v in zip(rows, varied)]

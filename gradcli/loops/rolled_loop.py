@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, Self, dataclass_transform
@@ -47,6 +48,24 @@ class LiveValues(NamedTuple):
     def counts(self) -> tuple[int, int, int]:
         """The numbers of carries, reads and elements."""
         return len(self.carries), len(self.reads), len(self.elements)
+
+
+class OutsideCotangents(NamedTuple):
+    """The cotangents that a backward loop adds to those of the live carries before and after each round.
+
+    They are elements of sequences, of these `widths` and `offsets`, which stand before all others: `before` and `after`
+    have, for each live carry, the numbers of the elements that are added. With a `source`, the first of these sequences
+    has the rows that this loop keeps.
+    """
+
+    widths: tuple[int, ...] = ()
+    offsets: tuple[int, ...] = ()
+    before: tuple[tuple[int, ...], ...] = ()
+    after: tuple[tuple[int, ...], ...] = ()
+    source: RolledLoop | None = None
+
+
+NONE_OUTSIDE = OutsideCotangents()
 
 
 class BodyPath(NamedTuple):
@@ -96,7 +115,7 @@ class RolledLoop(_Described):
 
     Of the carries of all rounds only each row whose number is a multiple of `spacing`, and the last row, are kept. With
     a `source`, a loop that keeps its rows so, the first sequence has these rows, and the rows between are computed
-    again.
+    again, from the other sequences; if the source has a source, the second sequence has what that keeps, and so on.
 
     `compiled` has the machine code that runs all rounds, once there is any, by whether the last carries alone are kept:
     a function of the carries and reads, the sequences and the array of the results, see `machine_code.run`.
@@ -130,7 +149,11 @@ class RolledLoop(_Described):
         return {}
 
     @cached_property
-    def _reversed(self) -> dict[tuple[LiveValues, bool], RolledLoop]:
+    def _reversed(self) -> dict[tuple[LiveValues, OutsideCotangents], RolledLoop]:
+        return {}
+
+    @cached_property
+    def _spaced(self) -> dict[int, RolledLoop]:
         return {}
 
     @cached_property
@@ -149,7 +172,26 @@ class RolledLoop(_Described):
         stored = (self.rounds + 1) * self.carries * _BYTES_PER_NUMBER
         if self.reverse or stored <= limits.MAX_STORED_BYTES:
             return self
-        return self._changed(spacing=math.isqrt(self.rounds))
+        return self.spaced(math.isqrt(self.rounds))
+
+    def spaced(self, spacing: int) -> RolledLoop:
+        """The same loop, of which each row whose number is a multiple of `spacing` is kept."""
+        if spacing == self.spacing:
+            return self
+        found = self._spaced.get(spacing)
+        if found is None:
+            found = self._spaced[spacing] = self._changed(spacing=spacing)
+        return found
+
+    @cached_property
+    def sources(self) -> Sequence[RolledLoop]:
+        """The source, its source, and so on: the loops whose kept rows are the first sequences."""
+        return () if self.source is None else (self.source, *self.source.sources)
+
+    @property
+    def first_row(self) -> int:
+        """The index of the row before the first round that is run."""
+        return -1 if self.reverse else 0
 
     @cached_property
     def with_all_rows(self) -> RolledLoop:
@@ -224,33 +266,39 @@ class RolledLoop(_Described):
             tuple(sorted(i - after_reads for i in inputs if i >= after_reads)),
         )
 
-    def reversed(self, live: LiveValues, *, outside: bool) -> RolledLoop:
+    def reversed(self, live: LiveValues, outside: OutsideCotangents = NONE_OUTSIDE) -> RolledLoop:
         """The loop that propagates the cotangents of what is `live` from the last round to the first.
 
         Its carries are the cotangents of the live carries, those of the live reads, which add up, and those of the live
-        elements of the rows that the round read. Its reads are those of this loop. Its sequences are the carries before
-        each round, with `outside` the cotangents of the live ones from outside the loop, and the sequences of this
-        loop.
+        elements of the rows that the round read. Its reads are those of this loop. Its sequences are those with
+        cotangents from outside, the carries before each round, and the sequences of this loop.
         """
         key = live, outside
         found = self._reversed.get(key)
         if found is None:
-            found = self._reversed[key] = self._of_cotangents(live, outside=outside)
+            found = self._reversed[key] = self._of_cotangents(live, outside)
         return found
 
-    def _of_cotangents(self, live: LiveValues, *, outside: bool) -> RolledLoop:
+    def from_outside(self, live: LiveValues) -> OutsideCotangents:
+        """One sequence of cotangents, with a row for each of this loop and a column for each live carry."""
+        count = len(live.carries)
+        return OutsideCotangents((count,), (1 if self.reverse else 0,), tuple((k,) for k in range(count)))
+
+    def _of_cotangents(self, live: LiveValues, outside: OutsideCotangents) -> RolledLoop:
         carries, reads, elements = self.carries, self.reads, sum(self.widths)
-        around = [len(live.carries)] if outside else []
 
         def run(program: Program, *inputs: Any) -> list[Any]:
             counter, rest = inputs[0], inputs[1:]
-            after, total, _, read, before, *given, row = _divided(rest, *live.counts, reads, carries, *around, elements)
+            after, total, _, read, given, before, row = _divided(
+                rest, *live.counts, reads, sum(outside.widths), carries, elements
+            )
             leaves = [Tensor(x).requires_grad_() for x in (*before, *read, *row)]
             # Cotangents from later rounds and from results outside come first, as in a backward pass through one round
             # after the other, so that sums have the same order and the same rounding errors.
             sent = [*zip([leaves[carries + k] for k in live.reads], total)]
-            if given:
-                sent += zip([leaves[k] for k in live.carries], given[0])
+            sent += [(leaves[k], _sum([given[i] for i in own])) for k, own in zip(live.carries, outside.before) if own]
+            if outside.after:
+                after = [_sum([own, *(given[i] for i in more)]) for own, more in zip(after, outside.after)]
             with enable_grad(), watching(None):
                 results = stepwise.outputs(program, [counter, *leaves])
                 found = _pulled_back([*sent, *zip([results[k] for k in live.carries], after)], leaves)
@@ -259,7 +307,7 @@ class RolledLoop(_Described):
             found = [*itertools.chain(*live_ones), *(to_row[k] for k in live.elements)]
             return [*map(_zero_for_none, found), *map(constant, results[carries:])]
 
-        return self._backward(run, live, around)
+        return self._backward(run, live, outside)
 
     def taken(self, live: LiveValues) -> RolledLoop:
         """The loop that marks by 1, else 0, what marked carries depend on, on the paths that were taken.
@@ -291,23 +339,23 @@ class RolledLoop(_Described):
             ]
             return [*found, *results[self.carries :]]
 
-        return self._backward(run, live, [])
+        return self._backward(run, live, NONE_OUTSIDE)
 
-    def _backward(self, run: Callable[..., list[Any]], live: LiveValues, around: Sequence[int]) -> RolledLoop:
+    def _backward(self, run: Callable[..., list[Any]], live: LiveValues, outside: OutsideCotangents) -> RolledLoop:
         """The loop from the last round to the first that carries one number for each of what is `live`.
 
-        Its sequences are the carries before each round, those of the widths `around`, and the sequences of this loop.
+        Its sequences are those from outside, the carries before each round, and the sequences of this loop.
         """
         at = 1 if self.reverse else 0
         return self._derived(
             run,
             carries=sum(live.counts),
             reads=self.reads,
-            widths=(self.carries, *around, *self.widths),
-            offsets=(at, *[at] * len(around), *self.offsets),
+            widths=(*outside.widths, self.carries, *self.widths),
+            offsets=(*outside.offsets, at, *self.offsets),
             reverse=not self.reverse,
-            idle=None if around or self.reverse else self.active,
-            source=None if self.spacing == 1 else self,
+            idle=None if outside.widths or self.reverse else self.active,
+            source=outside.source if outside.source or self.spacing == 1 else self,
         )
 
     def series(self, order: int, varied: tuple[bool, ...], *, perturbed: bool = False) -> RolledLoop:
@@ -465,6 +513,10 @@ def _pulled_back(results: Sequence[tuple[Any, Any]], leaves: Sequence[Tensor]) -
         return [None] * len(leaves)
     roots, weights = zip(*dependent)
     return grad([*roots], leaves, [*weights], allow_unused=True)
+
+
+def _sum(parts: Sequence[Any]) -> Any:
+    return functools.reduce(operator.add, parts)
 
 
 def _zero_for_none(value: Any) -> Any:

@@ -220,7 +220,7 @@ def _run(trace: RoundTrace, rounds: Rounds, traced: _Round) -> list[Any]:
         [k for r in results[: len(results) - flags] for k in r.columns], stacked=any(r.stacked for r in results)
     )
     # Found out now, as it cannot be undone in a backward pass.
-    if recorded_now() and loop.reversed(live, outside=False).valid_if_finite and not recording_program():
+    if recorded_now() and loop.reversed(live).valid_if_finite and not recording_program():
         raise NotRecordableError("the derivative of a round may be finite only round by round")
     differentiated = recorded_now() and any(isinstance(o, Tensor) and o.requires_grad for o in (*numbers, *sequences))
     stacked = any(r.stacked for r in results)

@@ -10,6 +10,7 @@ import pytest
 
 import gradcli
 from gradcli import limits
+from gradcli.evaluation.derivative_traces import value_and_hessian
 from gradcli.evaluation.recordings import recording
 from gradcli.language.interpreter import loop_policy
 from gradcli.loops import machine_code
@@ -116,6 +117,14 @@ def test_gradients_of_gradients_of_tensors(source, way, monkeypatch):
     keep_nothing(monkeypatch)
     for one, other in zip(found(), expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-13)
+
+
+def test_second_derivatives_keep_few_rows(monkeypatch):
+    keep_nothing(monkeypatch)
+    program = gradcli.compile("s = y; for i in range(400) { s = s + 0.01*x*sin(s) }; s").program
+    traced = value_and_hessian(program, {"x": 0.7, "y": 0.3}, ("x", "y")).program
+    rows = {e.output.shape[0] for e in traced.equations if e.primitive.name == "loop_history"}
+    assert rows == {1, 21}
 
 
 @pytest.mark.slow
