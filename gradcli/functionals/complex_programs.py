@@ -3,106 +3,86 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
-from flint import acb, arb
+from flint import acb
 
-from gradcli import limits
-from gradcli.errors import BackendError
-from gradcli.functionals.integrals.ball_integrals import RULES, complex_ball
-from gradcli.program.ir import Program, Variable
-
-# The cost of an operation, in eighths of a step.
-_OPERATION = 2
-# Accurate bits of a ball from which no other bound is computed.
-_THIN = 20
+from gradcli import arrays, limits
+from gradcli.arrays.flint.balls import precision
+from gradcli.functionals.complex_rules import Rule, complex_ball
+from gradcli.named_tuples import NamedTuple
+from gradcli.program.ir import Atom, Equation, Program, Variable
 
 
-Rule = Callable[..., Any]
+class ConjugatePair(NamedTuple):
+    """A complex number as a function of a real variable, and its conjugate, which are analytic in the variable each."""
 
-
-def _divided(_analytic: bool, x: acb, y: acb) -> acb:
-    near = y.abs_lower()
-    return _within(x / y, x.abs_upper() / near) if near > 0 else _UNDEFINED
-
-
-def _reciprocal(_analytic: bool, x: acb) -> acb:
-    near = x.abs_lower()
-    return _within(1 / x, 1 / near) if near > 0 else _UNDEFINED
-
-
-def _within(x: acb, size: arb) -> acb:
-    """A ball that is known to be of at most a size."""
-    if x.is_finite() and (x.real.abs_upper() < size and x.imag.abs_upper() < size):
-        return x
-    around = arb(0, size)
-    if not x.is_finite():
-        return acb(around, around)
-    return acb(x.real.intersection(around), x.imag.intersection(around))
-
-
-def _power(analytic: bool, x: acb, y: acb) -> acb:
-    """A power, by the polar form of a wide ball to the right of the imaginary axis."""
-    exponent = y.real
-    if x.real.rel_accuracy_bits() > _THIN or not (x.real > 0 and y.imag.is_zero()) or exponent.is_integer():
-        return RULES["pow"](analytic, x, y)
-    angle = (x.arg() * exponent).abs_upper()
-    if not angle < 1.5:
-        return RULES["pow"](analytic, x, y)
-    sizes = x.abs_lower() ** exponent, x.abs_upper() ** exponent
-    far = sizes[0].union(sizes[1])
-    return acb(far * arb(angle).cos().union(arb(1)), far.abs_upper() * arb(0, arb(angle).sin().abs_upper()))
-
-
-# Wide balls need bounds of their magnitude, which those of both parts exceed.
-_WIDE_RULES: dict[str, Rule] = {
-    **RULES,
-    "divide": _divided,
-    "reciprocal": _reciprocal,
-    "pow": _power,
-    "hypot": lambda analytic, x, y: _power(analytic, x * x + y * y, acb(0.5)),
-}
-
-_UNDEFINED = acb("nan")
+    number: acb
+    conjugate: acb
 
 
 class ComplexProgram:
-    """A program as a list of what each equation computes from which numbers.
+    """A program as straight-line Python code that calls a rule for each equation, see `gradcli.functionals.complex_rules`.
 
-    Raises BackendError for a function that has no complex balls.
+    `rule_of` returns the rule of an equation; what it raises is raised here.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, rule_of: Callable[[Equation], Rule]) -> None:
         # The variables by their place in the list of values; constants follow.
         self.variables = [*program.inputs, *(e.output for e in program.equations)]
         self._places = {v: i for i, v in enumerate(self.variables)}
-        self._constants: list[Any] = []
-        self._steps = []
-        for primitive, operands, params, _ in program.equations:
-            rule = _WIDE_RULES.get(primitive.name)
-            if rule is None:
-                raise BackendError(f"'{primitive.called}' has no proved digits inside a differential equation")
-            self._steps.append((rule, [self._place(o) for o in operands], params))
-        self.outputs = [self._place(o) for o in program.outputs]
+        # A constant keeps its place from the end.
+        self._constants: list[Atom] = []
+        # The constants as balls, by the precision to which they are rounded.
+        self._rounded: dict[int, list[Any]] = {}
+        known: dict[str, Any] = {}
+        lines = []
+        for k, equation in enumerate(program.equations):
+            rule, params = rule_of(equation), equation.params
+            known[f"f{k}"] = partial(rule, **params) if params else rule
+            operands = ", ".join(["analytic", *(self._name(o) for o in equation.inputs)])
+            lines.append(f"    v{self._places[equation.output]} = f{k}({operands})")
+        self.outputs = [self._places[o] if isinstance(o, Variable) else self._constant(o) for o in program.outputs]
+        names = [f"v{k}" for k in range(len(self.variables))]
+        lines = [
+            "def values(analytic, constants, inputs):",
+            f"    [{', '.join(names[: len(program.inputs)])}] = inputs",
+            f"    [{', '.join(f'c{k}' for k in range(len(self._constants), 0, -1))}] = constants",
+            *lines,
+            f"    return [{', '.join([*names, '*constants'])}]",
+        ]
+        exec("\n".join(lines), known)
+        self._values: Callable[[bool, Sequence[Any], Sequence[acb]], list[Any]] = known["values"]
 
-    def _place(self, atom: Any) -> int:
-        """The place of a variable or constant; that of a constant counts from the end."""
+    def _name(self, atom: Atom) -> str:
         if isinstance(atom, Variable):
-            return self._places[atom]
-        self._constants.insert(0, atom if type(atom) is bool else complex_ball(atom))
+            return f"v{self._places[atom]}"
+        return f"c{-self._constant(atom)}"
+
+    def _constant(self, atom: Atom) -> int:
+        """The place of a constant, from the end."""
+        self._constants.insert(0, atom)
         return -len(self._constants)
 
-    def values(self, inputs: Sequence[acb], *, analytic: bool) -> list[Any]:
-        """The values of all variables, followed by the constants: balls, and truth values, which are None where the balls
-        do not decide.
+    def values(self, inputs: Sequence[acb], *, analytic: bool, cost: int) -> list[Any]:
+        """The values of all variables, followed by the constants: balls, pairs of them, and truth values, which are None
+        where the balls do not decide. An operation costs `cost` eighths of a step.
 
         Balls are not finite where they must be `analytic` and may be not.
         """
-        limits.charge_steps(_OPERATION * len(self._steps))
-        found: list[Any] = [None] * len(self.variables) + self._constants
-        found[: len(inputs)] = inputs
-        place = len(inputs)
-        for rule, operands, params in self._steps:
-            found[place] = rule(analytic, *[found[o] for o in operands], **params)
-            place += 1
-        return found
+        limits.charge_steps(cost * len(self.variables))
+        bits = precision()
+        constants = self._rounded.get(bits)
+        if constants is None:
+            constants = self._rounded[bits] = [*map(_number, self._constants)]
+        return self._values(analytic, constants, inputs)
+
+
+def _number(atom: Atom) -> Any:
+    if type(atom) is bool:
+        return atom
+    if arrays.is_complex(atom):
+        real, imag = complex_ball(atom.real), complex_ball(atom.imag)
+        return ConjugatePair(real + acb(0, 1) * imag, real - acb(0, 1) * imag)
+    return complex_ball(atom)

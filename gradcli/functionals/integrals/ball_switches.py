@@ -16,7 +16,8 @@ from flint import acb, arb, fmpq
 from gradcli.arrays.flint.balls import Balls, UndecidedError, precision
 from gradcli.errors import BackendError
 from gradcli.functionals.body import Body
-from gradcli.functionals.integrals.ball_integrals import complex_ball, value_of
+from gradcli.functionals.complex_rules import complex_ball
+from gradcli.functionals.integrals.ball_integrals import integrand_of
 from gradcli.functionals.integrals.growth import distance, growth, negative
 from gradcli.functionals.switches import (
     IntegralPiece,
@@ -146,10 +147,11 @@ class _Function:
 
     def __init__(self, switch: Switch, reads: Sequence[arb]) -> None:
         self.switch, self._reads = switch, [*map(acb, reads)]
-        self._slope = Body([BodyPath(switch.crossing, ())], switch.crossing, 1).partial(0).program
+        self._crossing = integrand_of(switch.crossing)
+        self._slope = integrand_of(Body([BodyPath(switch.crossing, ())], switch.crossing, 1).partial(0).program)
 
     def value(self, x: arb) -> arb:
-        return value_of(self.switch.crossing, [acb(x), *self._reads], analytic=False).real
+        return self._crossing([acb(x), *self._reads], False).real
 
     def is_level(self, x: arb) -> bool:
         """Return whether a switch is known to be exactly at a place."""
@@ -160,18 +162,18 @@ class _Function:
         return not isinstance(place, Kind) and self._is_level(x, [acb(r.real + arb(0, _NEARBY)) for r in self._reads])
 
     def _is_level(self, x: arb, reads: Sequence[acb]) -> bool:
-        value = value_of(self.switch.crossing, [acb(x), *reads], analytic=False).real
+        value = self._crossing([acb(x), *reads], False).real
         return bool(value.is_exact() and (value.is_integer() if self.switch.step else value.is_zero()))
 
     def slope(self, x: arb) -> arb:
         """The slope on a ball, where the function is smooth."""
-        return value_of(self._slope, [acb(x), *self._reads], analytic=True).real
+        return self._slope([acb(x), *self._reads], True).real
 
     def levels(self, start: arb, end: arb) -> Sequence[int] | None:
         """The levels of the switches between two places, the latter included, of which there is at most one; None where
         that is not known. Raises _UnknownPlaceError where the function is not distinguished from a level at a place."""
         part = start.union(end)
-        around = value_of(self.switch.crossing, [acb(part), *self._reads], analytic=True)
+        around = self._crossing([acb(part), *self._reads], True)
         value = around.real if around.is_finite() else self.value(part)
         if value.is_finite() and not (value.contains_integer() if self.switch.step else value.contains(0)):
             return ()

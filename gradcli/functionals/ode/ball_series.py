@@ -11,10 +11,10 @@ from gradcli import limits
 from gradcli.arrays.flint.balls import Balls, exact
 from gradcli.executors import stepwise
 from gradcli.functionals.body import Body
-from gradcli.functionals.complex_programs import ComplexProgram
 from gradcli.functionals.ode.ode_system import System
 from gradcli.functionals.ode.recurrences import Recurrences, recurrences
 from gradcli.functionals.ode.taylor_python_code import SeriesWriter
+from gradcli.functionals.ode.wide_balls import WideProgram
 from gradcli.kinds.jets import Jet
 from gradcli.primitives.bind import constant
 from gradcli.program.ir import Atom, Program, Variable
@@ -29,7 +29,7 @@ class BallSeries:
     def __init__(self, body: Body, states: int) -> None:
         system = recurrences(body.program, states)
         self._recurrences = len(system.recurrences)
-        self._program = ComplexProgram(system.program)
+        self._program = WideProgram(system.program)
         self._function = _BallWriter(system, self._program.variables).function()
 
     def at(self, order: int, time: arb, states: Sequence[arb], given: Sequence[arb]) -> list[list[arb]]:
@@ -38,7 +38,7 @@ class BallSeries:
         They are not finite where the right side has none.
         """
         limits.charge_steps(order * order * self._recurrences // (2 * _PRODUCTS))
-        found = self._program.values([acb(x) for x in (time, *states, *given)], analytic=False)
+        found = self._program.all_values([acb(x) for x in (time, *states, *given)], analytic=False)
         numbers = [x.real if type(x) is acb else x for x in found]
         try:
             series = self._function(order, numbers)
@@ -94,12 +94,12 @@ class ComplexField:
     """The slopes of the states, or other outputs of a body, on boxes of complex numbers."""
 
     def __init__(self, body: Body, outputs: int) -> None:
-        self._program = ComplexProgram(body.program)
+        self._program = WideProgram(body.program)
         self._outputs = self._program.outputs[:outputs]
 
     def sizes(self, time: acb, states: Sequence[acb], given: Sequence[acb]) -> list[arb]:
         """Bounds of the magnitudes; not finite where an output is not known to be analytic on the box."""
-        found = self._program.values([time, *states, *given], analytic=True)
+        found = self._program.all_values([time, *states, *given], analytic=True)
         return [_size(found[o]) for o in self._outputs]
 
 

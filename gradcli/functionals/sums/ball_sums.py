@@ -11,7 +11,7 @@ from gradcli import limits
 from gradcli.arrays.flint.balls import Balls, precision
 from gradcli.errors import BackendError
 from gradcli.functionals.body import Body
-from gradcli.functionals.integrals.ball_integrals import complex_ball
+from gradcli.functionals.complex_rules import complex_ball
 from gradcli.functionals.integrals.growth import add, constant, distance, growth, negative
 
 # The first number of terms after which the rest is bounded, and the largest one.
