@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flint import acb, arb
+from flint import acb, acb_series, arb, fmpz
 
 from gradcli.arrays.flint.balls import real_ball
+from gradcli.arrays.flint.flint_numbers import series_length
 from gradcli.errors import BackendError
 
 UNDEFINED_BALL = acb("nan")
@@ -126,6 +127,14 @@ def _lambertw(analytic: bool, x: acb, *, k: int) -> acb:
     return UNDEFINED_BALL if analytic and _is_real(x) and not x.real > -arb(-1).exp() else x.lambertw()
 
 
+def _hurwitz_zeta(analytic: bool, x: acb, q: acb, *, n: int) -> acb:
+    """(-1)**n times the nth derivative by x, of which the sum is analytic in q to the right of 0."""
+    if analytic and not q.real > 0:
+        return UNDEFINED_BALL
+    with series_length(n + 1):
+        return acb_series([x, 1], prec=n + 1).zeta(q)[n] * fmpz.fac_ui(n) * (-1) ** n
+
+
 def _iv(_analytic: bool, order: acb, x: acb) -> acb:
     """The function for a constant whole order; for others it has a branch cut."""
     if not (order.is_exact() and order.real.is_integer() and order.imag.is_zero()):
@@ -218,6 +227,7 @@ RULES: dict[str, Rule] = {
     "fresnelc": lambda _, x: x.fresnel_c(),
     "ndtr": lambda _, x: (-x / arb(2).sqrt()).erfc() / 2,
     "riemann_zeta": lambda _, x: x.zeta(),
+    "hurwitz_zeta": _hurwitz_zeta,
     "less": _compared(lambda d: d < 0, lambda d: d >= 0),
     "less_equal": _compared(lambda d: d <= 0, lambda d: d > 0),
     "greater": _compared(lambda d: d > 0, lambda d: d <= 0),

@@ -31,6 +31,9 @@ def turned(operand):
 
 def of_complex_alone(case):
     """The case as a function of its complex operands, for functions of a real order too."""
+    if case.entry.name == "hurwitz_zeta":
+        # Of complex numbers it is Riemann's function.
+        return case._replace(call=lambda z: case.call(z, 1.0), operands=case.operands[:1])
     if case.entry.name not in OF_REAL_ORDER:
         return case
     *orders, argument = case.operands
@@ -179,7 +182,7 @@ SPECIAL = {
     "dawsn": lambda z: mpmath.sqrt(mpmath.pi) / 2 * mpmath.exp(-z * z) * mpmath.erfi(z),
     "fresnels": mpmath.fresnels, "fresnelc": mpmath.fresnelc, "si": mpmath.si, "ci": mpmath.ci, "shi": mpmath.shi,
     "chi": mpmath.chi, "tanhshrink": lambda z: z - mpmath.tanh(z), "softplus": lambda z: mpmath.log(1 + mpmath.exp(z)),
-    "logsigmoid": lambda z: -mpmath.log(1 + mpmath.exp(-z)),
+    "logsigmoid": lambda z: -mpmath.log(1 + mpmath.exp(-z)), "zeta": mpmath.zeta,
 }  # fmt: skip
 
 
@@ -210,6 +213,21 @@ def test_the_scaled_bessel_function_and_its_slope():
             (gradient,) = grad(gradcli.real(value), leaf)
             slope = complex(mpmath.diff(scaled, mpmath.mpc(point)))
             assert abs(gradient.item().conjugate() - slope) <= 1e-12 * abs(value.item())
+
+
+@pytest.mark.parametrize("point", [0.5 + 20j, 0.3 - 80j, -2 + 1e-9j, -40.3 + 25j, 70 + 3j, 1 + 1e-6j])
+def test_derivatives_of_the_zeta_function(point):
+    """Also beside a zero and the pole, and where the reflection formula overflows but for its cosine."""
+    series = gradcli.zeta(Jet([point, 1.0], order=2)).coefficients
+    with mpmath.workdps(60):
+        for order in (0, 1, 2):
+            expected = complex(mpmath.diff(mpmath.zeta, mpmath.mpc(point), order))
+            found = series[order] * math.factorial(order)
+            assert abs(found - expected) <= 2e-13 * abs(expected), order
+
+
+def test_the_zeta_function_of_two_complex_numbers_is_refused(run):
+    assert "'zeta' with q takes real numbers alone" in run("eval", "zeta(2+1j, 3)").err
 
 
 @pytest.mark.parametrize("point", [9 + 0.2j, -8.5 + 0.7j, 3 - 9j, 0.1 + 8j, 30 + 1e-9j, -40.0 + 0j])

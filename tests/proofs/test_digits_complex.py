@@ -60,6 +60,8 @@ FUNCTIONS: dict[str, Any] = {
     "digamma(z)": mpmath.digamma,
     "polygamma(2, z)": lambda z: mpmath.polygamma(2, z),
     "rgamma(z)": mpmath.rgamma,
+    "zeta(z)": mpmath.zeta,
+    "zeta(z, n=2)": lambda z: mpmath.zeta(z, 1, 2),
     "erf(z)": mpmath.erf,
     "erfc(z)": mpmath.erfc,
     "erfi(z)": mpmath.erfi,

@@ -291,7 +291,7 @@ def hurwitz(xp: Any, x: Array, q: Array, n: int) -> Array:
     """
     if not n:
         return xp.hurwitz_zeta(x, q)
-    return xp.where(xp.less(x + 0.0 * q, _LOWEST_POWER), math.nan, _euler_maclaurin(xp, x, q, n))
+    return xp.where(xp.less(x + 0.0 * q, _LOWEST_POWER), math.nan, euler_maclaurin(xp, x, q, n))
 
 
 def continued_hurwitz(xp: Any, x: Array, q: Array) -> Array:
@@ -304,8 +304,8 @@ def continued_hurwitz(xp: Any, x: Array, q: Array) -> Array:
     """
     large, above = xp.greater(q, float(_ZETA_FIRST)), xp.greater_equal(x, 0.0)
     far = xp.logical_and(large, xp.greater(q, -x))
-    value = _euler_maclaurin(xp, xp.where(above, x, 0.5), q, 0)
-    value = xp.where(far, _euler_maclaurin(xp, xp.where(far, x, 0.5), xp.where(far, q, 15.0), 0, first=0), value)
+    value = euler_maclaurin(xp, xp.where(above, x, 0.5), q, 0)
+    value = xp.where(far, euler_maclaurin(xp, xp.where(far, x, 0.5), xp.where(far, q, 15.0), 0, first=0), value)
     steps = xp.where(large, 0.0, xp.floor(q + 0.5) - 1.0)
     near = xp.where(large, 1.0, q - steps)
     # At the pole of zeta its factor is 0; the limit of their product is the product of the other factors.
@@ -326,12 +326,13 @@ def riemann(xp: Any, x: Array) -> Array:
     """Riemann's zeta function; for x < 0 by the reflection formula, DLMF 25.4.1."""
     low = xp.less(x, 0.0)
     t = xp.where(low, 1.0 - x, x)
-    value = _euler_maclaurin(xp, t, 1.0, 0)
+    value = euler_maclaurin(xp, t, 1.0, 0)
     scale = 2.0 * xp.exp(xp.lgamma(t) - t * math.log(2.0 * math.pi)) * cospi(xp, 0.5 * t)
     return xp.where(low, scale * value, value)
 
 
-def _euler_maclaurin(xp: Any, x: Any, q: Any, n: int, first: int = _ZETA_FIRST) -> Array:
+def euler_maclaurin(xp: Any, x: Any, q: Any, n: int, first: int = _ZETA_FIRST) -> Array:
+    """(-1)**n times the nth derivative of the Hurwitz zeta function by x, from a sum of the `first` terms."""
     x, q = as_arrays(xp, x, q)
     total = 0.0 * (x + q)
     limits.charge_steps(_ZETA_POWER * n)

@@ -15,7 +15,7 @@ from gradcli.arrays.flint import flint_analytic, flint_bessel, flint_elementary,
 from gradcli.arrays.flint.balls import Number
 from gradcli.arrays.flint.complex_balls import NOWHERE, Complex, as_complex, of_ball
 from gradcli.arrays.flint.complex_numbers.flint_complex_functions import Cut, above, below, on_axis, side_of_cut
-from gradcli.arrays.flint.flint_numbers import ZERO, is_finite, known_integer, series_length
+from gradcli.arrays.flint.flint_numbers import ONE, ZERO, is_finite, known_integer, series_length
 from gradcli.errors import EvaluationError
 
 
@@ -64,6 +64,21 @@ rgamma = _analytic(flint_special.rgamma, acb.rgamma)
 digamma = _analytic(flint_special.digamma, acb.digamma)
 polygamma = _analytic(flint_special.polygamma, lambda z, n: z.polygamma(n) if n else z.digamma())
 lgamma = _analytic(flint_special.lgamma, acb.lgamma, below(0))
+riemann_zeta = _analytic(flint_special.riemann_zeta, acb.zeta)
+
+
+def hurwitz_zeta(z: Any, _one: Any, *, n: int) -> Complex:
+    """(-1)**n times the nth derivative of Riemann's zeta function."""
+    return _zeta_derivative(z, n=n)
+
+
+def _of_zeta(z: Any, n: int) -> Any:
+    limits.charge_steps(n * n)
+    with series_length(n + 1):
+        return acb_series([z, 1], prec=n + 1).zeta(acb(1))[n] * fmpz.fac_ui(n) * (-1) ** n
+
+
+_zeta_derivative = _analytic(lambda x, n: flint_special.hurwitz_zeta(x, ONE, n=n), _of_zeta)
 airyai = _analytic(flint_analytic.airyai, acb.airy_ai)
 airyaiprime = _analytic(flint_analytic.airyaiprime, lambda z: z.airy_ai(derivative=1))
 airybi = _analytic(flint_analytic.airybi, acb.airy_bi)

@@ -236,9 +236,19 @@ betainc = elementwise(
     samples=((2.5, 3.5, 0.7), (2, 3, [0.2, 0.5])),
 )  # fmt: skip
 
+
+def _complex_zeta(xp: Any, x: Any, _one: Any = 1.0, *, n: int = 0) -> Any:
+    """The derivative of Riemann's function: `_zeta` refuses complex numbers beside another q than 1."""
+    # Imported here, because only programs with complex numbers need it.
+    from gradcli.arrays.complex_zeta import zeta_derivative
+
+    return zeta_derivative(xp, x, n)
+
+
 hurwitz_zeta: Primitive = elementwise(
     "hurwitz_zeta", "x, q", "the sum of (k + q)**-x over k = 0, 1, …, and its continuation to x < 1",
-    internal="zeta", time=60, surcharge=of_derivative(150),
+    internal="zeta", numbers="analytic", of_complex=_complex_zeta,
+    time=60, surcharge=of_derivative(150),
     forward=keeping_float32(definitions.hurwitz),
     vjp=(
         lambda g, _y, x, q, *, n: -g * bind(hurwitz_zeta, (x, q), {"n": n + 1}),
@@ -274,6 +284,8 @@ def _mirrored_slope(x: Any) -> Any:
 
 
 def _riemann_slope(x: Any) -> Any:
+    if arrays.is_complex(x):
+        return -bind(hurwitz_zeta, (x, 1.0), {"n": 1})
     negative = less(x, 0)
     right = -bind(hurwitz_zeta, (where(negative, 2.0, x), 1.0), {"n": 1})
     return where(negative, _mirrored_slope(where(negative, x, -1.0)), right)
@@ -282,6 +294,7 @@ def _riemann_slope(x: Any) -> Any:
 riemann_zeta = elementwise(
     "riemann_zeta", "x", "Riemann's zeta function",
     internal="zeta", time=120,
+    numbers="analytic", of_complex=_complex_zeta,
     fallback=definitions.riemann,
     vjp=(lambda g, _y, x: g * _riemann_slope(x),),
     spelling=names_elsewhere(scipy="zeta", latex="zeta"),
@@ -297,12 +310,15 @@ def _zeta(x: Any, q: Any = None, n: Any = 0) -> Any:
         raise EvaluationError("the power of the logarithms in 'zeta' must not be negative")
     if q is None and not power:
         return riemann_zeta(x)
+    if q is not None and any(map(arrays.is_complex, (x, q))):
+        raise EvaluationError("'zeta' with q takes real numbers alone", hint="zeta(x) takes complex numbers, too")
     return bind(hurwitz_zeta, (x, 1.0 if q is None else q), {"n": power})
 
 
 zeta = Composite(
     "zeta", "x, q=None, n=0",
-    "Riemann's zeta function; with q the sum of log(k + q)**n*(k + q)**-x over k = 0, 1, …, and its continuation to x < 1",
+    "Riemann's zeta function; with q the sum of log(k + q)**n*(k + q)**-x over k = 0, 1, …, and its continuation to x < 1; "
+    "of complex x without q",
     _zeta,
     derivative="-g*sum(log(k + q)*(k + q)**-x), -g*x*zeta(x + 1, q)",
     domain="x != 1, q > 0",
