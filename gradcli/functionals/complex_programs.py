@@ -11,24 +11,20 @@ from flint import acb
 from gradcli import arrays, limits
 from gradcli.arrays.flint.balls import precision
 from gradcli.functionals.complex_rules import Rule, complex_ball
-from gradcli.named_tuples import NamedTuple
 from gradcli.program.ir import Atom, Equation, Program, Variable
-
-
-class ConjugatePair(NamedTuple):
-    """A complex number as a function of a real variable, and its conjugate, which are analytic in the variable each."""
-
-    number: acb
-    conjugate: acb
 
 
 class ComplexProgram:
     """A program as straight-line Python code that calls a rule for each equation, see `gradcli.functionals.complex_rules`.
 
-    `rule_of` returns the rule of an equation; what it raises is raised here.
+    `rule_of` returns the rule of an equation; what it raises is raised here. `of_complex` returns what represents a
+    complex constant in the rules; the default is its ball.
     """
 
-    def __init__(self, program: Program, rule_of: Callable[[Equation], Rule]) -> None:
+    def __init__(
+        self, program: Program, rule_of: Callable[[Equation], Rule], of_complex: Callable[[acb], Any] | None = None
+    ) -> None:
+        self._of_complex = of_complex
         # The variables by their place in the list of values; constants follow.
         self.variables = [*program.inputs, *(e.output for e in program.equations)]
         self._places = {v: i for i, v in enumerate(self.variables)}
@@ -66,23 +62,22 @@ class ComplexProgram:
         return -len(self._constants)
 
     def values(self, inputs: Sequence[acb], *, analytic: bool, cost: int) -> list[Any]:
-        """The values of all variables, followed by the constants: balls, pairs of them, and truth values, which are None
-        where the balls do not decide. An operation costs `cost` eighths of a step.
+        """The values of all variables, followed by the constants: balls, what represents complex numbers, and truth
+        values, which are None where the balls do not decide. An evaluation costs `cost` eighths of a step.
 
         Balls are not finite where they must be `analytic` and may be not.
         """
-        limits.charge_steps(cost * len(self.variables))
+        limits.charge_steps(cost)
         bits = precision()
         constants = self._rounded.get(bits)
         if constants is None:
-            constants = self._rounded[bits] = [*map(_number, self._constants)]
+            constants = self._rounded[bits] = [*map(self._number, self._constants)]
         return self._values(analytic, constants, inputs)
 
-
-def _number(atom: Atom) -> Any:
-    if type(atom) is bool:
-        return atom
-    if arrays.is_complex(atom):
-        real, imag = complex_ball(atom.real), complex_ball(atom.imag)
-        return ConjugatePair(real + acb(0, 1) * imag, real - acb(0, 1) * imag)
-    return complex_ball(atom)
+    def _number(self, atom: Atom) -> Any:
+        if type(atom) is bool:
+            return atom
+        if not arrays.is_complex(atom):
+            return complex_ball(atom)
+        number = complex_ball(atom.real) + acb(0, 1) * complex_ball(atom.imag)
+        return number if self._of_complex is None else self._of_complex(number)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -17,6 +18,7 @@ from gradcli.functionals.body import Body
 from gradcli.functionals.complex_rules import RULES, UNDEFINED_BALL, Rule, complex_ball, rule_of
 from gradcli.functionals.integrals.ball_integrand import BallIntegrand
 from gradcli.functionals.real_parts import in_real_parts
+from gradcli.named_tuples import NamedTuple
 from gradcli.program.ir import Program
 
 # The cost of the nodes of the rules of quadrature, which rises with the cube of the precision: the bits at which it is an
@@ -47,11 +49,11 @@ def integral(low: Any, high: Any, reads: Sequence[Any], body: Body, points: Sequ
     edges = [first, *(acb(exact(p)) for p in points), last]
     if len(edges) == 2 and not (first.is_finite() or last.is_finite()):
         edges.insert(1, acb(0))
-    found = sum((_part(integrand, a, b, given) for a, b in itertools.pairwise(edges)), acb(0))
+    found = _computed_once(integrand, edges, given)
     if not found.is_finite():
         _require_values(body, *ends, reads)
         raise UndecidedError("the integral cannot be enclosed: its integrand is unbounded, or not piecewise analytic")
-    return Balls(found.real)
+    return Balls((integrand.factor * found).real)
 
 
 def _require_values(body: Body, first: arb, last: arb, reads: Sequence[Any]) -> None:
@@ -69,6 +71,46 @@ def _require_values(body: Body, first: arb, last: arb, reads: Sequence[Any]) -> 
             continue
         if type(value) is Balls and is_nan(value.numbers):
             raise EvaluationError(f"the integrand is no number at {float(place):.6g}")
+
+
+class _Computed(NamedTuple):
+    """The integral between some limits of what an integrand reads, at a precision."""
+
+    integrand: BallIntegrand
+    limits: Sequence[acb]
+    reads: Sequence[acb]
+    bits: int
+    value: acb
+
+    def is_of(self, integrand: BallIntegrand, limits: Sequence[acb], reads: Sequence[acb]) -> bool:
+        given, known = (*limits, *reads), (*self.limits, *self.reads)
+        return (
+            self.bits == precision()
+            and self.integrand.form == integrand.form
+            and len(given) == len(known)
+            and all(map(_are_same, given, known))
+        )
+
+
+# The last integrals, of which the next ones may be other parts.
+_latest: deque[_Computed] = deque(maxlen=8)
+
+
+def _computed_once(integrand: BallIntegrand, edges: Sequence[acb], reads: Sequence[acb]) -> acb:
+    """The integral over the intervals between edges; that of a complex function is computed once for both its parts."""
+    if integrand.is_part:
+        for computed in _latest:
+            if computed.is_of(integrand, edges, reads):
+                return computed.value
+    found = sum((_part(integrand, a, b, reads) for a, b in itertools.pairwise(edges)), acb(0))
+    if integrand.is_part:
+        _latest.append(_Computed(integrand, edges, reads, precision(), found))
+    return found
+
+
+def _are_same(x: acb, y: acb) -> bool:
+    """Return whether two balls are the same set of numbers."""
+    return bool(x.contains(y) and y.contains(x))
 
 
 _integrands: WeakKeyDictionary[Body, BallIntegrand] = WeakKeyDictionary()

@@ -8,61 +8,152 @@ from typing import Any
 from flint import acb
 
 from gradcli import arrays
+from gradcli.arrays.flint import flint_names
 from gradcli.arrays.flint.balls import precision
 from gradcli.errors import BackendError
-from gradcli.functionals.complex_programs import ComplexProgram, ConjugatePair
+from gradcli.functionals.complex_programs import ComplexProgram
 from gradcli.functionals.complex_rules import UNDEFINED_BALL, Rule
+from gradcli.functionals.program_forms import form
+from gradcli.named_tuples import NamedTuple
 from gradcli.program.ir import Equation, Program, Variable
-
-# The cost of an operation in eighths of a step, and the precision up to which it hardly depends on that; beyond, an
-# exponential takes about as much longer as there are more bits.
-_OPERATION, _CHEAP_BITS = 4, 128
 
 
 class BallIntegrand:
-    """A program of real numbers, also by way of complex ones, as a function of complex balls.
+    """A program of real numbers, also by way of complex ones, as a function of complex balls: where the inputs are real,
+    its result is the real part of `factor` times the value of the function.
 
     Raises BackendError for a function that has no `rules`.
     """
 
     def __init__(self, program: Program, rules: Mapping[str, Rule]) -> None:
         self.program = program
-        self._rules = rules
-        # The variables that are complex for a real variable of integration.
-        self._pairs = set[Variable]()
-        self._compiled = ComplexProgram(program, self._rule_of)
+        # Whether it is a part of a complex function, and its factor.
+        self.is_part, self.factor = False, 1.0 + 0j
+        # What is equal for the real and the imaginary part of a complex function.
+        self.form = form(program, name=lambda e: "part" if e.primitive.name in _FACTORS else e.primitive.name)
+        try:
+            part = _PartOfAnalytic(rules)
+            self._compiled = ComplexProgram(program, part.rule_of)
+            result = program.outputs[0]
+            if isinstance(result, Variable) and result in part.factors:
+                self.is_part, self.factor = True, part.factors[result]
+        except _NeedsConjugatesError:
+            self._compiled = ComplexProgram(program, _Pairs(rules).rule_of, of_complex=_constant_pair)
+        # The cost of an evaluation in eighths of a step, by the precision.
+        self._costs: dict[int, int] = {}
 
     def __call__(self, inputs: Sequence[acb], analytic: bool) -> acb:
         """The value; not finite where it must be `analytic` and may be not, and where it is no real number for real
         balls."""
-        cost = _OPERATION * max(1, precision() // _CHEAP_BITS)
+        bits = precision()
+        cost = self._costs.get(bits)
+        if cost is None:
+            used = [equation.primitive for equation in self.program.equations]
+            cost = self._costs[bits] = sum(flint_names.cost(p.name, p.time, bits) for p in used)
         return self._compiled.values(inputs, analytic=analytic, cost=cost)[self._compiled.outputs[0]]
 
-    def _rule_of(self, equation: Equation) -> Rule:
-        primitive, name = equation.primitive, equation.primitive.name
-        # Results of other kinds, and parts of complex numbers, may be of complex operands.
-        if (equation.output.dtype != "float64" or name in _COMPLEX_RULES) and (
-            name == "complex" or any(self._is_pair(atom) for atom in equation.inputs)
-        ):
-            if name in _COMPLEX_RULES:
-                if name in _OF_PAIRS:
-                    self._pairs.add(equation.output)
-                return _COMPLEX_RULES[name]
-            if name in _OF_REALS:
-                raise BackendError(f"'{primitive.called}' of complex numbers has no proved digits inside an integral")
-            self._pairs.add(equation.output)
-            return _of_pairs(self._rule(equation))
-        rule = self._rule(equation)
+
+def _found(rules: Mapping[str, Rule], equation: Equation) -> Rule:
+    rule = rules.get(equation.primitive.name)
+    if rule is None:
+        raise BackendError(f"'{equation.primitive.called}' has no proved digits inside an integral")
+    return rule
+
+
+def _refuse_real_parts(equation: Equation) -> None:
+    """Raise BackendError for an operation on complex numbers that is defined by their real parts."""
+    if equation.primitive.name in _OF_REALS:
+        called = equation.primitive.called
+        raise BackendError(f"'{called}' of complex numbers has no proved digits inside an integral")
+
+
+# --- parts of analytic functions
+
+
+class _NeedsConjugatesError(Exception):
+    """Raised for a program that is not linear in real and imaginary parts."""
+
+
+class _PartOfAnalytic:
+    """The rules of a program that is linear in the real and imaginary parts of complex numbers, which are analytic in the
+    variable: a part is represented by the whole number."""
+
+    def __init__(self, rules: Mapping[str, Rule]) -> None:
+        self._rules = rules
+        # By variable: it is the real part of this factor times the number that represents it.
+        self.factors: dict[Variable, complex] = {}
+
+    def rule_of(self, equation: Equation) -> Rule:
+        name = equation.primitive.name
+        factors = [self.factors.get(x) if isinstance(x, Variable) else None for x in equation.inputs]
+        if any(factors):
+            self.factors[equation.output] = _common_factor(equation, factors)
+            return self._rules[name]
+        if any(map(arrays.is_complex, equation.inputs)):
+            if name in _FACTORS:
+                self.factors[equation.output] = _FACTORS[name]
+                return _represented
+            if name in _OF_PAIRS:
+                raise _NeedsConjugatesError
+            _refuse_real_parts(equation)
+        if name == "complex":
+            return _joined
+        rule = _found(self._rules, equation)
+        is_real = name in _REAL_OF_REALS or arrays.is_complex(equation.output)
+        return rule if is_real else _real_where_given_reals(rule)
+
+
+def _common_factor(equation: Equation, factors: Sequence[complex | None]) -> complex:
+    """The factor of a result, from those of the operands that are parts."""
+    name, known = equation.primitive.name, {f for f in factors if f is not None}
+    if name in ("add", "subtract", "negative"):
+        # A real number is the real part of itself.
+        is_linear = len(known) == 1 and (None not in factors or known == {1.0})
+    else:
+        is_linear = (name == "multiply" and None in factors) or (name == "divide" and factors[1] is None)
+    if arrays.is_complex(equation.output) or not is_linear:
+        raise _NeedsConjugatesError
+    return known.pop()
+
+
+def _represented(_analytic: bool, x: acb) -> acb:
+    return x
+
+
+def _joined(_analytic: bool, a: acb, b: acb) -> acb:
+    return a + acb(0, 1) * b
+
+
+_FACTORS: Mapping[str, complex] = {"real_part": 1.0, "imaginary_part": -1j}
+
+
+# --- pairs of conjugates
+
+
+class ConjugatePair(NamedTuple):
+    """A complex number as a function of a real variable, and its conjugate, which are analytic in the variable each."""
+
+    number: acb
+    conjugate: acb
+
+
+class _Pairs:
+    """The rules of a program that computes with complex numbers and their conjugates."""
+
+    def __init__(self, rules: Mapping[str, Rule]) -> None:
+        self._rules = rules
+
+    def rule_of(self, equation: Equation) -> Rule:
+        name = equation.primitive.name
+        if name == "complex":
+            return _complex
+        if any(map(arrays.is_complex, equation.inputs)):
+            if name in _OF_PAIRS:
+                return _OF_PAIRS[name]
+            _refuse_real_parts(equation)
+            return _of_pairs(_found(self._rules, equation))
+        rule = _found(self._rules, equation)
         return rule if name in _REAL_OF_REALS else _real_where_given_reals(rule)
-
-    def _is_pair(self, atom: Any) -> bool:
-        return atom in self._pairs if isinstance(atom, Variable) else arrays.is_complex(atom)
-
-    def _rule(self, equation: Equation) -> Rule:
-        rule = self._rules.get(equation.primitive.name)
-        if rule is None:
-            raise BackendError(f"'{equation.primitive.called}' has no proved digits inside an integral")
-        return rule
 
 
 def _real_where_given_reals(rule: Rule) -> Rule:
@@ -92,6 +183,10 @@ def _of_pairs(rule: Rule) -> Rule:
     return pairs
 
 
+def _constant_pair(number: acb) -> ConjugatePair:
+    return ConjugatePair(number, number.conjugate())
+
+
 def _complex(_analytic: bool, a: acb, b: acb) -> ConjugatePair:
     return ConjugatePair(a + acb(0, 1) * b, a - acb(0, 1) * b)
 
@@ -108,9 +203,7 @@ def _modulus(analytic: bool, x: ConjugatePair) -> acb:
     return (x.number * x.conjugate).sqrt(analytic=analytic)
 
 
-_OF_PAIRS = frozenset({"complex", "conjugate"})
-_COMPLEX_RULES: dict[str, Callable[..., Any]] = {
-    "complex": _complex,
+_OF_PAIRS: dict[str, Callable[..., Any]] = {
     "real_part": _real_part,
     "imaginary_part": _imaginary_part,
     "conjugate": lambda _, x: ConjugatePair(x.conjugate, x.number),

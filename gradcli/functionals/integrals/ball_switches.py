@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from flint import acb, arb, fmpq
+from flint import acb, arb
 
 from gradcli.arrays.flint.balls import Balls, UndecidedError, precision
 from gradcli.errors import BackendError
@@ -19,6 +19,7 @@ from gradcli.functionals.body import Body
 from gradcli.functionals.complex_rules import complex_ball
 from gradcli.functionals.integrals.ball_integrals import integrand_of
 from gradcli.functionals.integrals.growth import distance, growth, negative
+from gradcli.functionals.program_forms import form
 from gradcli.functionals.switches import (
     IntegralPiece,
     Place,
@@ -32,7 +33,7 @@ from gradcli.functionals.switches import (
 from gradcli.loops.rolled_loop import BodyPath
 from gradcli.primitives.bind import Kind
 from gradcli.primitives.entries.arithmetic import subtract
-from gradcli.program.ir import Variable
+from gradcli.program.ir import Equation
 
 # The number of parts that are examined for one switch.
 _MOST_PARTS = 20_000
@@ -100,24 +101,12 @@ def _sorted(places: list[Place], first: arb, last: arb) -> list[Place]:
 
 def _form(switch: Switch) -> Hashable:
     """What is equal for switches that are at the same places, as their functions are computed in the same way."""
-    program = switch.crossing
-    numbers: dict[Variable, int] = {v: i for i, v in enumerate(program.inputs)}
 
-    def form(atom: Any) -> Hashable:
-        if isinstance(atom, Variable):
-            return "variable", numbers[atom]
-        exact = atom.numbers if type(atom) is Balls else atom
-        return exact if isinstance(exact, (float, fmpq)) else id(atom)
+    def only_sign_matters(equation: Equation) -> bool:
+        is_last = equation.output is switch.crossing.outputs[0]
+        return is_last and equation.primitive is subtract and not switch.step
 
-    equations = []
-    for primitive, inputs, params, output in program.equations:
-        operands = [*map(form, inputs)]
-        if primitive is subtract and output is program.outputs[0] and not switch.step:
-            # The sign of the difference does not matter.
-            operands.sort(key=repr)
-        equations.append((primitive.name, tuple(operands), repr(params)))
-        numbers[output] = len(numbers)
-    return tuple(equations), form(program.outputs[0]), switch.step
+    return form(switch.crossing, unordered=only_sign_matters), switch.step
 
 
 def _places(function: _Function, first: arb, last: arb) -> list[Place]:

@@ -27,7 +27,7 @@ class WideProgram(ComplexProgram):
 
     def all_values(self, inputs: Sequence[acb], *, analytic: bool) -> list[Any]:
         """The values of all variables, and of the constants."""
-        return self.values(inputs, analytic=analytic, cost=_OPERATION)
+        return self.values(inputs, analytic=analytic, cost=_OPERATION * len(self.variables))
 
 
 def _rule_of(equation: Equation) -> Rule:
