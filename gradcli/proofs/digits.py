@@ -74,15 +74,17 @@ def run(request: RequestFactory, digits: int, most: int = MAX_PRECISION, compute
             missing.append(number)
         return known
 
-    result = map_numbers(proved(request, digits, most, compute), text)
+    found, bits = _proved(request, digits, most, compute)
+    result = map_numbers(found, text)
     if missing:
-        result.warnings = [*result.warnings, _too_few(request().program, most)]
+        result.warnings = [*result.warnings, _too_few(request().program, bits, most)]
     return DigitTexts(result, not missing)
 
 
-def _too_few(program: Module, most: int) -> Warning:
+def _too_few(program: Module, bits: int, most: int) -> Warning:
     last = program.body[-1].span
-    message = f"computed with {most:,} digits, a result is not told from 0 (--max-precision is the most digits)"
+    reason = "--max-precision is the most digits" if bits == bits_of(most) else "more would take more than --max-steps"
+    message = f"computed with {digits_of(bits):,} digits, a result is not told from 0 ({reason})"
     return Warning("unproved", "digits", operation_at(program, last) or "program", last, message)
 
 
@@ -120,8 +122,13 @@ def proved(request: RequestFactory, digits: int, most: int = MAX_PRECISION, comp
 
     `compute` runs a request at each working precision (None: `at_precision`).
     """
+    return _proved(request, digits, most, compute)[0]
+
+
+def _proved(request: RequestFactory, digits: int, most: int, compute: Compute | None) -> tuple[Result, int]:
+    """The result, and its precision in bits."""
     compute = compute or at_precision
-    return at_rising_precision(lambda: compute(request), lambda result: _has_digits(result, digits), digits, most)[0]
+    return at_rising_precision(lambda: compute(request), lambda result: _has_digits(result, digits), digits, most)
 
 
 def at_rising_precision(
