@@ -17,6 +17,7 @@ from gradcli.functionals import shortfalls
 from gradcli.functionals.body import Body
 from gradcli.functionals.integrals.integral import integral, integral_error
 from gradcli.functionals.integrals.moved_ends import by_distances, is_singular_at
+from gradcli.functionals.integrals.reciprocal_functions import with_reciprocal_functions
 from gradcli.functionals.roots.root_primitives import number_solution, solution
 from gradcli.functionals.roots.searches import Search
 from gradcli.functionals.sums.series_sum import series_sum
@@ -59,6 +60,8 @@ def integrate(
     that diverges.
     """
     function, found = traced_in_parts(function)
+    if is_exact():
+        found = found._replace(body=with_reciprocal_functions(found.body))
     if not points and any(is_singular_at(found.body, *limits, found.reads) for limits in ((low, high), (high, low))):
         exact = _by_distances(found, low, high, rtol, atol)
         if exact is not None:

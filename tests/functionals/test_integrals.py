@@ -396,6 +396,7 @@ def test_a_value_that_is_not_selected_may_be_no_number(run: Run) -> None:
         ("sqrt(1-t**2), t, 0, 1", "0.78539816339744830962"),
         ("x*y, (y, 0, x), (x, 0, 1)", "0.12500000000000000000"),
         ("rgamma(t), t, 0, inf", "2.8077702420285193652"),
+        ("1/gamma(t), t, 0, inf", "2.8077702420285193652"),
         ("exp(-t)*besseli(0, t/3)**3, t, 0, 10", "1.2985522982771852520"),
         # Watson's integral of a simple cubic lattice.
         ("i0e(t/3)**3, t, 0, inf", "1.5163860591519780182"),
@@ -414,6 +415,25 @@ def test_derivatives_of_an_integral_are_proved(run: Run) -> None:
     with mpmath.workdps(40):
         expected = mpmath.diff(lambda k: (1 - mpmath.exp(-k)) / k, 2)
         assert mpmath.nstr(mpmath.mpf(found["grad"]["k"]), 25) == mpmath.nstr(expected, 25)
+
+
+@pytest.mark.parametrize(
+    ("integral", "value"),
+    [
+        # Across the branch cut, where the balls of a square root surround 0.
+        ("2j/sqrt(2j*t - 1 - 1j), t, 0, 1", "(|…| < 1e-30)+0.39473645387123986416j"),
+        ("2j*pi*zeta(2j*t - 1 - 1j), t, 0, 1", "(|…| < 1e-30)-0.29484200524788625088j"),
+    ],
+)
+def test_a_part_of_an_integral_that_is_0_has_a_bound(integral: str, value: str, run: Run) -> None:
+    done = run("eval", f"integrate({integral})", "--digits", "20", "--max-precision", "30")
+    assert done.status == 1
+    assert done.out == f"value  {value}\n"
+
+
+def test_digits_that_the_limits_allow_are_stated(run: Run) -> None:
+    done = run("eval", "integrate(sin(t)**3, t, -1, 1)", "--digits", "20", "--max-steps", "20000")
+    assert "digits, a result is not told from 0 (more would take more than --max-steps)" in done.err
 
 
 def test_constants_of_derivatives_of_an_integrand_are_proved(run: Run) -> None:

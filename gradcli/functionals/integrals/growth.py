@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
-from flint import arb, arb_poly
+from flint import acb, arb, arb_poly
 
 from gradcli.arrays.flint.balls import real_ball
 from gradcli.errors import BackendError
@@ -285,6 +285,22 @@ def _rgamma(x: Growth) -> Growth:
     return _reciprocal(gamma) if gamma.sign else Growth()
 
 
+def _digamma(x: Growth) -> Growth:
+    """Positive and rising for t >= 2, and at most log(t)."""
+    if not (x.sign > 0 and x.least >= 2 and x.below >= 0):
+        return Growth()
+    return _log(x)._replace(sign=1, least=x.least.digamma().lower(), below=arb(0))
+
+
+def _polygamma(x: Growth, *, n: int) -> Growth:
+    """Of falling magnitude for t > 0, for n > 0."""
+    if n == 0:
+        return _digamma(x)
+    if not (x.sign > 0 and x.below >= 0):
+        return Growth()
+    return Growth(_most(acb(x.least).polygamma(n).real))
+
+
 def _scaled_i(x: Growth, *, n: int) -> Growth:
     """The function exp(-x)*i0(x), which is at most 2/sqrt(2*pi*x), as in FLINT's examples of integrals."""
     if n:
@@ -384,6 +400,8 @@ _RULES: dict[str, Callable[..., _Bound]] = {
     "erfc": _erfc,
     "gamma": _gamma,
     "rgamma": _rgamma,
+    "digamma": _digamma,
+    "polygamma": _polygamma,
     "scaled_i": _scaled_i,
     "abs": _abs,
     "sign": lambda x: constant(arb(x.sign)) if x.sign else Growth(arb(1)),

@@ -1,0 +1,54 @@
+"""Quotients by functions whose reciprocals are functions of their own: these are finite at the poles of the function, as
+1/gamma(x) is at 0, and on balls that its values around a branch cut surround 0 for, as those of 1/sqrt(z)."""
+
+from __future__ import annotations
+
+from gradcli import arrays
+from gradcli.functionals.body import Body
+from gradcli.loops.rolled_loop import BodyPath, joined
+from gradcli.primitives.entries.arithmetic import divide, multiply, reciprocal
+from gradcli.primitives.entries.powers import rsqrt, sqrt
+from gradcli.primitives.entries.special_functions.distributions import rgamma
+from gradcli.primitives.entries.special_functions.special import gamma
+from gradcli.primitives.primitive import Primitive
+from gradcli.program.ir import Atom, Equation, Program, Variable
+from gradcli.program.passes import without_dead_code
+
+
+def with_reciprocal_functions(body: Body) -> Body:
+    """The body with reciprocal functions in place of quotients by functions; the body itself where there are none."""
+    paths = [BodyPath(_rewritten(path.program), path.holds) for path in body.paths]
+    if all(new.program is old.program for new, old in zip(paths, body.paths)):
+        return body
+    return Body(paths, joined(paths, body.results), body.bound)
+
+
+def _rewritten(program: Program) -> Program:
+    made = {e.output: e for e in program.equations if _reciprocal_of(e) is not None}
+    equations = list[Equation]()
+    for equation in program.equations:
+        above, below = _quotient(equation)
+        function = made.get(below) if isinstance(below, Variable) else None
+        if function is None:
+            equations.append(equation)
+            continue
+        found = Variable((), equation.output.dtype)
+        equations.append(Equation(_reciprocal_of(function), function.inputs, {}, found))  # type: ignore[arg-type]
+        equations.append(Equation(multiply, (above, found), {}, equation.output))
+    if len(equations) == len(program.equations):
+        return program
+    return without_dead_code(program._replace(equations=tuple(equations)))
+
+
+def _reciprocal_of(equation: Equation) -> Primitive | None:
+    """The primitive of the reciprocal of a result."""
+    if equation.primitive is sqrt and arrays.is_complex(equation.output):
+        return rsqrt
+    return rgamma if equation.primitive is gamma else None
+
+
+def _quotient(equation: Equation) -> tuple[Atom, Atom]:
+    """What is divided by what in an equation; None by None where it is no quotient."""
+    if equation.primitive is divide:
+        return equation.inputs
+    return (1.0, equation.inputs[0]) if equation.primitive is reciprocal else (None, None)
