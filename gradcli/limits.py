@@ -33,6 +33,8 @@ UNITS_PER_STEP = 8
 # Divisors of the remaining steps and elements that `optional_budget` may spend: half of the steps, as recording an equation
 # takes 40 times as many as an operation on numbers.
 _SHARE_OF_STEPS, _SHARE_OF_ELEMENTS = 2, 4
+# Steps that the examination of digits may take where the run took fewer, 0.3 s: it records a run of numbers.
+_LEAST_DIAGNOSIS = 100_000
 
 
 class Budget:
@@ -151,7 +153,29 @@ def optional_budget() -> Iterator[None]:
     if whole is None:
         yield
         return
-    part = Budget(whole.max_steps, whole.max_elements)
-    part.eighths, part.elements = whole.eighths // _SHARE_OF_STEPS, whole.elements // _SHARE_OF_ELEMENTS
+    with using_budget(_share(whole)):
+        yield
+
+
+@contextmanager
+def diagnosis_budget() -> Iterator[None]:
+    """Within the block, charge all work to a budget as that of `optional_budget`, of no more steps than the run has
+    taken, or than a short one may take.
+
+    This is for the examination of the digits of a result: it is not worth more than the result.
+    """
+    whole = _current.get()
+    if whole is None:
+        yield
+        return
+    part = _share(whole)
+    taken = whole.max_steps * UNITS_PER_STEP - whole.eighths
+    part.eighths = min(part.eighths, max(taken, _LEAST_DIAGNOSIS * UNITS_PER_STEP))
     with using_budget(part):
         yield
+
+
+def _share(whole: Budget) -> Budget:
+    part = Budget(whole.max_steps, whole.max_elements)
+    part.eighths, part.elements = whole.eighths // _SHARE_OF_STEPS, whole.elements // _SHARE_OF_ELEMENTS
+    return part

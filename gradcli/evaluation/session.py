@@ -247,7 +247,7 @@ def _first_losses(
     from gradcli.evaluation.rounding_loss import first_losses
 
     # Perturbed numbers may leave a domain. The result is available already, so that errors are ignored.
-    with suppress(GradcliError, NotImplementedError), limits.optional_budget(), enable_grad():
+    with suppress(GradcliError, NotImplementedError), limits.diagnosis_budget(), enable_grad():
         return first_losses(request.program, rounding_estimate, _again(request), request.bindings, request.wrt)
     return []
 
@@ -263,7 +263,7 @@ def _complex_losses(
     # Loaded on demand: most values are found accurate before.
     from gradcli.evaluation.rounding_loss import complex_losses
 
-    with suppress(GradcliError, NotImplementedError), limits.optional_budget(), enable_grad():
+    with suppress(GradcliError, NotImplementedError), limits.diagnosis_budget(), enable_grad():
         return complex_losses(request.program, rounding_estimate, _again(request), request.bindings, request.wrt)
     return []
 

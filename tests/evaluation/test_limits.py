@@ -265,6 +265,17 @@ def test_an_attempt_takes_nothing_from_the_run():
         limits.charge_steps(1000)
 
 
+@pytest.mark.parametrize(("taken", "allowed"), [(10, 100_000), (300_000, 300_000), (1_900_000, 50_000)])
+def test_the_digits_of_a_result_are_examined_in_as_many_steps_as_it_took(taken, allowed):
+    """A gradient through a stiff equation took half a second, and its examination minutes."""
+    with limits.within():
+        limits.charge_steps(limits.UNITS_PER_STEP * taken)
+        with limits.diagnosis_budget():
+            limits.charge_steps(limits.UNITS_PER_STEP * allowed)
+            with pytest.raises(LimitError):
+                limits.charge_steps(1)
+
+
 def test_a_result_that_is_not_finite_is_given_where_its_cause_is_too_far_to_find(run):
     outcome = run("eval", "y = x; for i in range(500) { y = y*2 }; y/0", "x=1", "--max-steps", "6000")
     assert outcome.status == 0
