@@ -129,8 +129,11 @@ class _Batch:
             found = self.code(self.order, self.time, *self.states, *self.given[self.rows].T)
         except (TypeError, ValueError, ArithmeticError):
             raise NoRecurrenceError from None
-        shape = self.time.shape
-        return np.array([[np.broadcast_to(c, shape) for c in state] for state in found])
+        series = np.empty((len(found), self.order + 1, len(self.time)))
+        for i, coefficients in enumerate(found):
+            for k, c in enumerate(coefficients):
+                series[i, k] = c
+        return series
 
     def _sizes(self) -> Any:
         np = arrays.numpy_namespace()
