@@ -14,6 +14,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import EvaluationError
 from gradcli.functionals.body import Body
 from gradcli.functionals.functional_calls import joined_parts, noted, traced_in_parts
+from gradcli.functionals.integrals.integral import integral
 from gradcli.functionals.real_parts import in_real_parts
 from gradcli.functionals.switches import between, number_of, switches
 from gradcli.functionals.tracing import TracedFunction
@@ -23,6 +24,8 @@ from gradcli.primitives.bind import Kind, assume, constant
 from gradcli.primitives.entries.comparisons import greater
 from gradcli.primitives.entries.complex_parts import check_real
 from gradcli.primitives.entries.elementwise.complex_numbers import imag, real
+from gradcli.primitives.primitive import Primitive
+from gradcli.program.ir import Variable
 
 # The numbers of terms beyond the leading one that are tried, in this order.
 _LENGTHS = (8, 20, 48)
@@ -153,6 +156,13 @@ def _at(body: Body, point: Any, side: float, reads: Sequence[Any], numbers: Sequ
     """The limit from one side: the right one (1) or the left one (-1), or at inf or -inf."""
     place = number_of(point)
     assert place is not None
+    if math.isinf(place) and _is_integral_to(body, numbers):
+        try:
+            (found,) = body(place, *reads)
+            return found
+        except EvaluationError:
+            # An integral that diverges may be part of what has a limit.
+            pass
     far, near = (_moved(place, side, distance) for distance in _NEAR)
     smooth = between(body, far, near, numbers)
     _require_equality(body, smooth, place, side, numbers)
@@ -170,6 +180,24 @@ def _at(body: Body, point: Any, side: float, reads: Sequence[Any], numbers: Sequ
         # Raises NoLimitError where the value is not found either.
         _by_series(smooth, place, side, numbers, place, [place, *numbers], independent=False)
     raise EvaluationError("no derivative of the limit was found", hint="--no-grad has its value")
+
+
+def _is_integral_to(body: Body, numbers: Sequence[float]) -> bool:
+    """Return whether the variable is one limit of integrals alone, of which the result is a continuous function, so that
+    its value for an infinite variable is its limit."""
+    program = body.program
+    variable = program.inputs[0]
+    reading = [e for e in program.equations if variable in e.inputs]
+    others = [e.inputs[1] if e.inputs[0] is variable else e.inputs[0] for e in reading if e.primitive is integral]
+    # From one infinite place to itself an integral is 0, though it may be infinite from any other place.
+    finite = all(map(math.isfinite, [*numbers, *(o for o in others if not isinstance(o, Variable))]))
+    once = all(sum(i is variable for i in e.inputs) == 1 for e in reading)
+    limits = len(others) == len(reading) and once and all(variable in e.inputs[:2] for e in reading)
+    return bool(reading) and finite and limits and all(_is_continuous(e.primitive) for e in program.equations)
+
+
+def _is_continuous(primitive: Primitive) -> bool:
+    return not (primitive.selects or primitive.piecewise or primitive.jumps or primitive.truths or primitive.smooth)
 
 
 def _require_equality(body: Body, smooth: Body, place: float, side: float, numbers: Sequence[float]) -> None:
@@ -273,7 +301,11 @@ def _require_agreement(
     """Raise NoLimitError where a series is not that of the function."""
     with arrays.using_namespace(None), arrays.quiet():
         for distance in distances:
-            (direct,) = body(_moved(place, side, distance), *numbers)
+            try:
+                (direct,) = body(_moved(place, side, distance), *numbers)
+            except EvaluationError:
+                # An integral up to a large number may overflow.
+                continue
             sample = series.sample_at(distance)
             if direct == sample or abs(float(direct) - sample) <= _TOLERANCE * (abs(sample) + 1e-300):
                 return

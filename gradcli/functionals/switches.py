@@ -306,6 +306,8 @@ def _line(np: Any, first: float, last: float) -> Any:
 
 def between(body: Body, first: float, last: float, reads: Sequence[float]) -> Body:
     """The body without its switches, as it is between two neighbouring ones."""
+    if not switches(body):
+        return body
     np = arrays.numpy_namespace()
     line = _line(np, first, last)
     with arrays.using_namespace(None), np.errstate(all="ignore"):

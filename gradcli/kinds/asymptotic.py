@@ -37,7 +37,7 @@ from gradcli.primitives.primitive import Primitive
 _NO_PARAMS: Mapping[str, Any] = {}
 
 # A sample counts as 0 if it is below this fraction of the magnitude of its summands.
-_NOISE = 2.0**-44
+NOISE = 2.0**-44
 # The number of decimals to which exponents are compared, as they are rounded.
 _DECIMALS = 9
 
@@ -241,7 +241,7 @@ def _is_noise(c: AsymptoticCoefficient) -> bool:
     """Return whether a sample is 0 up to rounding."""
     if not math.isfinite(c.sample):
         raise NoLimitError("a coefficient is no number")
-    return abs(c.sample) <= _NOISE * c.size
+    return abs(c.sample) <= NOISE * c.size
 
 
 def _is_zero(c: AsymptoticCoefficient) -> bool:
@@ -270,6 +270,42 @@ def _negative(a: Asymptotic) -> Asymptotic:
 
 def _add(a: Asymptotic, b: Asymptotic) -> Asymptotic:
     return Asymptotic([*a.terms, *b.terms], min(a.end, b.end), a.count)
+
+
+def slope(a: Asymptotic) -> Asymptotic:
+    """The derivative by the distance."""
+    terms = []
+    for exact, exponent, logs, c in a.terms:
+        down = _plus(exact, -1.0)
+        if exponent or isinstance(exact, Kind):
+            terms.append(AsymptoticTerm(down, exponent - 1.0, logs, _product(c, _of_exponent(exact, exponent))))
+        if logs:
+            terms.append(AsymptoticTerm(down, exponent - 1.0, logs - 1, _product(c, fraction(logs))))
+    return Asymptotic(terms, a.end - 1.0, a.count)
+
+
+def antiderivative(a: Asymptotic) -> Asymptotic:
+    """The series whose derivative by the distance is the series, without a constant."""
+    terms = []
+    for exact, exponent, logs, c in a.terms:
+        up, above = _plus(exact, 1.0), exponent + 1.0
+        if round(above, _DECIMALS) == 0.0:
+            if isinstance(exact, Kind):
+                raise NoLimitError("a logarithm for these numbers alone")
+            terms.append(AsymptoticTerm(0.0, 0.0, logs + 1, _product(c, fraction(1, logs + 1))))
+            continue
+        value, sample = _apply(reciprocal, _of_exponent(up, above))
+        by = AsymptoticCoefficient(value, sample, abs(sample))
+        # The integral of t**q*log(t)**m by parts.
+        for m in range(logs, -1, -1):
+            c = _product(c, by)
+            terms.append(AsymptoticTerm(up, above, m, c))
+            c = _product(c, fraction(-m))
+    return Asymptotic(terms, a.end + 1.0, a.count)
+
+
+def _of_exponent(exact: Any, exponent: float) -> AsymptoticCoefficient:
+    return AsymptoticCoefficient(exact, exponent, abs(exponent))
 
 
 def _lead(a: Asymptotic) -> AsymptoticTerm:

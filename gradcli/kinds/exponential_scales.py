@@ -15,6 +15,7 @@ from functools import reduce
 from typing import Any
 
 from gradcli.arrays.mathematical_constants import log_2
+from gradcli.kinds import asymptotic
 from gradcli.kinds.asymptotic import (
     COMPOSED,
     Asymptotic,
@@ -106,10 +107,13 @@ class ExponentialScales(Operators):
     @staticmethod
     def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> ExponentialScales:
         count = next(o.count for o in operands if isinstance(o, ExponentialScales))
-        given = [ExponentialScales.of(o, count) for o in operands]
-        rule = _RULES.get(primitive)
         with without_observer():
-            return rule(*given, **params) if rule is not None else _of_series(primitive, given, params)
+            if primitive.asymptotic is not None:
+                found: ExponentialScales = primitive.asymptotic(primitive, *operands, **params)
+                return found
+            given = [ExponentialScales.of(o, count) for o in operands]
+            rule = _RULES.get(primitive)
+            return rule(*given, **params) if rule is not None else of_series(primitive, given, params)
 
     @property
     def leading(self) -> ExponentialScale:
@@ -148,7 +152,7 @@ def _unknown(growth: Asymptotic) -> ExponentialScale:
     return ExponentialScale(growth, Asymptotic([], _LOWEST, growth.count))
 
 
-def _plain(a: ExponentialScales) -> Asymptotic | None:
+def plain(a: ExponentialScales) -> Asymptotic | None:
     """A sum without exponentials as a series; None for any other."""
     if not a.scales:
         return _one_scale(a.count)
@@ -160,7 +164,7 @@ def _is_infinite(term: AsymptoticTerm) -> bool:
     return term.exponent < 0.0 or (term.exponent == 0.0 and term.logs > 1)
 
 
-def _of_series(
+def of_series(
     primitive: Primitive, operands: Sequence[ExponentialScales], params: Mapping[str, Any]
 ) -> ExponentialScales:
     """A function of series, or of one that differs from a series by what is negligible, in the same scale."""
@@ -171,10 +175,40 @@ def _of_series(
         return ExponentialScales(
             [*ExponentialScales.of(found, count).scales, *(_unknown(s.growth) for s in first.scales[1:])], count
         )
-    series = [_plain(o) for o in operands]
+    series = [plain(o) for o in operands]
     if None in series:
         raise NoLimitError(f"'{primitive.called}' of an exponential")
     return ExponentialScales.of(bind(primitive, series, params), count)
+
+
+def antiderivative(a: ExponentialScales) -> ExponentialScales:
+    """A function whose derivative by the distance is the function: the one that tends to 0 at the point, or that has no
+    constant, which is unknown beside scales that grow.
+
+    For exp(g)*s it is exp(g)*u, where u' + g'*u = s.
+    """
+    found = []
+    for growth, series in a.scales:
+        if not growth.terms:
+            found.append(ExponentialScale(growth, asymptotic.antiderivative(series)))
+        elif not series.terms and series.end <= _LOWEST:
+            found.append(_unknown(growth))
+        else:
+            found.append(ExponentialScale(growth, _factor_of_antiderivative(growth, series)))
+    return ExponentialScales(found, a.count)
+
+
+def _factor_of_antiderivative(growth: Asymptotic, series: Asymptotic) -> Asymptotic:
+    """The series u for which u' + g'*u is a series, by the iteration of u = (series - u')/g'."""
+    if growth.terms[0].logs:
+        raise NoLimitError("an exponential of logarithms")
+    slope, count = asymptotic.slope(growth), growth.count
+    found = Asymptotic([], (series.terms[0].exponent if series.terms else series.end) - slope.terms[0].exponent, count)
+    known = None
+    while found.end != known:
+        # Each iteration knows more terms, up to those that are kept.
+        known, found = found.end, (series - asymptotic.slope(found)) / slope
+    return found
 
 
 def _add(a: ExponentialScales, b: ExponentialScales) -> ExponentialScales:
@@ -243,7 +277,7 @@ def _exp(a: ExponentialScales) -> ExponentialScales:
 
 def _general_power(a: ExponentialScales, q: ExponentialScales) -> ExponentialScales:
     """Where the exponent is a number and the base one scale, the exponent of that times the number."""
-    exponent = _plain(q)
+    exponent = plain(q)
     if exponent is not None and len(a.scales) == 1 and all(t.exponent == 0.0 and not t.logs for t in exponent.terms):
         growth, series = a.scales[0]
         return ExponentialScales(

@@ -121,6 +121,9 @@ class Primitive(Operation):
         the elements of the result, in row-major order, as functions of elements of the operands: for each an elementwise
         primitive, its operands as pairs of the number of the operand and that of the element, and its params. None where
         the elements are no such functions
+    asymptotic(primitive, *operands, **params)
+        the result for operands of which some are sums of exponentials times series (see
+        `gradcli.kinds.exponential_scales`), where it does not follow from `jet`, as where operands grow
     endless
         whether its derivatives are ever new functions, each of which costs as much as the one before or more
     smooth(*arrays, **params)
@@ -162,6 +165,7 @@ class Primitive(Operation):
         "_arity",
         "_differentiable",
         "_uses",
+        "asymptotic",
         "batch",
         "by_element",
         "commutative",
@@ -236,6 +240,7 @@ class Primitive(Operation):
         reach: Callable[..., Any] | None = None,
         variadic: bool = False,
         by_element: Callable[[Sequence[Shape], Mapping[str, Any]], Elements | None] | None = None,
+        asymptotic: Callable[..., Any] | None = None,
         endless: bool = False,
         smooth: Callable[..., bool] | None = None,
         nan_at_kinks: bool = False,
@@ -289,6 +294,7 @@ class Primitive(Operation):
         self.reach = reach
         self.variadic = variadic
         self.by_element = by_element
+        self.asymptotic = asymptotic
         self.endless = endless
         self.smooth = smooth
         self.nan_at_kinks = nan_at_kinks

@@ -149,6 +149,13 @@ def _coefficients(
         yield bind(integral, operands, {"body": body.coefficient(order), **params})
 
 
+def _asymptotic(primitive: Primitive, *operands: Any, **params: Any) -> Any:
+    # Imported here as few programs have limits of integrals.
+    from gradcli.functionals.integrals.asymptotic_integrals import integral_of_series
+
+    return integral_of_series(primitive, *operands, **params)
+
+
 integral = elementwise(
     "integral", "low, high, reads, body, points, rtol, atol", "the integral of a body between limits",
     internal="integrate",
@@ -156,6 +163,7 @@ integral = elementwise(
     vjp=_pulled_back,
     variadic=True,
     jet=_coefficients,
+    asymptotic=_asymptotic,
     time=_TIME,
     fails=True,
     derivative="the integrand at the limits, and the integral of its derivatives",
