@@ -11,7 +11,9 @@ from gradcli.executors.llvm_equations import LOGIC, EquationCode, writers
 from gradcli.loops.body_tracing import chosen
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives import conversions
-from gradcli.primitives.entries import arithmetic, comparisons, exponential, powers, special, trigonometric
+from gradcli.primitives.entries import arithmetic, comparisons, exponential, powers
+from gradcli.primitives.entries.elementwise import trigonometric
+from gradcli.primitives.entries.special_functions import special
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Equation
 
