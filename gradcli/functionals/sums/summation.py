@@ -41,6 +41,9 @@ _SPARSE = 64
 _FEWEST_CHANGES = 4
 # Numbers of terms between which they shrink to this part and less where they vanish, as even k**-0.0002 does.
 _FAR_APART, _VANISHING = (2.0**20, 2.0**28), 0.999
+# Numbers of terms at which those that alternate and grow may shrink at last, as log(k)/k**0.01 does from 2**144 on, and
+# how many of the last ones have to shrink.
+_FARTHEST_APART, _SHRINKING = tuple(2.0**j for j in range(100, 1001, 100)), 3
 # A series whose later terms have no numbers is extrapolated if the estimated error is at most this part of the sum.
 _ACCURATE = 1e-9
 # The formula of Euler and Maclaurin begins after as many terms times a power of 2, up to this number of powers, and after
@@ -200,9 +203,11 @@ def _infinite(series: SeriesTerms, rows: Any, first: float) -> list[SeriesTotal]
             if not len(left):
                 return [found[row] for row in rows.tolist()]
         lasting = _lasting(series, left, first)
+        alternates = (terms[:, -2 * _FIRST :] * terms[:, -2 * _FIRST - 1 : -1] < 0).all(axis=1)
+        shrinking = np.flatnonzero(lasting & alternates)
+        lasting[shrinking] = ~_shrinks_at_last(series, left[shrinking], first)
     found.update((row, SeriesTotal(math.nan, math.inf, _DIVERGES)) for row in left[lasting].tolist())
-    left, terms = left[~lasting], terms[~lasting]
-    alternates = (terms[:, -2 * _FIRST :] * terms[:, -2 * _FIRST - 1 : -1] < 0).all(axis=1)
+    left, terms, alternates = left[~lasting], terms[~lasting], alternates[~lasting]
     found.update(zip(left[alternates].tolist(), map(_alternating, terms[alternates])))
     found.update(zip(left[~alternates].tolist(), _slow(series, left[~alternates], first, terms[~alternates])))
     return [found[row] for row in rows.tolist()]
@@ -241,6 +246,16 @@ def _lasting(series: SeriesTerms, rows: Any, first: float, part: float = _VANISH
     with shortfalls.collecting():
         near, far = (np.abs(series.rows(rows, first + place + np.arange(_FIRST))).max(axis=1) for place in _FAR_APART)
     return np.isfinite(far) & (near > 0) & (far >= part * near)
+
+
+def _shrinks_at_last(series: SeriesTerms, rows: Any, first: float) -> Any:
+    """Of which series the terms shrink steadily as far away as numbers go."""
+    np = arrays.numpy_namespace()
+    if not len(rows):
+        return np.zeros(0, bool)
+    with shortfalls.collecting():
+        sizes = np.abs(series.rows(rows, first + np.array(_FARTHEST_APART)))[:, -_SHRINKING - 1 :]
+    return np.isfinite(sizes).all(axis=1) & (sizes[:, 1:] < _VANISHING * sizes[:, :-1]).all(axis=1)
 
 
 def _changes_sign(terms: Any) -> Any:
@@ -302,9 +317,6 @@ def _largest(bounds: Bounds, rows: Any, places: Any) -> Any:
 def _alternating(terms: Any) -> SeriesTotal:
     """The sum of a series of which the last known terms alternate: those are extrapolated, as far on they change slowly."""
     np = arrays.numpy_namespace()
-    last = np.abs(terms[-_LAST:])
-    if (last[1:] >= last[:-1]).all():
-        return SeriesTotal(math.nan, math.inf, _DIVERGES)
     value, error = limit_of_sums([math.fsum(terms[:-_FIRST]), *terms[-_FIRST:].tolist()])
     return SeriesTotal(value, error + 2.0**-53 * float(np.sqrt(np.sum(terms**2))))
 
