@@ -20,6 +20,7 @@ from gradcli.evaluation.diagnose import Warning, inaccurate
 from gradcli.evaluation.error_terms import ErrorTerms
 from gradcli.evaluation.inner_derivative_accuracy import number_of, shadow_distance
 from gradcli.evaluation.rounding_estimate import RoundingErrorEstimate
+from gradcli.functionals import shortfalls
 from gradcli.kinds.perturbed_roundings import Perturbation, is_short
 from gradcli.language.syntax import tree
 from gradcli.named_tuples import NamedTuple
@@ -51,13 +52,15 @@ def first_losses(
     roundings = Perturbation(spare_exact=True)
     terms = _terms_of(program)
     leaves = {n: leaf_with_shadow(v, roundings) for n, v in bindings.items() if arrays.is_floating(v)}
-    with terms.recording():
+    # Integrals and the like that only this estimate needs are not among the results.
+    with shortfalls.ignoring(), terms.recording():
         value = run(leaves)
         wrt = [name for name in wrt if name in leaves]
         found = dict(zip(wrt, gradients(value, [leaves[name] for name in wrt], create_graph=True)))
     judge = LossEstimator(terms, [*leaves.values()])
-    judged = {name: judge.digits(gradient) for name, gradient in found.items() if gradient is not None}
-    return loss_warnings(program, rounding_estimate, judge.loss(value), judged)
+    with shortfalls.ignoring():
+        judged = {name: judge.digits(gradient) for name, gradient in found.items() if gradient is not None}
+        return loss_warnings(program, rounding_estimate, judge.loss(value), judged)
 
 
 def _terms_of(program: tree.Module) -> ErrorTerms:
@@ -186,13 +189,14 @@ def complex_losses(
     roundings = Perturbation(spare_exact=True)
     terms = _terms_of(program)
     leaves = {n: _leaves(v, roundings) for n, v in bindings.items() if arrays.is_inexact(v)}
-    with terms.recording():
+    with shortfalls.ignoring(), terms.recording():
         value = run({name: from_parts(*parts) if len(parts) > 1 else parts[0] for name, parts in leaves.items()})
         parts = [real(value), imag(value)] if arrays.is_complex(value) else [value]
         found = {name: _derivative(parts, leaves[name]) for name in wrt if name in leaves}
     judge = LossEstimator(terms, [leaf for both in leaves.values() for leaf in both])
-    judged = {name: _digits(judge, derivative) for name, derivative in found.items() if derivative}
-    return loss_warnings(program, rounding_estimate, _loss(judge, parts, None), judged)
+    with shortfalls.ignoring():
+        judged = {name: _digits(judge, derivative) for name, derivative in found.items() if derivative}
+        return loss_warnings(program, rounding_estimate, _loss(judge, parts, None), judged)
 
 
 def _leaves(number: Any, roundings: Perturbation) -> list[Tensor]:

@@ -19,6 +19,7 @@ from gradcli.executors import stepwise
 from gradcli.kinds.branch_points import watching
 from gradcli.kinds.jets import Jet
 from gradcli.loops.rolled_loop import EXAMPLE, BodyPath, joined
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import constant
 from gradcli.program.ir import Program
 from gradcli.program.passes import optimise, without_dead_code
@@ -26,6 +27,14 @@ from gradcli.program.record import record
 
 # From the program of a path and the inputs of a derived body to the outputs of the program of the path there.
 Derivation = Callable[[Program, Sequence[Any]], list[Any]]
+
+
+class Origin(NamedTuple):
+    """What a body is derived from: the function, and the name and number of the method of that."""
+
+    body: Body
+    kind: str
+    number: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +51,8 @@ class Body:
     bound: int
     # Whether the results are derivatives or Taylor coefficients of those of another body.
     is_derivative: bool = False
+    # None for a function that was traced, and for results of one.
+    origin: Origin | None = None
     _derived: dict[tuple[str, int], Body] = field(default_factory=dict, init=False)
 
     @property
@@ -118,11 +129,27 @@ class Body:
 
         return self._cached("coefficient", order, run, self.reads * (order + 1))
 
+    @property
+    def movable(self) -> Body:
+        """The only result times the Jacobian determinant of the bound variable as a linear function of another one.
+
+        Its reads are those of this body, followed by a place c and two numbers d and e, which are 0 where nothing is moved:
+        the bound variable of this body is u + d + e*(u - c).
+        """
+
+        def run(program: Program, inputs: Sequence[Any]) -> list[Any]:
+            u, *reads, fixed, shift, stretch = inputs
+            y, *conditions = stepwise.outputs(program, [u + shift + stretch * (u - fixed), *reads])
+            return [y * (1.0 + stretch), *map(constant, conditions)]
+
+        return self._cached("movable", 0, run, self.reads + 3)
+
     def _cached(self, kind: str, number: int, run: Derivation, reads: int) -> Body:
         found = self._derived.get((kind, number))
         if found is None:
             found = self.derived(run, self.bound, reads)
-            found = replace(found, is_derivative=self.is_derivative or kind != "result")
+            origin = None if kind == "result" else Origin(self, kind, number)
+            found = replace(found, is_derivative=self.is_derivative or origin is not None, origin=origin)
             self._derived[kind, number] = found
         return found
 

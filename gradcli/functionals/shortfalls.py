@@ -14,19 +14,23 @@ from gradcli.named_tuples import NamedTuple
 
 
 class Shortfall(NamedTuple):
-    """A functional that fell short: its name, its place in the program, and the largest error that was estimated."""
+    """A functional that fell short, in its value or in a derivative: its name, its place in the program, and the largest
+    error that was estimated."""
 
     operation: str
     span: Span | None
+    is_derivative: bool
     error: float
 
     @property
     def message(self) -> str:
-        return f"the value of '{self.operation}' is accurate to about {self.error:.1g} only"
+        what = "a derivative" if self.is_derivative else "the value"
+        return f"{what} of '{self.operation}' is accurate to about {self.error:.1g} only"
 
 
 T = TypeVar("T")
 _collected: ContextVar[list[Shortfall] | None] = ContextVar("gradcli_shortfalls", default=None)
+_ignored: ContextVar[bool] = ContextVar("gradcli_ignored_shortfalls", default=False)
 _reasons: ContextVar[list[str] | None] = ContextVar("gradcli_undefined_functionals", default=None)
 
 
@@ -65,14 +69,31 @@ def undefined(reason: str, *, is_derivative: bool) -> float:
     return math.nan
 
 
-def report(operation: str, error: float) -> None:
+@contextmanager
+def ignoring() -> Iterator[None]:
+    """Within the block, functionals that fall short are of no interest."""
+    token = _ignored.set(True)
+    try:
+        yield
+    finally:
+        _ignored.reset(token)
+
+
+def is_collecting() -> bool:
+    """Return whether functionals that fall short are collected."""
+    return _collected.get() is not None and not _ignored.get()
+
+
+def report(operation: str, error: float, *, is_derivative: bool = False) -> None:
     """Report that a functional fell short, with its estimated error. Raises EvaluationError where nobody collects."""
-    shortfall = Shortfall(operation, current_span.get(), error)
+    if _ignored.get():
+        return
+    shortfall = Shortfall(operation, current_span.get(), is_derivative, error)
     found = _collected.get()
     if found is None:
         raise EvaluationError(shortfall.message, hint="rtol= and atol= set the tolerance")
     for i, known in enumerate(found):
-        if known[:2] == shortfall[:2]:
+        if known[:3] == shortfall[:3]:
             found[i] = max(known, shortfall, key=lambda s: s.error)
             return
     found.append(shortfall)

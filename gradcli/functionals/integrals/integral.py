@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.arrays.mathematical_constants import is_exact
+from gradcli.arrays.mathematical_constants import GOLDEN_RATIO, is_exact
 from gradcli.errors import BackendError, DifferentiationError
 from gradcli.functionals import shortfalls
 from gradcli.functionals.body import Body, coefficient_operands, of_each
 from gradcli.functionals.integrals import integration
 from gradcli.functionals.integrals.integration import Integral
+from gradcli.functionals.integrals.moving_coordinates import derivative_of, integral_in_moving_coordinates
 from gradcli.functionals.integrals.quadrature import Integrand, Tolerance
 from gradcli.functionals.interval_bounds import Range, has_ranges, ranges
 from gradcli.functionals.switches import IntegralPiece, moved_switches, places_of_rows
@@ -33,6 +35,21 @@ from gradcli.primitives.primitive import Primitive
 _TIME = 400
 # Error estimates are this much larger than errors where rounding limits them; less is not reported.
 _SLACK = 10
+# An integral that is by this factor smaller than that of the magnitude is examined for rounding; by the second one where
+# nobody is told of few digits.
+_CANCELLING, _CANCELLING_MUCH = 30.0, 1e6
+# By how many units in the last place places are moved.
+_ROUNDED = 4
+# The relative error up to which an integral that cancels is not computed otherwise, and that from which on it has few digits.
+_ACCURATE, _FEWEST = 1e-11, 1e-10
+# Multiples of an error by which two ways to compute an integral differ at most, and from which on it is distinct from 0.
+_UNCERTAIN, _ZERO = 30.0, 8.0
+# The part of the integral of the magnitude that is a small integral.
+_SMALL = 1e-3
+# Rounding errors of an integral, relative to that of the magnitude.
+_ROUNDING = 4 * 2.0**-53
+# What is far below them.
+_BELOW_ROUNDING = 1e-20
 # Relative distances from a switch at which an integrand that is singular there differs.
 _BESIDE = (1e-15, 1e-6)
 
@@ -40,31 +57,89 @@ _BESIDE = (1e-15, 1e-6)
 def _computed(_xp: Any, *operands: Any, body: Body, points: Sequence[float], rtol: float, atol: float) -> Any:
     tolerance = Tolerance(rtol, atol)
 
-    def checked(found: Integral) -> float:
-        if found.fault is not None:
-            return shortfalls.undefined(found.fault, is_derivative=body.is_derivative)
-        if not found.error <= _SLACK * tolerance.of(found.value, found.size):
-            shortfalls.report("integrate", found.error)
-        return found.value
+    def computed(rows: Any) -> list[float]:
+        found = _integrals(rows, body, points, tolerance)
+        return [_checked(i, row, body, points, tolerance) for i, row in zip(found, rows)]
 
-    return _of_each_integral(operands, body, points, tolerance, checked)
+    return _of_each_integral(operands, body, points, computed)
+
+
+def _checked(found: Integral, row: Any, body: Body, points: Sequence[float], tolerance: Tolerance) -> float:
+    """The value of an integral, or that of a better way to compute it where it has few right digits; what falls short is
+    reported."""
+    if found.fault is not None:
+        return shortfalls.undefined(found.fault, is_derivative=body.is_derivative)
+    told = shortfalls.is_collecting()
+    if abs(found.value) * (_CANCELLING if told else _CANCELLING_MUCH) < found.size:
+        found = _without_cancellation(found, row, body, points, tolerance)
+    is_accurate = found.error <= _SLACK * tolerance.of(found.value, found.size)
+    if not is_accurate or (told and _has_few_digits(found, row, body, tolerance)):
+        shortfalls.report("integrate", found.error, is_derivative=body.is_derivative)
+    return found.value
+
+
+def _without_cancellation(
+    found: Integral, row: Any, body: Body, points: Sequence[float], tolerance: Tolerance
+) -> Integral:
+    """An integral that is much smaller than that of the magnitude, with the error by rounding, or the same integral in
+    coordinates in which it is not."""
+    low, high, *reads = row.tolist()
+    derivative, moved = derivative_of(body, reads), None
+    if derivative is not None and low < high:
+        negligible = _BELOW_ROUNDING * found.size + 0.1 * _ACCURATE * abs(found.value)
+        with arrays.using_namespace(None), arrays.quiet():
+            moved = integral_in_moving_coordinates(derivative, low, high, negligible)
+        if moved is not None:
+            moved = moved._replace(error=moved.error + _ROUNDING * moved.size, size=found.size)
+            if moved.error < found.error and _agree(moved, found):
+                return moved
+    (other,) = _integrals(row[None], body, points, tolerance, rounded_otherwise=True)
+    apart = abs(other.value - found.value) if math.isfinite(other.value) else 0.0
+    found = found._replace(error=found.error + apart + _ROUNDING * found.size)
+    return found if moved is None or moved.error >= found.error or not _agree(moved, found) else moved
+
+
+def _agree(one: Integral, other: Integral) -> bool:
+    """Return whether two ways to compute an integral agree up to the error of the other one."""
+    return abs(one.value - other.value) <= _UNCERTAIN * other.error + _ROUNDING * other.size
+
+
+def _has_few_digits(found: Integral, row: Any, body: Body, tolerance: Tolerance) -> bool:
+    """Return whether an integral has fewer digits than are asked for.
+
+    One that is 0 up to its error has no digits to lose, unless it is a derivative whose error matters beside the integral
+    that is differentiated. An error that does not matter at all beside that, or beside rounding, is none.
+    """
+    fewest = _FEWEST if body.is_derivative else _SLACK * _FEWEST
+    if found.error <= max(fewest, _SLACK * tolerance.relative) * abs(found.value):
+        return False
+    is_distinct = abs(found.value) > _ZERO * found.error
+    low, high, *reads = row.tolist()
+    derivative = derivative_of(body, reads)
+    if derivative is None or not derivative.scale:
+        return is_distinct and found.error > 2.0**-53 * found.size
+    whole = arrays.numpy_namespace().array([[low, high, *derivative.reads[0]]])
+    (integrated,) = _integrals(whole, derivative.body, (), tolerance)
+    matters = (
+        2.0**-53 * max(abs(integrated.value), _SMALL * integrated.size) if is_distinct else _FEWEST * integrated.size
+    )
+    return found.error * derivative.scale > matters
 
 
 def _estimated(_xp: Any, *operands: Any, body: Body, points: Sequence[float], rtol: float, atol: float) -> Any:
     if is_exact():
         # The error is below the digits that are proved.
         return 0.0
-    return _of_each_integral(operands, body, points, Tolerance(rtol, atol), lambda found: found.error)
+    tolerance = Tolerance(rtol, atol)
+    return _of_each_integral(
+        operands, body, points, lambda rows: [i.error for i in _integrals(rows, body, points, tolerance)]
+    )
 
 
 def _of_each_integral(
-    operands: Sequence[Any],
-    body: Body,
-    points: Sequence[float],
-    tolerance: Tolerance,
-    result: Callable[[Integral], float],
+    operands: Sequence[Any], body: Body, points: Sequence[float], results: Callable[[Any], list[float]]
 ) -> Any:
-    """The `result` of each integral between broadcast limits."""
+    """The `results` for rows of broadcast limits and reads, [rows, operands]."""
     if is_exact():
         # Imported here as few programs are computed in balls.
         from gradcli.functionals.integrals.ball_integrals import integral as proved
@@ -73,15 +148,23 @@ def _of_each_integral(
         low, high, *reads = operands
         parts = proved_pieces(body, low, high, reads) or [IntegralPiece(low, high, body)]
         return functools.reduce(add, [proved(p.low, p.high, reads, p.body, points) for p in parts])
-    return of_each(operands, lambda rows: [result(i) for i in _integrals(rows, body, points, tolerance)])
+    return of_each(operands, results)
 
 
-def _integrals(rows: Any, body: Body, points: Sequence[float], tolerance: Tolerance) -> list[Integral]:
-    """The integrals for rows of limits and reads, [rows, operands]."""
+def _integrals(
+    rows: Any, body: Body, points: Sequence[float], tolerance: Tolerance, *, rounded_otherwise: bool = False
+) -> list[Integral]:
+    """The integrals for rows of limits and reads, [rows, operands]; if `rounded_otherwise`, places are moved by a few units
+    in the last place, and with them all that is computed."""
     np = arrays.numpy_namespace()
     low, high, *reads = rows.T
+    first, last = np.minimum(low, high), np.maximum(low, high)
 
     def function(t: Any, row: Any) -> Any:
+        if rounded_otherwise:
+            # Irregularly, as equal changes may cancel.
+            changes = np.arange(1, len(t) + 1) * GOLDEN_RATIO % 1.0 - 0.5
+            t = np.clip(t * (1.0 + _ROUNDED * 2.0**-52 * changes), first[row], last[row])
         (value,) = body(t, *(r[row] if len(low) > 1 else float(r[0]) for r in reads))
         return value if arrays.shape(value) else np.full(len(t), value)
 

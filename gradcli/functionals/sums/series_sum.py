@@ -27,6 +27,8 @@ from gradcli.primitives.primitive import Primitive
 
 # The cost of a sum, in array elements, beside that of the operations of its body.
 _TIME = 400
+# The relative error from which on a sum has few digits, and the multiple of its error from which on it is distinct from 0.
+_FEWEST, _ZERO = 1e-10, 4.0
 # The cost in steps of a term in balls.
 _TERM = 4
 
@@ -100,8 +102,11 @@ def _of_rows(rows: Any, body: Body, rtol: float, atol: float) -> list[float]:
 def _checked(found: SeriesTotal, body: Body, rtol: float, atol: float) -> float:
     if found.fault is not None:
         return shortfalls.undefined(found.fault, is_derivative=body.is_derivative)
-    if not found.error <= max(rtol * abs(found.value), atol):
-        shortfalls.report("nsum", found.error)
+    size = abs(found.value)
+    # A sum that is 0 up to its error has no digits to lose.
+    is_small = found.error <= atol and (found.error <= _FEWEST * size or size <= _ZERO * found.error)
+    if not (found.error <= rtol * size or is_small):
+        shortfalls.report("nsum", found.error, is_derivative=body.is_derivative)
     return found.value
 
 
