@@ -309,6 +309,11 @@ class Jet(Operators):
             return value
         return type(self)([self.zeros() if value is None else value], self.order)
 
+    def dense_coefficient(self, k: int) -> Any:
+        """Coefficient `k`, also where it is zero by construction."""
+        found = self.coefficient(k)
+        return self.zeros() if found is None else found
+
     def zeros(self) -> Any:
         """A zero coefficient."""
         return bind(zeros_like, (self.inner,), _NO_PARAMS)

@@ -147,7 +147,9 @@ def _with_constants(found: OneSidedJet, operands: Sequence[Any]) -> OneSidedJet:
             varies = logical_or(varies, not_equal(coefficient, 0.0))
     # The order is halved: coefficients beyond the known ones may differ from 0, as in the root of such a series.
     order = found.order // 2
-    return OneSidedJet([found.inner, *(where(varies, _coefficient(found, k), 0.0) for k in range(1, order + 1))], order)
+    return OneSidedJet(
+        [found.inner, *(where(varies, found.dense_coefficient(k), 0.0) for k in range(1, order + 1))], order
+    )
 
 
 def _with_poles(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
@@ -204,11 +206,6 @@ def _smoothly(primitive: Primitive, *operands: Any, **params: Any) -> Any:
     return Jet._applied(primitive, operands, params)
 
 
-def _coefficient(x: OneSidedJet, k: int) -> Any:
-    found = x.coefficient(k)
-    return x.zeros() if found is None else found
-
-
 # --- comparisons
 
 
@@ -220,7 +217,7 @@ def _trichotomy(a: OneSidedJet, b: OneSidedJet) -> tuple[Any, Any, Any]:
         first, second = a.coefficient(k), b.coefficient(k)
         if first is None and second is None:
             continue
-        apart = subtract(_coefficient(a, k), _coefficient(b, k))
+        apart = subtract(a.dense_coefficient(k), b.dense_coefficient(k))
         below = logical_or(below, logical_and(tied, less(apart, 0.0)))
         above = logical_or(above, logical_and(tied, greater(apart, 0.0)))
         tied = logical_and(tied, equal(apart, 0.0))
@@ -341,10 +338,10 @@ def _extreme(primitive: Primitive) -> Callable[..., Any]:
         for k in range(1, x.order + 1):
             if x.coefficient(k) is None:
                 continue
-            among = where(tied, _coefficient(x, k), worst)
+            among = where(tied, x.dense_coefficient(k), worst)
             tied = logical_and(tied, equal(among, bind(primitive, (among,), {"axis": axis, "keepdims": True})))
         found = [
-            bind(primitive, (where(tied, _coefficient(x, k), worst),), {"axis": axis, "keepdims": keepdims})
+            bind(primitive, (where(tied, x.dense_coefficient(k), worst),), {"axis": axis, "keepdims": keepdims})
             for k in range(x.order + 1)
         ]
         return OneSidedJet(found, x.order)
@@ -358,7 +355,7 @@ def _extreme(primitive: Primitive) -> Callable[..., Any]:
 def _rising(x: OneSidedJet, axis: int) -> Any:
     """The positions in ascending order along an axis; ties are broken by the next coefficient."""
     np = arrays.numpy_namespace()
-    keys = [np.moveaxis(_as_numpy(_coefficient(x, k)), axis, -1) for k in range(x.order, -1, -1)]
+    keys = [np.moveaxis(_as_numpy(x.dense_coefficient(k)), axis, -1) for k in range(x.order, -1, -1)]
     return np.moveaxis(np.lexsort(keys), -1, axis)
 
 
@@ -370,7 +367,7 @@ def _as_numpy(coefficient: Any) -> Any:
 
 def _taken(x: OneSidedJet, positions: Any, axis: int) -> OneSidedJet:
     np = arrays.numpy_namespace()
-    found = [np.take_along_axis(_as_numpy(_coefficient(x, k)), positions, axis) for k in range(x.order + 1)]
+    found = [np.take_along_axis(_as_numpy(x.dense_coefficient(k)), positions, axis) for k in range(x.order + 1)]
     return OneSidedJet([arrays.like_library_of(c, x.inner) for c in found], x.order)
 
 
@@ -427,7 +424,7 @@ def _valuations(x: OneSidedJet) -> Iterator[tuple[int, Any]]:
     """
     left: Any = broadcast_to(True, x.shape) if x.shape else True
     for k in range(x.order + 1):
-        nonzero = logical_and(left, not_equal(_coefficient(x, k), 0.0))
+        nonzero = logical_and(left, not_equal(x.dense_coefficient(k), 0.0))
         if not nowhere(nonzero):
             yield k, nonzero
         left = logical_and(left, logical_not(nonzero))
@@ -438,7 +435,7 @@ def _valuations(x: OneSidedJet) -> Iterator[tuple[int, Any]]:
 
 def _shifted(x: OneSidedJet, there: Any, m: int, elsewhere: float) -> OneSidedJet:
     """x/t**m where the mask `there` is set, and a constant elsewhere."""
-    found = [where(there, _coefficient(x, k + m), elsewhere if k == 0 else 0.0) for k in range(x.order - m + 1)]
+    found = [where(there, x.dense_coefficient(k + m), elsewhere if k == 0 else 0.0) for k in range(x.order - m + 1)]
     return OneSidedJet(found, x.order - m)
 
 
@@ -539,7 +536,7 @@ def _divide(a: OneSidedJet, b: OneSidedJet) -> Any:
         if m > min(a.order, b.order):
             raise NoOneSidedSeriesError("a quotient by 0 has no series")
         for k in range(m):
-            if not nowhere(logical_and(there, not_equal(_coefficient(a, k), 0.0))):
+            if not nowhere(logical_and(there, not_equal(a.dense_coefficient(k), 0.0))):
                 return _over_power(divide(_times_power(a, m - k), b), m - k)
         quotient = _smoothly(divide, _shifted(a, there, m, 0.0), _shifted(b, there, m, 1.0))
         order = min(order, quotient.order)
@@ -579,7 +576,7 @@ def _atan2(y: OneSidedJet, x: OneSidedJet) -> Any:
     order = min(y.order, x.order)
     left = broadcast_to(True, shape) if shape else True
     for m in range(order + 1):
-        nonzero = logical_or(not_equal(_coefficient(y, m), 0.0), not_equal(_coefficient(x, m), 0.0))
+        nonzero = logical_or(not_equal(y.dense_coefficient(m), 0.0), not_equal(x.dense_coefficient(m), 0.0))
         there = logical_and(left, nonzero)
         left = logical_and(left, logical_not(nonzero))
         if nowhere(there):
@@ -606,7 +603,7 @@ def _decomposed(primitive: Primitive, values: Primitive, series: Callable[[Any],
         if values.smooth is not None and values.smooth(x.inner):
             return _smoothly(primitive, x)
         np = arrays.numpy_namespace()
-        given = np.stack([_as_numpy(_coefficient(x, k)) for k in range(x.order + 1)])
+        given = np.stack([_as_numpy(x.dense_coefficient(k)) for k in range(x.order + 1)])
         if series not in x.decompositions:
             matrices = given.reshape(x.order + 1, -1, *given.shape[-2:])
             x.decompositions[series] = [series(matrices[:, i]) for i in range(matrices.shape[1])]

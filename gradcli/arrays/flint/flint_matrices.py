@@ -26,6 +26,10 @@ _EXPONENTIAL = 130_000
 _LARGEST = 16
 
 
+def identity_matrix(n: int) -> arb_mat:
+    return arb_mat(n, n, [int(i == j) for i in range(n) for j in range(n)])
+
+
 # --- products
 
 

@@ -11,12 +11,10 @@ from gradcli import limits
 from gradcli.arrays.flint.balls import Balls, exact
 from gradcli.executors import stepwise
 from gradcli.functionals.body import Body
-from gradcli.functionals.ode.ode_system import System
+from gradcli.functionals.ode.ode_system import System, slopes_by_states
 from gradcli.functionals.ode.recurrences import Recurrences, recurrences
 from gradcli.functionals.ode.taylor_python_code import SeriesWriter
 from gradcli.functionals.ode.wide_balls import WideProgram
-from gradcli.kinds.jets import Jet
-from gradcli.primitives.bind import constant
 from gradcli.program.ir import Atom, Program, Variable
 
 # The products of coefficients that an eighth of a step pays for.
@@ -112,17 +110,7 @@ def with_jacobian(system: System) -> Body:
     states = system.states
 
     def run(program: Program, inputs: Sequence[Any]) -> list[Any]:
-        results = stepwise.outputs(program, inputs)
-        columns = []
-        for k in range(states):
-            jet = Jet([inputs[1 + k], 1.0], 1)
-            columns.append(stepwise.outputs(program, [*inputs[: 1 + k], jet, *inputs[2 + k :]]))
-        slopes = [_slope(column[i]) for i in range(states) for column in columns]
-        return [*results[:states], *slopes, *map(constant, results[states:])]
+        slopes, others = slopes_by_states(program, inputs, states)
+        return [*stepwise.outputs(program, inputs)[:states], *slopes, *others]
 
     return system.body.derived(run, system.body.bound, system.given)
-
-
-def _slope(value: Any) -> Any:
-    found = value.coefficient(1) if isinstance(value, Jet) else None
-    return 0.0 if found is None else found

@@ -109,12 +109,8 @@ class System:
         states = self.states
 
         def run(program: Program, inputs: Sequence[Any]) -> list[Any]:
-            columns = []
-            for k in range(states):
-                jet = Jet([inputs[1 + k], 1.0], 1)
-                columns.append(stepwise.outputs(program, [*inputs[: 1 + k], jet, *inputs[2 + k :]]))
-            found = [_coefficient(column[i], 1) for i in range(states) for column in columns]
-            return [*found, *map(constant, columns[0][states:])]
+            slopes, others = slopes_by_states(program, inputs, states)
+            return [*slopes, *others]
 
         return self.body.derived(run, self.body.bound, self.given)
 
@@ -175,7 +171,7 @@ class System:
             jets = [Jet([states[i], states[column[p][i]]], 1) for i in range(self.states)]
             varied = [Jet([g, 1.0], 1) if k == p else g for k, g in enumerate(given)]
             tangents[p] = stepwise.outputs(program, [time, *jets, *varied])
-        found = [_coefficient(tangents[p][i], 1) for i, p in origin]
+        found = [coefficient_of(tangents[p][i], 1) for i, p in origin]
         return [*results[: self.states], *found, *map(constant, results[self.states :])]
 
     def _start_slopes(self, program: Program, given: Sequence[Any], origin: Sequence[tuple[int, int]]) -> list[Any]:
@@ -183,7 +179,7 @@ class System:
         tangents = {}
         for p in {p for _, p in origin}:
             tangents[p] = stepwise.outputs(program, [Jet([g, 1.0], 1) if k == p else g for k, g in enumerate(given)])
-        return [*results, *(_coefficient(tangents[p][i], 1) for i, p in origin)]
+        return [*results, *(coefficient_of(tangents[p][i], 1) for i, p in origin)]
 
     def series(self, order: int) -> System:
         """The system of the Taylor coefficients of the states up to `order` along a curve of the given values.
@@ -204,12 +200,12 @@ class System:
             coefficients, reads = rest[: states * terms], rest[states * terms :]
             jets = [Jet(coefficients[i::states], order) for i in range(states)]
             results = stepwise.outputs(program, [time, *jets, *(Jet(reads[i::given], order) for i in range(given))])
-            found = [_coefficient(r, k) for k in range(terms) for r in results[:states]]
+            found = [coefficient_of(r, k) for k in range(terms) for r in results[:states]]
             return [*found, *map(constant, results[states:])]
 
         def begin(program: Program, reads: Sequence[Any]) -> list[Any]:
             results = stepwise.outputs(program, [Jet(reads[i::given], order) for i in range(given)])
-            return [_coefficient(r, k) for k in range(terms) for r in results]
+            return [coefficient_of(r, k) for k in range(terms) for r in results]
 
         def derived(body: Body) -> Body:
             return body.derived(run, 1 + states * terms, given * terms)
@@ -220,7 +216,18 @@ class System:
         )  # fmt: skip
 
 
-def _coefficient(value: Any, k: int) -> Any:
+def slopes_by_states(program: Program, inputs: Sequence[Any], states: int) -> tuple[list[Any], list[Any]]:
+    """The derivatives of a right side by the states, row by row, and its further outputs."""
+    columns = []
+    for k in range(states):
+        jet = Jet([inputs[1 + k], 1.0], 1)
+        columns.append(stepwise.outputs(program, [*inputs[: 1 + k], jet, *inputs[2 + k :]]))
+    slopes = [coefficient_of(column[i], 1) for i in range(states) for column in columns]
+    return slopes, [*map(constant, columns[0][states:])]
+
+
+def coefficient_of(value: Any, k: int) -> Any:
+    """The coefficient of order `k` of a series, or of a number as one."""
     found = value.coefficient(k) if isinstance(value, Jet) else None if k else value
     return 0.0 if found is None else found
 

@@ -24,6 +24,7 @@ import numpy as np
 from flint import acb, arb, arb_mat, fmpq
 
 from gradcli.arrays.flint.balls import Balls, UndecidedError, exact, is_nan, precision
+from gradcli.arrays.flint.flint_matrices import identity_matrix
 from gradcli.errors import BackendError, EvaluationError, LimitError
 from gradcli.functionals.ode.ball_series import BallSeries, ComplexField, with_jacobian
 from gradcli.functionals.ode.ode_system import System
@@ -178,7 +179,7 @@ class _Set:
         self.centre = [y.mid() for y in hull]
         self.moving = moving
         self.offsets = arb_mat(len(moving), 1, [hull[i] - self.centre[i] for i in moving])
-        self.turned = _identity(len(moving))
+        self.turned = identity_matrix(len(moving))
 
     @property
     def is_wide(self) -> bool:
@@ -324,7 +325,7 @@ class _Solver:
         slopes = [
             arb_mat(m, m, [found[p][k] if k < len(found[p]) else 0 for p in places]) for k in range(_DERIVATIVE_ORDER)
         ]
-        series = [_identity(m)]
+        series = [identity_matrix(m)]
         for k in range(_DERIVATIVE_ORDER):
             total = slopes[0] * series[k]
             for j in range(1, k + 1):
@@ -430,10 +431,6 @@ def _coordinates(turned: arb_mat, offsets: arb_mat, hull: Sequence[arb]) -> tupl
         return found, found.inv()
     except ZeroDivisionError:
         return None
-
-
-def _identity(n: int) -> arb_mat:
-    return arb_mat(n, n, [int(i == j) for i in range(n) for j in range(n)])
 
 
 def _between(low: arb, high: arb) -> arb:

@@ -122,7 +122,7 @@ def _series(given: Jet, times: Jet, order: int, system: System, params: Mapping[
     """The coefficients of the states from 0 to `order`, at fixed times."""
     if order == 1 and system.given <= _FEW:
         return _first_order(given, times, system, params)
-    operands = concat([given.zeros() if c is None else c for c in map(given.coefficient, range(order + 1))], -1)
+    operands = concat([given.dense_coefficient(k) for k in range(order + 1)], -1)
     found = bind(trajectory, (operands, times.inner), {"system": system.series(order), **params})
     n = system.states
     return [part(found, (..., slice(k * n, (k + 1) * n))) for k in range(order + 1)]
@@ -132,7 +132,7 @@ def _first_order(given: Jet, times: Jet, system: System, params: Mapping[str, An
     """The coefficients of order 0 and 1 from the derivatives by all given values, which other directions have, too."""
     derivatives, column = system.sensitivities
     found = bind(trajectory, (given.inner, times.inner), {"system": derivatives, **params})
-    tangent = _or_zero(given, 1)
+    tangent = given.dense_coefficient(1)
     slopes = _slopes(found, column) * reshaped(tangent, (*arrays.shape(tangent)[:-1], 1, system.given, 1))
     return [part(found, (..., slice(0, system.states))), sum_(slopes, -2)]
 
@@ -141,7 +141,7 @@ def _along_times(y: Jet, given: Jet, times: Jet, system: System, params: Mapping
     """The coefficients from those of the derivative along the curve, a series of one order less."""
     for order in itertools.count(1):
         shorter = [Jet([x.coefficient(k) for k in range(order)], order - 1) for x in (given, times)]
-        ahead = [Jet([_or_zero(x, k) * k for k in range(1, order + 1)], order - 1) for x in (given, times)]
+        ahead = [Jet([x.dense_coefficient(k) * k for k in range(1, order + 1)], order - 1) for x in (given, times)]
         derivatives, column = system.sensitivities
         found = bind(trajectory, shorter, {"system": derivatives, **params})
         states = part(found, (..., slice(0, system.states)))
@@ -151,11 +151,6 @@ def _along_times(y: Jet, given: Jet, times: Jet, system: System, params: Mapping
             to_given = reshaped(ahead[0], (*ahead[0].shape[:-1], 1, system.given, 1))
             rate = rate + sum_(_slopes(found, column) * to_given, -2)
         yield rate.coefficient(order - 1) * (1 / order)
-
-
-def _or_zero(x: Jet, k: int) -> Any:
-    c = x.coefficient(k)
-    return x.zeros() if c is None else c
 
 
 def _with_axis(x: Any) -> Any:
@@ -260,8 +255,8 @@ def _coefficients_of_cotangents(
         yield from map(found.coefficient, itertools.count(1))
         return
     for order in itertools.count(1):
-        operands = concat([_or_zero(given, k) for k in range(order + 1)], -1)
-        outer = concat([_or_zero(g, order - j) for j in range(order + 1)], -1)
+        operands = concat([given.dense_coefficient(k) for k in range(order + 1)], -1)
+        outer = concat([g.dense_coefficient(order - j) for j in range(order + 1)], -1)
         found = bind(given_cotangents, (outer, operands, times.inner), {"system": system.series(order), **params})
         yield part(found, (..., slice(0, system.given)))
 

@@ -22,7 +22,7 @@ from weakref import WeakKeyDictionary
 from gradcli.errors import DifferentiationError
 from gradcli.executors import stepwise
 from gradcli.functionals.body import Body
-from gradcli.functionals.ode.ode_system import System
+from gradcli.functionals.ode.ode_system import System, coefficient_of
 from gradcli.functionals.ode.piecewise_series import Series
 from gradcli.functionals.ode.right_sides import function
 from gradcli.functionals.ode.smooth_pieces import Decisions, Margin, decisions_at, piece, switching
@@ -145,7 +145,7 @@ def _transition(origin: System, switch: Switch, order: int) -> Body:
         series = _series(before.program, time, states, given, order)
         jets = [Jet([time, 1.0], order), *(Jet(c, order) for c in series)]
         margin = stepwise.outputs(before.program, [*jets, *given])[count + switch.margin]
-        lapse = _root([_coefficient(margin, k) for k in range(order + 1)])
+        lapse = _root([coefficient_of(margin, k) for k in range(order + 1)])
         moved = [_polynomial(c, lapse) for c in series]
         back = _series(after.program, time + lapse, moved, given, order)
         return [_polynomial(c, -lapse) for c in back]
@@ -162,7 +162,7 @@ def _series(
         jets = [Jet([time, 1.0], k), *(Jet(c, k) for c in found)] if k else [time, *states]
         rates = stepwise.outputs(program, [*jets, *given])
         for coefficients, rate in zip(found, rates):
-            coefficients.append(_coefficient(rate, k) * (1 / (k + 1)))
+            coefficients.append(coefficient_of(rate, k) * (1 / (k + 1)))
     return found
 
 
@@ -180,8 +180,3 @@ def _polynomial(coefficients: Sequence[Any], x: Any) -> Any:
     for c in reversed(coefficients[:-1]):
         total = total * x + c
     return total
-
-
-def _coefficient(value: Any, k: int) -> Any:
-    found = value.coefficient(k) if isinstance(value, Jet) else None if k else value
-    return 0.0 if found is None else found

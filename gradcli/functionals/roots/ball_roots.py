@@ -16,6 +16,7 @@ from flint import arb, arb_mat, fmpq
 
 from gradcli import arrays, limits
 from gradcli.arrays.flint.balls import Balls, Undecided, UndecidedError, exact, interval_evaluation, is_nan, precision
+from gradcli.arrays.flint.flint_matrices import identity_matrix
 from gradcli.autograd.saved_values.untaken_masks import may_differ_from_zero
 from gradcli.errors import EvaluationError
 from gradcli.functionals.body import Body
@@ -174,7 +175,7 @@ def _proved(
         limits.charge_steps()
         box = [p + arb(0, r) for p, r in zip(point, radii)]
         slopes = _smooth(box, values, jacobian)
-        rest = (_identity(n) - inverse * slopes) * arb_mat(n, 1, [b - p for b, p in zip(box, point)])
+        rest = (identity_matrix(n) - inverse * slopes) * arb_mat(n, 1, [b - p for b, p in zip(box, point)])
         mapped = [p - m + r for p, m, r in zip(point, newton.entries(), rest.entries())]
         if all(b.contains_interior(m) for b, m in zip(box, mapped)):
             return mapped
@@ -194,10 +195,6 @@ def _smooth(box: list[arb], values: Callable[..., Any], jacobian: Callable[..., 
     if doubts.jumped:
         raise UndecidedError("no root is proved: the equations jump or bend there")
     return found
-
-
-def _identity(n: int) -> arb_mat:
-    return arb_mat(n, n, [int(i == j) for i in range(n) for j in range(n)])
 
 
 def _fractions(found: Sequence[arb], values: Callable[..., Any]) -> list[fmpq] | None:

@@ -15,6 +15,7 @@ from flint import arb, arb_mat, fmpq
 from gradcli import arrays
 from gradcli.arrays.flint import intervals
 from gradcli.arrays.flint.balls import Balls, Number, UndecidedError, exact, precise, precision
+from gradcli.arrays.flint.flint_matrices import identity_matrix
 from gradcli.arrays.flint.intervals import Bounds
 from gradcli.calculus.implicit import implicit_derivatives, square_jacobian
 from gradcli.errors import EvaluationError
@@ -188,8 +189,7 @@ class _Krawczyk:
             return None
         jacobians = arb_mat(self.size, self.size, [intervals.ball(*e) for e in entries])
         around = arb_mat(self.size, 1, [arb(0, arb(r).abs_upper()) for r in radii])
-        unit = arb_mat(self.size, self.size, [int(i == j) for i in range(self.size) for j in range(self.size)])
-        moved = (unit - inverse * jacobians) * around - inverse * self._residuals(point)
+        moved = (identity_matrix(self.size) - inverse * jacobians) * around - inverse * self._residuals(point)
         found = [arb(x) + m for x, m in zip(point, moved.entries())]
         inside = all(b.low < f.lower().fmpq() and f.upper().fmpq() < b.high for f, b in zip(found, box))
         return found if inside else None
