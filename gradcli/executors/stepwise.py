@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gradcli import arrays
 from gradcli.primitives.bind import assume, bind
-from gradcli.program.ir import Atom, Program, Variable, last_uses
+from gradcli.program.ir import Atom, Equation, Program, Variable, last_uses
 
 
 def outputs(program: Program, inputs: Sequence[Any]) -> list[Any]:
@@ -15,6 +15,15 @@ def outputs(program: Program, inputs: Sequence[Any]) -> list[Any]:
     found = run(program, inputs)
     assert found is not None
     return found
+
+
+def steps(program: Program, inputs: Sequence[Any]) -> Iterator[tuple[Equation, list[Any], Any]]:
+    """The equations of a program, each with its operands and its result for `inputs`; guards are not looked at."""
+    known: dict[Variable, Any] = dict(zip(program.inputs, inputs))
+    for equation in program.equations:
+        operands = [known[a] if isinstance(a, Variable) else a for a in equation.inputs]
+        known[equation.output] = bind(equation.primitive, operands, equation.params)
+        yield equation, operands, known[equation.output]
 
 
 def run(program: Program, inputs: Sequence[Any]) -> list[Any] | None:

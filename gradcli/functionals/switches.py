@@ -317,15 +317,12 @@ def between(body: Body, first: float, last: float, reads: Sequence[float]) -> Bo
 def without_switches(body: Body, numbers: Sequence[Any]) -> Body:
     """The body without its switches, as it is for some numbers, and between the switches next to these."""
     program = body.program
-    known: dict[Variable, Any] = dict(zip(program.inputs, numbers))
     meaning: dict[Variable, Atom] = {}
     equations = []
-    for primitive, inputs, params, output in program.equations:
-        values = [known[a] if isinstance(a, Variable) else a for a in inputs]
-        known[output] = bind(primitive, values, params)
+    for (primitive, inputs, params, output), values, result in stepwise.steps(program, numbers):
         atoms = tuple(meaning.get(a, a) if isinstance(a, Variable) else a for a in inputs)
-        if primitive in _COMPARISONS | _STEPS | {sign} or _is_constant(atoms, known[output]):
-            meaning[output] = known[output]
+        if primitive in _COMPARISONS | _STEPS | {sign} or _is_constant(atoms, result):
+            meaning[output] = result
         elif primitive is where and not isinstance(atoms[0], Variable):
             meaning[output] = atoms[1] if atoms[0] else atoms[2]
         elif primitive in _ORDERED:

@@ -7,9 +7,9 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import DifferentiationError
+from gradcli.executors import stepwise
 from gradcli.formulas.complex_variables.conjugate_variables import by_conjugates, conjugate_name
 from gradcli.formulas.complex_variables.exact_identities import is_zero
-from gradcli.primitives.bind import bind
 from gradcli.primitives.conversions import cast
 from gradcli.primitives.entries.arithmetic import absolute
 from gradcli.primitives.entries.comparisons import equal, greater, isfinite, not_equal, where
@@ -45,12 +45,10 @@ def is_regular(program: Program, point: Mapping[str, Any]) -> bool:
     no test that holds there."""
     if any(arrays.shape(atom) for e in program.equations for atom in (*e.inputs, e.output)):
         return False
-    known: dict[Variable, Any] = {v: point[v.name or ""] for v in program.inputs}
     with arrays.quiet():
-        for primitive, inputs, params, output in program.equations:
-            operands = [known[a] if isinstance(a, Variable) else a for a in inputs]
-            known[output] = bind(primitive, operands, params)
-            if primitive in (absolute, phase, equal) and (known[output] if primitive is equal else not operands[0]):
+        for equation, operands, result in stepwise.steps(program, [point[v.name or ""] for v in program.inputs]):
+            primitive = equation.primitive
+            if primitive in (absolute, phase, equal) and (result if primitive is equal else not operands[0]):
                 return False
     return True
 

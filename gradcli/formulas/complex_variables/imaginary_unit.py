@@ -18,10 +18,11 @@ from gradcli.calculus.complex_derivatives import check_holomorphic, complex_deri
 from gradcli.calculus.derivatives import gradients
 from gradcli.calculus.higher_orders import derivatives
 from gradcli.errors import DifferentiationError, GradcliError
+from gradcli.executors import stepwise
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.names.scope import IMAGINARY_UNIT
 from gradcli.language.syntax import tree
-from gradcli.primitives.bind import bind, concrete
+from gradcli.primitives.bind import concrete
 from gradcli.program.ir import Element, Program, Variable
 
 if TYPE_CHECKING:
@@ -163,12 +164,8 @@ def _derivatives(program: tree.Module, point: Mapping[str, Any], names: Sequence
 def _evaluated(program: Program, point: Mapping[str, Any]) -> Any:
     """The number that a program of numbers gives at a point; None where a step of it is infinite."""
     known: dict[Variable, Any] = {v: point[v.name or ""] for v in program.inputs}
-
-    def value(atom: Any) -> Any:
-        return known[atom] if isinstance(atom, Variable) else atom
-
-    for equation in program.equations:
-        known[equation.output] = bind(equation.primitive, [value(a) for a in equation.inputs], equation.params)
-    if any(cmath.isinf(number) for number in known.values()):
+    known |= {equation.output: result for equation, _, result in stepwise.steps(program, [*known.values()])}
+    if any(map(cmath.isinf, known.values())):
         return None
-    return value(program.outputs[0])
+    (output,) = program.outputs[:1]
+    return known[output] if isinstance(output, Variable) else output

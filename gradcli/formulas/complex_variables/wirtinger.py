@@ -19,6 +19,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.complex_derivatives import complex_derivatives, wirtinger_derivatives
 from gradcli.calculus.derivatives import gradients
 from gradcli.errors import DifferentiationError, GradcliError, LimitError
+from gradcli.executors import stepwise
 from gradcli.formulas.complex_variables.conjugate_variables import (
     PARTS,
     ConjugateDerivatives,
@@ -31,7 +32,7 @@ from gradcli.formulas.languages.text import text
 from gradcli.formulas.writing.documents import SHORT, merge_programs
 from gradcli.language.names.scope import IMAGINARY_UNIT
 from gradcli.named_tuples import NamedTuple
-from gradcli.primitives.bind import bind, concrete
+from gradcli.primitives.bind import concrete
 from gradcli.primitives.entries.arithmetic import absolute, add, multiply, subtract
 from gradcli.primitives.entries.complex_parts import conjugate, imaginary_part, real_part
 from gradcli.primitives.entries.elementwise.complex_numbers import from_parts
@@ -382,13 +383,6 @@ def _function(program: Program) -> Function:
     """The function that a program of numbers computes."""
 
     def function(given: Mapping[str, Any]) -> Any:
-        known: dict[Variable, Any] = {v: given[v.name or ""] for v in program.inputs}
-
-        def value(atom: Atom) -> Any:
-            return known[atom] if isinstance(atom, Variable) else atom
-
-        for equation in program.equations:
-            known[equation.output] = bind(equation.primitive, [value(a) for a in equation.inputs], equation.params)
-        return value(program.outputs[0])
+        return stepwise.outputs(program._replace(guards=()), [given[v.name or ""] for v in program.inputs])[0]
 
     return function
