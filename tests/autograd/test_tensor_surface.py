@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -267,3 +269,35 @@ class TestRandomNumbersInPlace:
         drawn = gradcli.zeros(1000).bernoulli_(0.25)
         assert set(drawn.tolist()) == {0.0, 1.0}
         assert 150 < drawn.sum().item() < 350
+
+
+CHANGES = {
+    "unsqueeze_": lambda x: x.unsqueeze_(1),
+    "t_": lambda x: x.t_(),
+    "resize_": lambda x: x.resize_(5),
+    "data": lambda x: setattr(x, "data", tensor([1, 2])),
+    "copy_": lambda x: x.copy_(tensor(ROWS) + 1.0),
+    "base": lambda x: x[0].fill_(7.0),
+    "view": lambda x: x.view(-1).mul_(2.0),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_operations_follow_a_change_in_place(name: str) -> None:
+    x = tensor(ROWS)
+    assert (2 * x).shape == (2, 3)
+    CHANGES[name](x)
+    again = tensor(x.numpy().copy())
+    for operation in (lambda x: 2 * x, lambda x: x / 3, lambda x: x.sum(0), lambda x: x.reshape(-1) @ x.reshape(-1)):
+        assert operation(x).tolist() == operation(again).tolist()
+        assert operation(x).shape == operation(again).shape
+        assert operation(x).dtype == operation(again).dtype
+    assert x.shape == again.shape
+
+
+def test_a_copy_by_pickle_has_the_operations_of_its_data() -> None:
+    x = tensor(ROWS, requires_grad=True)
+    assert (2 * x).shape == (2, 3)
+    copied = pickle.loads(pickle.dumps(x))
+    (copied * copied).sum().backward()
+    assert copied.grad.tolist() == (2 * x).tolist()
