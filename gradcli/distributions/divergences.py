@@ -241,11 +241,12 @@ def _normal_from(p: Any, q: Normal) -> Any:
 
 
 def _exponential_from(p: Any, q: Exponential) -> Any:
+    """The divergence between a distribution of numbers of at least 0 and an exponential one."""
     return q.rate * p.mean - q.rate.log() - p.entropy()
 
 
 def _mean_log(p: Any) -> Any:
-    """The mean of the logarithm of a positive number."""
+    """The mean of log(x) for an x of a beta, Pareto, exponential or uniform distribution of positive numbers."""
     if isinstance(p, Beta):
         return digamma(p.concentration1) - digamma(p.concentration1 + p.concentration0)
     if isinstance(p, Pareto):
@@ -270,10 +271,12 @@ def _continuous_bernoulli_from(p: Any, q: ContinuousBernoulli) -> Any:
 
 
 def _where_above_0(formula: Formula) -> Formula:
+    """A formula that is infinite where a uniform distribution reaches below 0."""
     return lambda p, q: where(p.low < 0, math.inf, formula(p, q))
 
 
 def _where_within_0_and_1(formula: Formula) -> Formula:
+    """A formula that is infinite where a uniform distribution reaches out of [0, 1]."""
     return lambda p, q: where(logical_or(p.low < 0, p.high > 1), math.inf, formula(p, q))
 
 
@@ -304,7 +307,7 @@ register_kl(Uniform, Beta)(_where_within_0_and_1(_beta_from_uniform))
 register_kl(Uniform, Exponential)(_where_above_0(_exponential_from))
 register_kl(Uniform, Gamma)(_where_above_0(_gamma_from))
 
-# The second of each pair gives probability 0 to numbers that the first gives a positive one.
+# Pairs (p, q) of which p allows values that are impossible under q, so that the divergence is infinite.
 _BOUNDED, _HALF_LINE = (Uniform, Beta, ContinuousBernoulli), (Gamma, Exponential, Pareto)
 _INFINITE = [
     *((p, q) for p in (Normal, Laplace, Gumbel) for q in (*_BOUNDED, *_HALF_LINE)),

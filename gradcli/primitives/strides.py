@@ -19,7 +19,7 @@ Layout = tuple[Shape, Shape]
 
 
 def always(*_operands: Any, **_params: Any) -> bool:
-    """A `shares` rule that is always true."""
+    """A rule for `view` or `shares` of a primitive that holds for all operands."""
     return True
 
 
@@ -30,11 +30,14 @@ def contiguous(shape: Shape) -> Layout:
 
 
 def overlaps(layout: Layout) -> bool:
-    """Return whether several elements share a memory location."""
+    """Return whether elements are repeated along an axis, which has the stride 0 then.
+
+    Axes that overlap one another otherwise are not found.
+    """
     return any(size > 1 and step == 0 for size, step in zip(*layout))
 
 
-def for_each_axis(key: Sequence[Any], ndim: int) -> Sequence[Any]:
+def expanded_key(key: Sequence[Any], ndim: int) -> Sequence[Any]:
     """A key with an ellipsis or missing axes replaced by whole slices; None still stands for a new axis."""
     dots = next((i for i, item in enumerate(key) if item is Ellipsis), len(key))
     taken = sum(item is not None and item is not Ellipsis for item in key)
@@ -50,7 +53,7 @@ def of_index(layout: Layout, *, key: Sequence[Any]) -> Layout:
         return (*places.shape, *sizes[len(key) :]), (*_distances(places), *steps[len(key) :])
     axes = zip(*layout)
     found = []
-    for item in for_each_axis(key, len(layout[0])):
+    for item in expanded_key(key, len(layout[0])):
         if item is None:
             found.append((1, 0))
             continue

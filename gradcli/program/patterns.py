@@ -58,6 +58,7 @@ class Pattern(Operators):
 
     @staticmethod
     def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Pattern:
+        """The pattern of a primitive applied to operands; operators and primitives call this."""
         return Pattern(None, primitive, operands, params)
 
 
@@ -73,6 +74,8 @@ class PatternTerm(Operators):
 
     @staticmethod
     def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> PatternTerm:
+        """Add the equation of a primitive applied to terms and numbers, and return its result; operators and primitives
+        call this."""
         draft = next(o.draft for o in operands if isinstance(o, PatternTerm))
         atoms = [o.atom if isinstance(o, PatternTerm) else o for o in operands]
         return PatternTerm(draft, draft.elementwise(primitive, atoms, params))
@@ -128,7 +131,7 @@ CONSTANTS = frozenset({"c", "d"})
 
 # The property of an atom that decides which patterns may match it: its primitive, its value with sign, or True for
 # another constant; None for anything else.
-MatchKey = Primitive | tuple[float, float] | bool | None
+Sort = Primitive | tuple[float, float] | bool | None
 
 
 class Sorts:
@@ -139,7 +142,8 @@ class Sorts:
         self._primitives = {o.primitive for o in operands if isinstance(o, Pattern)}
         self._numbers = {_signed(o) for o in operands if not isinstance(o, Pattern)}
 
-    def of(self, atom: Atom, definitions: Mapping[Variable, Equation]) -> MatchKey:
+    def of(self, atom: Atom, definitions: Mapping[Variable, Equation]) -> Sort:
+        """The sort of an atom: its primitive, its number with its sign, True for another constant, or None."""
         if isinstance(atom, Variable):
             equation = definitions.get(atom)
             return equation.primitive if equation is not None and equation.primitive in self._primitives else None
@@ -152,12 +156,12 @@ def _signed(number: float) -> tuple[float, float]:
     return float(number), math.copysign(1.0, number)
 
 
-def may_begin(sought: Template, sorts: Sequence[MatchKey]) -> bool:
+def may_match(sought: Template, sorts: Sequence[Sort]) -> bool:
     """Return whether a template may match operands of these sorts."""
     return any(all(map(_begins, sought.root.operands, order)) for order in _orders(sought.root, sorts))
 
 
-def _begins(pattern: Any, sort: MatchKey) -> bool:
+def _begins(pattern: Any, sort: Sort) -> bool:
     if not isinstance(pattern, Pattern):
         return sort == _signed(pattern)
     if pattern.primitive is not None:

@@ -42,13 +42,13 @@ from gradcli.program.ir import Atom
 from gradcli.program.patterns import (
     CONSTANTS,
     Draft,
-    MatchKey,
     Parts,
     PatternTerm,
+    Sort,
     Sorts,
     Template,
     match,
-    may_begin,
+    may_match,
     parts_of,
     template,
 )
@@ -230,7 +230,7 @@ class Rewrites:
         }
         self._cost = _REPLACED_FAST if FAST in tags else _REPLACED
         # The rules that may match, by primitive and sorts of the operands: for most operands there are none.
-        self._fitting: dict[tuple[Primitive, tuple[MatchKey, ...]], Sequence[_Prepared | MovingRewrite]] = {}
+        self._fitting: dict[tuple[Primitive, tuple[Sort, ...]], Sequence[_Prepared | MovingRewrite]] = {}
 
     def _that_may_fit(
         self, draft: Draft, primitive: Primitive, inputs: Sequence[Atom]
@@ -243,7 +243,7 @@ class Rewrites:
         found = self._fitting.get((primitive, sorts))
         if found is None:
             rules = self._rules[primitive]
-            found = [r for r in rules if isinstance(r, MovingRewrite) or may_begin(r.template, sorts)]
+            found = [r for r in rules if isinstance(r, MovingRewrite) or may_match(r.template, sorts)]
             self._fitting[primitive, sorts] = found
         return found
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 # Decimal digits of the first attempt. A float has 16: most programs lose fewer than the 14 digits in between.
 _FIRST = 30
+# The code of the warnings that no digits are proved.
 _CODE = "unproved"
 
 
@@ -57,10 +58,9 @@ def certify(request: EvaluationRequest, result: Result, max_precision: int = MAX
 
     `result.certified` has the value's count under "value", and under the name of each other member a dict with the
     counts of its numbers. The count of an array is that of its worst element, and that of a complex number the one of
-    its worse part. A count is None for a derivative that
-    does not exist, and where nothing is proved: ball arithmetic lacks a function, the proof takes too long or the
-    result is nan. The latter adds a warning to the result, and counts as 0 in the return value. Raises BackendError
-    where python-flint is not installed.
+    its worse part. A count is None for a derivative that does not exist, and where nothing is proved: ball arithmetic
+    lacks a function, the proof takes too long or the result is nan. Where nothing is proved, a warning is added to the
+    result, and the count is 0 in the return value. Raises BackendError where python-flint is not installed.
     """
     with digits.computing(as_written=False):
         try:
@@ -95,18 +95,18 @@ def certify(request: EvaluationRequest, result: Result, max_precision: int = MAX
 
 def in_balls(request: EvaluationRequest) -> EvaluationRequest:
     """Return the request with the same numbers as exact balls, without statements that no result depends on."""
-    bindings = {name: _exactly(value) for name, value in request.bindings.items()}
-    cotangent = None if request.grad_output is None else _exactly(request.grad_output)
+    bindings = {name: _as_balls(value) for name, value in request.bindings.items()}
+    cotangent = None if request.grad_output is None else _as_balls(request.grad_output)
     program = _without_unread(request.program, request.retain)
     return request._replace(program=program, bindings=bindings, grad_output=cotangent, nodes=False)
 
 
 def _without_unread(program: tree.Module, kept: Collection[str]) -> tree.Module:
-    """A program without assignments of names that nothing reads: a comparison or a branch cut that is not decided there
-    matters to no result. The float run has shown that they raise no error."""
+    """A program without assignments of names that nothing reads: a comparison or a branch cut in them that balls cannot
+    decide affects no result. The float run has shown that they raise no error."""
     body = program.body
     while True:
-        named = [_names(statement) for statement in body]
+        named = [_texts_in(statement) for statement in body]
         others = [set().union(kept, *named[:k], *named[k + 1 :]) for k in range(len(body))]
         needed = tuple(
             s
@@ -118,8 +118,8 @@ def _without_unread(program: tree.Module, kept: Collection[str]) -> tree.Module:
         body = needed
 
 
-def _names(statement: tree.Statement) -> set[str]:
-    """The names in a statement, those of functions too, and other texts."""
+def _texts_in(statement: tree.Statement) -> set[str]:
+    """All strings in the nodes of a statement: the names of variables and functions, and more, such as operators."""
     fields = ((node, field) for node in tree.walk(statement) for field in type(node).__match_args__)
     return {text for node, field in fields if isinstance(text := getattr(node, field), str)}
 
@@ -132,7 +132,8 @@ def _targets(statement: Any) -> set[str]:
     return {target.name for target in statement.targets}
 
 
-def _exactly(value: Any) -> Any:
+def _as_balls(value: Any) -> Any:
+    """A value in the namespace of balls; called within `digits.computing`."""
     return arrays.in_default_namespace(arrays.on_host(value))
 
 

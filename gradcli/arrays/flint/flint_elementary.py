@@ -92,16 +92,16 @@ log10 = _logarithm(lambda x: x.log() / arb.const_log10(), ZERO, _power_of(10))
 
 
 def logaddexp(x: Number, y: Number) -> Number:
-    return _sum_of_powers(x, y, lambda d: (-d).exp().log1p())
+    return _log_of_sum(x, y, lambda d: (-d).exp().log1p())
 
 
 def logaddexp2(x: Number, y: Number) -> Number:
     if type(x) is fmpq and x == y:
         return x + 1
-    return _sum_of_powers(x, y, lambda d: (-d * arb.const_log2()).exp().log1p() / arb.const_log2())
+    return _log_of_sum(x, y, lambda d: (-d * arb.const_log2()).exp().log1p() / arb.const_log2())
 
 
-def _sum_of_powers(x: Number, y: Number, rise: Callable[[Any], Any]) -> Number:
+def _log_of_sum(x: Number, y: Number, rise: Callable[[Any], Any]) -> Number:
     """The larger number plus `rise` of the distance between both; used for logaddexp and logaddexp2."""
     if is_nan(x) or is_nan(y):
         return UNDEFINED
@@ -171,8 +171,8 @@ def pow(x: Number, q: Number) -> Number:
     if type(q) is fmpq and q.q == 1:
         return _whole_power(x, int(q.p))
     if is_infinite(q):
-        inside = compared(absolute(x), ONE)
-        return ONE if not inside else INFINITY if (inside > 0) == (q > 0) else ZERO
+        side = compared(absolute(x), ONE)
+        return ONE if side == 0 else INFINITY if (side > 0) == (q > 0) else ZERO
     if is_infinite(x):
         return INFINITY if compared(q, ZERO) > 0 else ZERO
     if type(x) is arb and q > 0 and x.contains(0) and x.lower() >= 0 and not x.is_zero():
@@ -208,7 +208,7 @@ def rsqrt(x: Number) -> Number:
 
 
 def flat_root(x: Number, *, n: float) -> Number:
-    """x**(1/n), and 0 at 0."""
+    """x**(1/n), but 0 at 0, where its derivative is taken as 0 too."""
     return ZERO if is_at(x, ZERO) else pow(x, 1 / fmpq(*n.as_integer_ratio()))
 
 
@@ -226,6 +226,7 @@ def cbrt(x: Number) -> Number:
 
 
 def over_one_plus_square(x: Number) -> Number:
+    """1/(1 + x**2)."""
     return divide(ONE, add(ONE, multiply(x, x)))
 
 
@@ -237,7 +238,7 @@ tan = analytic(arb.tan, zero=ZERO)
 atan = analytic(arb.atan, zero=ZERO, below=lambda: -arb.pi() / 2, above=lambda: arb.pi() / 2)
 
 
-def _inside(compute: Callable[[Any], Any], known: fmpq) -> Any:
+def _inverse_of_circular(compute: Callable[[Any], Any], known: fmpq) -> Any:
     """A function on [-1, 1] that is 0 at the point `known`."""
 
     def function(x: Number) -> Number:
@@ -251,8 +252,8 @@ def _inside(compute: Callable[[Any], Any], known: fmpq) -> Any:
     return function
 
 
-asin = _inside(arb.asin, ZERO)
-acos = _inside(arb.acos, ONE)
+asin = _inverse_of_circular(arb.asin, ZERO)
+acos = _inverse_of_circular(arb.acos, ONE)
 
 # The rational values of sin(pi*x), by 6*x modulo 12; by Niven's theorem there are no others at rational x.
 _RATIONAL_SINES = {0: ZERO, 1: HALF, 3: ONE, 5: HALF, 6: ZERO, 7: -HALF, 9: -ONE, 11: -HALF}

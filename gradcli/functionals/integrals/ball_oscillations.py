@@ -30,20 +30,20 @@ from gradcli.program.ir import Program, Variable
 Powers = Mapping[Fraction, arb]
 # The number of each phase in a wave, for a wave that is a product.
 Key = tuple[int, ...]
-# A value that is not known to oscillate is one amplitude or number, others are these of each wave.
+# The amplitude of each wave by its key.
 Waves = dict[Key, Any]
 
 _ZERO, _ONE = Fraction(0), Fraction(1)
 _UNIT: Powers = {_ZERO: arb(1)}
-# The number of doublings of D until bounds are known, and the terms of a power of a sum.
+# Upper bounds of the doublings of D that are tried, and of the exponent of a whole power of a sum.
 _DOUBLINGS, _MOST_FACTORS = 12, 16
 _OSCILLATING = frozenset({"sin", "cos"})
-# The cost of an operation, in eighths of a step.
+# The cost of an equation, in eighths of a step (see `gradcli.limits`).
 _OPERATION = 8
 
 
 class Tail(NamedTuple):
-    """An integral from D to infinity of an integrand by v, as sums of waves.
+    """An integral from D to infinity of an integrand with respect to v, as sums of waves.
 
     The variables of the program that are sums of powers of u = v**(1/`power`) are `powers`, among them its first input,
     and those that oscillate are `phases`. The frequency of a phase is its coefficient of v.
@@ -86,7 +86,8 @@ class Tail(NamedTuple):
         return bool(bounds.order < 0 and self.frequency(key) != 0 if any(key) else bounds.order < -1)
 
     def values(self, v: acb, apply: Callable[..., acb]) -> Waves:
-        """The amplitudes of the integrand by v, where `apply` is a function of complex balls, by name."""
+        """The amplitude of each wave at v, times the derivative of the place by v; `apply(name, *numbers)` applies a
+        function to complex balls."""
 
         def wave(name: str, phase: _Phase, sign: int) -> acb:
             found = (acb(0, sign) * self._sum(phase.rest, v)).exp() / 2
@@ -101,27 +102,29 @@ class Tail(NamedTuple):
         for exponent, coefficient in powers.items():
             share = exponent / self.power
             whole = share.denominator == 1
-            found += coefficient * (v ** int(share) if whole else v.pow(acb(_quotient_of(share)), analytic=True))
+            found += coefficient * (v ** int(share) if whole else v.pow(acb(_as_ball(share)), analytic=True))
         return found
 
 
 class _Phase(NamedTuple):
-    """The argument of a function that oscillates: its number, and what it is but for c*v, a sum of powers of u."""
+    """The argument c*v + rest of a sine or cosine: its index among the phases, and `rest`, powers of u with exponents of
+    at most 0."""
 
     number: int
     rest: Powers
 
 
 def tail_from(program: Program, first: arb, end: arb, sign: int, reads: Sequence[arb]) -> Tail | None:
-    """The integrand from some D on, which is not before a place `first`, towards a limit, in the direction of `sign`.
+    """The integral from D, at or beyond a place `first`, to the limit `end`. `sign` is the direction of the variable, and
+    `reads` are the values of the other inputs of the program.
 
     None where nothing is known to oscillate, or an amplitude is not known to be analytic and to vanish.
     """
-    found = _waving(program, end, sign, reads)
+    found = _tail_without_bounds(program, end, sign, reads)
     if found is None:
         return None
     u = 1 / abs(end - first) if end.is_finite() else sign * first
-    begin = (u ** _quotient_of(found.power)).upper() if u > 1 else arb(1)
+    begin = (u ** _as_ball(found.power)).upper() if u > 1 else arb(1)
     for _ in range(_DOUBLINGS):
         try:
             tail = found._replace(start=begin, bounds=_bounds(found, begin))
@@ -133,8 +136,8 @@ def tail_from(program: Program, first: arb, end: arb, sign: int, reads: Sequence
     return None
 
 
-def _waving(program: Program, end: arb, sign: int, reads: Sequence[arb]) -> Tail | None:
-    """The integrand as one of v; None where nothing is known to oscillate."""
+def _tail_without_bounds(program: Program, end: arb, sign: int, reads: Sequence[arb]) -> Tail | None:
+    """The tail with D and the bounds still unset; None unless all phases grow with the same single power."""
     place = {_ZERO: end, -_ONE: arb(-sign)} if end.is_finite() else {_ONE: arb(sign)}
     powers = _sums_of_powers(program, place, reads)
     phases: dict[Variable, _Phase] = {}
@@ -186,7 +189,8 @@ def _times(x: Powers, y: Powers) -> Powers:
 
 
 def _of_one_power(x: Powers, exponent: Fraction) -> Powers | None:
-    """A power of a single power with a positive coefficient, or a whole power of one with any."""
+    """x**exponent for an x of one term; None otherwise, and where its coefficient may not be positive, or for a whole
+    exponent may be 0."""
     if len(x) != 1:
         return None
     ((e, c),) = x.items()
@@ -227,8 +231,8 @@ _OF_POWERS: dict[str, Callable[..., Powers | None]] = {
 class _Algebra(NamedTuple):
     """What a program of waves is computed with: numbers, or bounds.
 
-    `apply` is a function of its numbers, by name, `wave` the amplitude of a wave of a function that oscillates, for a
-    sign of its phase, and `sum_of_powers` a variable that is known as such.
+    `constant` makes a number, `apply(name, *numbers)` applies a function, `wave(name, phase, sign)` is the amplitude of
+    exp(±i*phase) in a sine or cosine, and `sum_of_powers` evaluates powers of u.
     """
 
     constant: Callable[[arb], Any]
@@ -300,11 +304,11 @@ def _waves(tail: Tail, algebra: _Algebra) -> Waves:
 
 
 def _bounds(tail: Tail, start: arb) -> Waves:
-    """The bounds of the amplitudes, by v, to the right of `start`."""
+    """The bounds of the amplitudes to the right of `start`, with respect to v."""
     v = sector_bounds.variable(start)
 
     def power(exponent: Fraction) -> SectorBounds:
-        constant = sector_bounds.constant(_quotient_of(exponent / tail.power))
+        constant = sector_bounds.constant(_as_ball(exponent / tail.power))
         return sector_bounds.bounds("pow", v, constant) if exponent else sector_bounds.constant(arb(1))
 
     def sum_of_powers(powers: Powers) -> SectorBounds:
@@ -312,7 +316,7 @@ def _bounds(tail: Tail, start: arb) -> Waves:
         return reduce(lambda x, y: sector_bounds.bounds("add", x, y), terms, sector_bounds.constant(arb(0)))
 
     def wave(_name: str, phase: _Phase, _sign: int) -> SectorBounds:
-        """The exponential of a sum of powers times i; the magnitude for that of order 0, which is real, is 1."""
+        """Bounds of exp(i*rest)/2. The constant term of `rest` is real and left out: its exponential has magnitude 1."""
         rest = sum_of_powers({e: c for e, c in phase.rest.items() if e})
         half = sector_bounds.constant(arb(1) / 2)
         return sector_bounds.bounds("multiply", half, sector_bounds.bounds("exp", rest))._replace(least=None)
@@ -322,11 +326,11 @@ def _bounds(tail: Tail, start: arb) -> Waves:
     return {key: sector_bounds.bounds("multiply", found, slope) for key, found in waves.items()}
 
 
-def _quotient_of(fraction: Fraction) -> arb:
+def _as_ball(fraction: Fraction) -> arb:
     return arb(fraction.numerator) / fraction.denominator
 
 
 def _slope(tail: Tail) -> Powers:
-    """The magnitude of the derivative of the variable of the integrand by v."""
+    """The magnitude of the derivative of the place with respect to v."""
     ((exponent, _),) = ((e, c) for e, c in tail.place.items() if e)
-    return {exponent - tail.power: _quotient_of(1 / tail.power)}
+    return {exponent - tail.power: _as_ball(1 / tail.power)}

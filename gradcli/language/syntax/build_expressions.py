@@ -359,7 +359,7 @@ def list_(opening: Token, *rest: Any) -> tree.List:
 
 
 def _check_items(item: tree.Binary) -> None:
-    """Raise Readings for an item such as `[1 -2]`, where a sign touches only the second number."""
+    """Raise AmbiguousSyntax for an item such as `[1 -2]`, where a sign touches only the second number."""
     first = item.left.operand if isinstance(item.left, tree.Unary) else item.left
     sign = item.operator_span
     if isinstance(first, tree.Number) and first.span.end < sign.start and sign.end == item.right.span.start:

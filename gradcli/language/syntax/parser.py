@@ -18,7 +18,7 @@ _OPENING, _CLOSING = ("LPAR", "LSQB", "LBRACE", "INDENT"), ("RPAR", "RSQB", "RBR
 ACTIONS = {**vars(build_expressions), **vars(build_statements)}
 
 
-# A function that parses a text. It raises GradcliError, Readings and UnexpectedToken.
+# A function that parses a text. It raises GradcliError, AmbiguousSyntax and UnexpectedToken.
 Read = Callable[[str], Any]
 
 
@@ -99,8 +99,8 @@ def _parse(source: str, read: Read) -> Any:
         return read(source)
     except GradcliError as found:
         error: GradcliError = found
-    except AmbiguousSyntax as readings:
-        unclear = readings.error(source)
+    except AmbiguousSyntax as ambiguous:
+        unclear = ambiguous.error(source)
         unclear.locate(None, source)
         raise unclear from None
     except lalr.UnexpectedToken as unexpected:
@@ -115,18 +115,18 @@ def _whole_program(source: str) -> tuple[tree.Statement, ...]:
     return body
 
 
-# The statements of some tokens.
+# A function that parses the tokens of one statement.
 ReadTokens = Callable[[Sequence[lexer.Token]], tuple[tree.Statement, ...]]
 
 
 def _equations(source: str) -> list[ParsedStatement]:
     parts, read = _parts(source)
-    return [_said(part, read) for part in parts]
+    return [_parsed_statement(part, read) for part in parts]
 
 
 def _timed_equations(source: str) -> list[ParsedStatement | TimedStatement]:
     parts, read = _parts(source)
-    return [_timed(part, read) if _is_timed(part) else _said(part, read) for part in parts]
+    return [_timed(part, read) if _is_timed(part) else _parsed_statement(part, read) for part in parts]
 
 
 def _parts(source: str) -> tuple[Iterator[list[lexer.Token]], ReadTokens]:
@@ -182,7 +182,8 @@ def _statements(found: Iterable[lexer.Token]) -> Iterator[list[lexer.Token]]:
             part.append(token)
 
 
-def _said(part: Sequence[lexer.Token], read: ReadTokens) -> ParsedStatement:
+def _parsed_statement(part: Sequence[lexer.Token], read: ReadTokens) -> ParsedStatement:
+    """A statement, with both sides of its `=` where it is no other assignment and both are expressions."""
     places, depth = [], 0
     for i, token in enumerate(part):
         depth += (token.type in _OPENING) - (token.type in _CLOSING)
@@ -208,8 +209,9 @@ def _read(source: str, start: str, *, lines: bool) -> Any:
 
 
 def statement_spans(source: str) -> list[Span]:
-    """The spans of the top-level statements as they were written, with library prefixes. Raises ProgramSyntaxError for
-    text that has no tokens or no layout; what is not grammatical has spans too."""
+    """The spans of the top-level statements as they were written, with library prefixes. Raises ProgramSyntaxError
+    where text cannot be split into tokens, or its brackets or indentation are wrong; statements that are not grammatical
+    have spans too."""
     prepared = parse_tables.load()
     lexer.check_text(source)
     parts = _statements(_laid_out(source, prepared, lines=True))
@@ -217,7 +219,7 @@ def statement_spans(source: str) -> list[Span]:
 
 
 def tokens(source: str, prepared: parse_tables.Tables, *, lines: bool) -> Iterator[lexer.Token]:
-    """The tokens of the grammar, with a final END."""
+    """The tokens of the grammar, with a final END; `lines` says whether newlines separate statements."""
     laid_out = _laid_out(source, prepared, lines=lines)
     if not any(word in source for word in ("import", *lexer.PREFIXES)):
         return laid_out
@@ -271,6 +273,7 @@ _BEGINS_AN_EXPRESSION = {
     "LAMBDA",
 }  # fmt: skip
 _ENDS_AN_OPERAND = {"NAME", "NUMBER", "STRING", "RPAR", "RSQB", "TRUE", "FALSE", "NONE"}
+# The types of the tokens that may follow a keyword at the beginning of a statement.
 _AT_THE_BEGINNING = {
     "DEF": {"NAME"},
     "IMPORT": {"NAME"},
@@ -281,11 +284,12 @@ _AT_THE_BEGINNING = {
     "CONTINUE": _ENDS_A_STATEMENT,
     "PASS": _ENDS_A_STATEMENT,
 }
+# The keywords that may be names.
 SOFT = {*_AT_THE_BEGINNING, "LAMBDA", "IS", "AS"}
 
 
 def resolve_soft_keywords(raw: Iterator[Token]) -> Iterator[Token]:
-    """The tokens, with soft keywords turned into names where they are used as such."""
+    """The tokens, with soft keywords turned into names where they are used as names."""
     before = statement = ""
     token = next(raw, None)
     while token is not None:

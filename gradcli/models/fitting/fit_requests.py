@@ -111,7 +111,7 @@ def check(request: FitRequest, search: SearchOptions) -> None:
     """Check a request.
 
     Raises UsageError for invalid options and for options that exclude each other, CallError for arguments of a wrong
-    type, and BindingError for a column of groups that the data do not have.
+    type, and BindingError for an unknown column of groups or clusters.
     """
     known = request.known
     if known.family != LOG_DENSITY:
@@ -140,8 +140,8 @@ def check(request: FitRequest, search: SearchOptions) -> None:
         raise UsageError("errors of the predictors cannot stand beside a prior", hint="leave out one of them")
     if request.x_sigma and request.profile:
         raise UsageError("there is no profile with errors of the predictors", hint="leave out one of them")
-    _check_errors(request)
-    _check_further(request)
+    _check_standard_errors(request)
+    _check_comparisons(request)
     _check_weights(request)
     _check_density(request)
     if known.family != "gaussian" and (request.sigma is not None or known.absolute):
@@ -161,7 +161,9 @@ def check(request: FitRequest, search: SearchOptions) -> None:
         raise BindingError(f"the data have no column '{request.by}' of groups", hint=hint)
 
 
-def _check_errors(request: FitRequest) -> None:
+def _check_standard_errors(request: FitRequest) -> None:
+    """Raise UsageError for options that exclude robust standard errors, and BindingError for an unknown column of
+    clusters."""
     known = request.known
     if known.errors == INFORMATION:
         return
@@ -177,8 +179,9 @@ def _check_errors(request: FitRequest) -> None:
         raise BindingError(f"the data have no column '{request.clusters}' of clusters", hint=hint)
 
 
-def _check_further(request: FitRequest) -> None:
-    """Raise UsageError for options that comparisons and resampling lack."""
+def _check_comparisons(request: FitRequest) -> None:
+    """Check contours, comparisons and resampling: raise UsageError for options that exclude each other and for invalid
+    counts, and CallError for counts that are not whole."""
     checked_arguments.integer(request.resampling.bootstrap, "the number of bootstrap samples", 0)
     checked_arguments.integer(request.resampling.folds, "the number of folds", 0)
     options = []
@@ -255,7 +258,7 @@ def pair_of(said: str) -> tuple[str, str]:
 
 
 def check_contours(pairs: Sequence[tuple[str, str]], names: Sequence[str], fixed: Collection[str]) -> None:
-    """Raise BindingError for contours of names that are no parameters which are varied."""
+    """Raise BindingError for a contour of a name that is no parameter, or one that is kept at its value."""
     for name in (name for pair in pairs for name in pair):
         if name not in names:
             hint = did_you_mean(name, names, f"its parameters are {', '.join(names)}")
@@ -274,7 +277,7 @@ def refuse(options: Mapping[str, object], what: str) -> None:
 
 
 def check_used(request: FitRequest, needed: Sequence[str]) -> None:
-    """Raise BindingError for a column that was given by its name and that nothing reads."""
+    """Raise BindingError for a column or a name of one that was given and that nothing reads."""
     for name in request.table.given:
         if name not in needed and name != request.by:
             raise BindingError(f"'{name}' is given a column, and nothing reads it", hint="leave it out")

@@ -18,12 +18,12 @@ from gradcli.models.optima.optimization_problems import OptimizationProblem
 from gradcli.models.results import MAY_BE_NULL, Iteration, ProgressCallback
 from gradcli.named_tuples import NamedTuple
 
-# The iterations of each search for a lower point.
-_SHORT = 200
+# Upper bound of the iterations of each search for a lower point.
+_MOST_ITERATIONS = 200
 # The number of further starts of such searches.
 _STARTS = 5
-# Upper bound of the boxes of minimisers in a result.
-_MOST_TOLD = 100
+# Upper bound of the boxes of minimisers that are listed in a result.
+_MOST_LISTED = 100
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def prove(
     np = arrays.numpy_namespace()
     objective, packing = problem.objective, problem.objective.packing
     is_whole = _is_whole(problem, whole)
-    _check(problem)
+    _check_bounds(problem)
 
     def boxed(program: Module, constants: Any) -> BoxProgram:
         try:
@@ -94,7 +94,7 @@ def prove(
         if not math.isfinite(objective.value_and_gradient(begin)[0]):
             return point, None
         try:
-            ended = search(fixed, begin, method, _SHORT, lambda _: None)
+            ended = search(fixed, begin, method, _MOST_ITERATIONS, lambda _: None)
         except EvaluationError:
             return point, None
         if not conditions:
@@ -136,7 +136,7 @@ def prove(
         low=np.where(is_whole, point, problem.low), high=np.where(is_whole, point, problem.high), start=point
     )
     try:
-        polished = search(fixed, point, method, _SHORT, watch)
+        polished = search(fixed, point, method, _MOST_ITERATIONS, watch)
     except (EvaluationError, LimitError):
         polished = None
     value, gradient = objective.value(point), objective.value_and_gradient(point)[1]
@@ -167,6 +167,7 @@ def _radical_inverse(number: int, base: int) -> float:
 
 
 def _is_whole(problem: OptimizationProblem, whole: Sequence[str]) -> Any:
+    """Whether each varied number is whole. Raises BindingError for a name that is not varied."""
     np = arrays.numpy_namespace()
     places = problem.objective.packing.places()
     found = np.zeros(problem.objective.packing.size, "bool")
@@ -178,7 +179,8 @@ def _is_whole(problem: OptimizationProblem, whole: Sequence[str]) -> Any:
     return found
 
 
-def _check(problem: OptimizationProblem) -> None:
+def _check_bounds(problem: OptimizationProblem) -> None:
+    """Raise BindingError for a name without two finite bounds."""
     np = arrays.numpy_namespace()
     open_ = ~(np.isfinite(problem.low) & np.isfinite(problem.high))
     if open_.any():
@@ -199,7 +201,7 @@ def _proof(problem: OptimizationProblem, found: Any) -> MinimumProof:
             {name: (least, most) for (name, least), most in zip(packing.named(a).items(), packing.named(b).values())},
             unique,
         )
-        for a, b, unique in found.minimisers[:_MOST_TOLD]
+        for a, b, unique in found.minimisers[:_MOST_LISTED]
     ]
     if not told and math.isinf(found.high):
         return MinimumProof(None, None, found.ended is None, [], 0, found.boxes)
@@ -208,8 +210,10 @@ def _proof(problem: OptimizationProblem, found: Any) -> MinimumProof:
 
 
 def _outward(end: float, side: float) -> float:
-    """The next float outward, whose shortest decimal is then a bound too."""
-    return math.nextafter(end, side) if math.isfinite(end) and end != 0 and not float(end).is_integer() else end
+    """The next float towards `side`, so that its shortest decimal is a bound too; whole numbers below 2**53, which are
+    printed exactly, stay."""
+    is_exact = abs(end) < 2**53 and float(end).is_integer()
+    return end if is_exact or math.isinf(end) else math.nextafter(end, side)
 
 
 def _message(problem: OptimizationProblem, found: Any, proof: MinimumProof) -> str:

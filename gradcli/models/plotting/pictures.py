@@ -295,7 +295,7 @@ def _found(
         x = _points(*asked.data, free).x
         if len(x) and float(x.min()) < float(x.max()):
             return {name: PlotRange(float(x.min()), float(x.max()))}
-    low, high = _found_range([sampler.value(name) for sampler in samplers])
+    low, high = _found_range([sampler.probe(name) for sampler in samplers])
     return {name: PlotRange(max(low, high * _FROM) if "x" in log else low, high)}
 
 

@@ -21,13 +21,14 @@ from gradcli.rows.row_results import RowResults
 
 # Upper bounds of the curves in one picture, and of the evaluations for all of them.
 _MOST_CURVES = 50
-_MOST_POINTS = 8 * MOST_EVALUATIONS
-# Evaluations for the usual size of a complex value.
-_FEW = 256
+_MOST_EVALUATIONS_IN_ALL = 8 * MOST_EVALUATIONS
+# Evaluations by which the median modulus of a complex value is estimated.
+_MODULUS_EVALUATIONS = 256
 # Grid points of a field along x and y.
 _GRID = (241, 181)
 # The quantiles of the values between which the colours of a field with a pole range.
 _COLOR_QUANTILES = (0.02, 0.98)
+# Upper bound of the characters of a label.
 _LONGEST_LABEL = 60
 # Significant digits of a value in a label: the first number of these that tells all values apart.
 _DIGITS = (6, 9, 12, 17)
@@ -157,7 +158,7 @@ class PlotSampler:
     ) -> None:
         self.program = program
         self.limits = limits
-        # The names of the curves, where curves of other formulas are drawn beside them.
+        # The label of the formula, where curves of other formulas are drawn beside it.
         self.label = label
         reads = scope.free_names(program)
         values = {n: v for n, v in values.items() if n in reads}
@@ -172,9 +173,11 @@ class PlotSampler:
         """The number of curves with derivatives up to an order."""
         return (order + 1) * math.prod(map(len, self.several.values()))
 
-    def value(self, name: str) -> Evaluate:
-        """The function of one name, with the first of several values of the others; of a complex value the sum of both
-        parts, in which the extrema of each are seen."""
+    def probe(self, name: str) -> Evaluate:
+        """The function of one name by which its default range is found, at the first of several values of the others.
+
+        A complex value is replaced by the sum of its parts.
+        """
         evaluate = self._evaluate({**self.fixed, **next(self._choices())}, name, 0)
 
         def parts(x: Any) -> tuple[Any, Any, Any]:
@@ -188,7 +191,7 @@ class PlotSampler:
         made: list[Any] = []
         views, ends = [], []
         low, high = _scaled(over, log)
-        most = min(MOST_EVALUATIONS, _MOST_POINTS // count)
+        most = min(MOST_EVALUATIONS, _MOST_EVALUATIONS_IN_ALL // count)
         for choice, k, evaluate in self._functions(name, order):
             curve = refined(_on_axes(_modulus_of(evaluate), over, log), low, high, most)
             about: _About = self._label(name, k, choice), k, choice or None
@@ -228,9 +231,9 @@ class PlotSampler:
         """The curves in the complex plane, and the ends of the real and of the imaginary part of each that are to be
         seen."""
         low, high = _scaled(over, log)
-        most = min(MOST_EVALUATIONS, _MOST_POINTS // count)
+        most = min(MOST_EVALUATIONS, _MOST_EVALUATIONS_IN_ALL // count)
         for choice, k, evaluate in self._functions(name, order):
-            size = refined(_on_axes(_modulus_of(evaluate), over, log), low, high, _FEW).y
+            size = refined(_on_axes(_modulus_of(evaluate), over, log), low, high, _MODULUS_EVALUATIONS).y
             size = size[arrays.numpy_namespace().isfinite(size)]
             rounding = _UNIT_ROUNDING * float(sorted(size)[len(size) // 2]) if len(size) else 0.0
             parts = [
@@ -279,7 +282,10 @@ class PlotSampler:
 
     def _runner(self, wrt: tuple[str, ...], most: int, needed: int) -> Callable[..., tuple[Any, Mapping[str, Any]]]:
         """A function that runs the program for columns and shared values, with derivatives up to the order `most`, or
-        `needed` where higher ones do not exist; rows that fail are nan."""
+        `needed` from the first DifferentiationError on; rows that fail are nan.
+
+        The function raises the error of the first row where all rows fail, and LimitError where a row exceeds the limits.
+        """
         max_steps, max_elements = self.limits
         programs = [
             RowProgram(self.program, wrt if n else (), n, max_steps=max_steps, max_elements=max_elements)
@@ -291,11 +297,13 @@ class PlotSampler:
             if not self.tried:
                 # A first run of one row finds a program that exceeds the limits, before all rows do so.
                 self.tried = True
-                _within_limits(programs[-1].run({name: c[count // 2 :][:1] for name, c in columns.items()}, shared))
+                _raise_limit_errors(
+                    programs[-1].run({name: c[count // 2 :][:1] for name, c in columns.items()}, shared)
+                )
             while True:
                 with arrays.quiet():
                     found = programs[0].run(columns, shared)
-                _within_limits(found)
+                _raise_limit_errors(found)
                 if len(found.failures) < count:
                     return self._filled(found, count)
                 error = found.failures[0].error
@@ -306,7 +314,10 @@ class PlotSampler:
         return run
 
     def _filled(self, found: RowResults, count: int) -> tuple[Any, Mapping[str, Any]]:
-        """The results as arrays of numbers; a derivative is 0 where the value does not depend on the name."""
+        """The results as arrays of numbers; a derivative is 0 where the value does not depend on the name.
+
+        Sets `is_complex` once a value is complex. Raises ShapeError where the value of a row is no single number.
+        """
         np = arrays.numpy_namespace()
         if found.value.shape != (count,) or found.value.dtype == object:
             shape = found.value.shape[1:]
@@ -374,7 +385,7 @@ def _merged(curves: Sequence[SampledCurve], evaluate: Evaluate, over: PlotRange,
     return x, np.where(np.isfinite(values) & ~np.isin(x, gaps), values, np.nan)
 
 
-def _within_limits(found: RowResults) -> None:
+def _raise_limit_errors(found: RowResults) -> None:
     """Raise the error of the first row that exceeded the limits: a gap would wrongly say that there is no value."""
     for failure in found.failures:
         if isinstance(failure.error, LimitError):

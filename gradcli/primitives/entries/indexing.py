@@ -144,7 +144,7 @@ def _taken_elements(shapes: Sequence[Shape], params: Mapping[str, Any]) -> int:
     """The size of the result: index arrays are broadcast together and replace their axes."""
     key = params["key"]
     gathered = [item.shape for item in key if hasattr(item, "dtype")]
-    own = (item for item in strides.for_each_axis(key, len(shapes[0])) if item is not None)
+    own = (item for item in strides.expanded_key(key, len(shapes[0])) if item is not None)
     kept = (len(range(*i.indices(size))) for size, i in zip(shapes[0], own) if isinstance(i, slice))
     return broadcast_elements(gathered, {}) * math.prod(kept)
 
