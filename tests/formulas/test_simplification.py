@@ -161,5 +161,13 @@ def test_divisors_of_polynomials():
     assert sorted((len(f), n) for f, n in quotients.factors(cube)) == [(2, 1), (2, 3)]
 
 
+def test_factors_that_are_not_all_found_are_left(run):
+    # The greatest common divisor of x**60 + 5*z**60 + 7*x*z and its derivative exceeds the limits.
+    words = ["w*(x**60*(y+1)**2 + 5*z**60*(y+1)**2 + 7*x*z*(y+1)**2)", "--simplify", "--wrt", "w"]
+    found = gradcli.compile(diff(run, *words))
+    x, y, z = 1.01, -0.3, 0.98
+    assert found(x=x, y=y, z=z) == pytest.approx((x**60 + 5 * z**60 + 7 * x * z) * (y + 1) ** 2)
+
+
 def test_divisions_with_very_many_terms_are_left():
     assert quotients.exact_quotient({(1000,): 1, (0,): -1}, {(1,): 1, (0,): -1}) is None

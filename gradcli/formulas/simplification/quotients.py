@@ -130,8 +130,8 @@ class Quotients:
             return node
         (polynomial,) = read.polynomials
         self.algebra.charge(len(polynomial) ** 2)
-        found = [*factors(polynomial)]
-        if sum(n for _, n in found) < 2:
+        found = factors(polynomial)
+        if found is None or sum(n for _, n in found) < 2:
             return node
         whole = [self.algebra.power(self._formula(read, f), self.algebra.number(n)) for f, n in found]
         return self.algebra.multiply(self._outside(read, 0), *whole)
@@ -347,21 +347,26 @@ def _with_digits(f: Polynomial, x: int) -> Polynomial:
     return found
 
 
-def factors(f: Polynomial) -> Iterator[tuple[Polynomial, int]]:
-    """The factors of a primitive polynomial with their multiplicities. Factors of the same multiplicity that depend on
-    the same variables may be returned as one. Yields nothing where they are not found within the limits."""
+Factors = Sequence[tuple[Polynomial, int]]
+
+
+def factors(f: Polynomial) -> Factors | None:
+    """The factors of a primitive polynomial with their multiplicities; None where they are not found within the limits.
+
+    Factors of the same multiplicity that depend on the same variables may be returned as one.
+    """
     variable = next((i for i in range(len(next(iter(f)))) if any(exponents[i] for exponents in f)), None)
     if variable is None:
-        return
+        return []
     coefficients = _coefficients(f, variable)
     constant: Polynomial | None = coefficients[0]
     for coefficient in coefficients[1:]:
         constant = None if constant is None else common_divisor(constant, coefficient)
     rest = None if constant is None else exact_quotient(f, constant)
     if constant is None or rest is None:
-        return
-    yield from _square_free_factors(rest, variable)
-    yield from factors(_primitive_part(constant))
+        return None
+    of_rest, of_constant = _square_free_factors(rest, variable), factors(_primitive_part(constant))
+    return None if of_rest is None or of_constant is None else [*of_rest, *of_constant]
 
 
 def _coefficients(f: Polynomial, i: int) -> Sequence[Polynomial]:
@@ -372,22 +377,24 @@ def _coefficients(f: Polynomial, i: int) -> Sequence[Polynomial]:
     return list(found.values())
 
 
-def _square_free_factors(f: Polynomial, i: int) -> Iterator[tuple[Polynomial, int]]:
-    """The factors by multiplicity: Yun's algorithm (1976)."""
+def _square_free_factors(f: Polynomial, i: int) -> Factors | None:
+    """The factors by multiplicity: Yun's algorithm (1976). None where they are not found within the limits."""
     slope = _derivative(f, i)
     common = common_divisor(f, slope)
     if common is None:
-        return
+        return None
+    found: list[tuple[Polynomial, int]] = []
     b, c = exact_quotient(f, common), exact_quotient(slope, common)
     n = 1
     while b is not None and c is not None and any(map(any, b)):
         d = _difference(c, _derivative(b, i))
-        found = common_divisor(b, d)
-        if found is None:
-            return
-        if any(map(any, found)):
-            yield _primitive_part(found), n
-        b, c, n = exact_quotient(b, found), exact_quotient(d, found), n + 1
+        factor = common_divisor(b, d)
+        if factor is None:
+            return None
+        if any(map(any, factor)):
+            found.append((_primitive_part(factor), n))
+        b, c, n = exact_quotient(b, factor), exact_quotient(d, factor), n + 1
+    return None if b is None or c is None else found
 
 
 def _derivative(f: Polynomial, i: int) -> Polynomial:
