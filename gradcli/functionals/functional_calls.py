@@ -36,7 +36,7 @@ from gradcli.primitives.primitive import Primitive
 RTOL, ATOL = 1e-12, 1e-14
 # Two ways to compute an integral differ by no more than this, relative to its parts.
 _SAME = 1e-9
-# By how much more than the tolerance they may differ without a report.
+# The multiple of the tolerance by which they may differ without a report.
 _SLACK = 10
 
 # The largest relative tolerance of a differential equation.
@@ -83,8 +83,8 @@ def integrate(
 def traced_in_parts(
     function: Callable[..., Any], *, computes_all: bool = False
 ) -> tuple[Callable[..., Any], TracedFunction]:
-    """A function of a number, traced as `traced` does it; where its value may be complex, as one that returns its real and
-    its imaginary part."""
+    """A function of a number, and its trace by `traced`; one with complex values is replaced by one that returns their
+    real and imaginary parts."""
     seen = False
 
     def real_of(t: Any) -> Any:
@@ -110,7 +110,8 @@ def traced_in_parts(
 
 
 def _by_distances(function: TracedFunction, low: Any, high: Any, rtol: float, atol: float) -> Any:
-    """The integral by the distances from singular limits; None where the integrand is not known by these."""
+    """The integral with the distance from singular limits as its variable; None where the integrand cannot be written in
+    these distances."""
     params = {"points": (), "rtol": rtol, "atol": atol}
     bodies = [function.body.result(k) for k in range(function.body.results)]
     sampled = samples([low, high, *function.reads])
@@ -129,7 +130,7 @@ def quad(
     rtol: float = RTOL,
     atol: float = ATOL,
 ) -> tuple[Any, Any]:
-    """The integral, as `integrate`, and an estimate of its error, of a complex one of its modulus."""
+    """The integral, as `integrate`, and an estimate of its error; of a complex one, the modulus of the errors of both parts."""
     _, found = traced_in_parts(function)
     value, error = (_of_each_result(p, found, low, high, points, rtol, atol) for p in (integral, integral_error))
     return value, absolute(error) if arrays.is_complex(error) else error
@@ -151,15 +152,16 @@ def _of_each_result(
 
 
 def noted(value: Any, function: TracedFunction, *limits: Any) -> Any:
-    """`value`, of which its node notes that it is analytic in the complex numbers that the function reads."""
+    """`value`; where the function is holomorphic, its node notes that it is analytic in the values that the function
+    reads and in the limits."""
     if function.holomorphic and isinstance(value, Tensor) and value.grad_fn is not None:
         value.grad_fn.metadata[ANALYTIC_IN] = [*function.sources, *limits]
     return value
 
 
 def joined_parts(parts: Sequence[Any], shapes: Sequence[Shape]) -> Any:
-    """A value of these elements; of those of two shapes, the first have its real parts, and the last the imaginary
-    ones."""
+    """A value of shape `shapes[0]` with these elements; with two shapes a complex one, of which the first half of them
+    are the real parts."""
     if len(shapes) == 2:
         half = len(parts) // 2
         return from_parts(joined_parts(parts[:half], shapes[:1]), joined_parts(parts[half:], shapes[1:]))
@@ -167,7 +169,8 @@ def joined_parts(parts: Sequence[Any], shapes: Sequence[Shape]) -> Any:
 
 
 def _integral(primitive: Primitive, body: Body, low: Any, high: Any, reads: Sequence[Any], params: Params) -> Any:
-    """The integral of a body with one result, as a sum over parts between its switches, if it has any that move."""
+    """The integral of a body with one result. If it has switches that move, places where it changes to another formula,
+    it is the sum over the parts between them, where that agrees with the integral over the whole."""
     smooth = _pieces(body, low, high, reads) if primitive is integral else None
     if smooth is None:
         return bind(primitive, (low, high, *reads), {"body": body, **params})
@@ -188,8 +191,8 @@ def _integral(primitive: Primitive, body: Body, low: Any, high: Any, reads: Sequ
 
 
 def _pieces(body: Body, low: Any, high: Any, reads: Sequence[Any]) -> list[IntegralPiece] | None:
-    """The parts of an integral between its switches, in ball arithmetic proved ones; None where there are none, or
-    their places are unknown."""
+    """The parts of an integral between its switches, which are proved in ball arithmetic; None where no switch matters,
+    or the places are unknown."""
     if is_exact():
         # Imported here as few programs are computed in balls.
         from gradcli.functionals.integrals.ball_switches import proved_pieces
@@ -272,7 +275,7 @@ def trajectory(
     equations; by default they are where there are many values to differentiate by. Raises EvaluationError for a solution
     that does not exist up to the last time.
     """
-    # Integrals and the like need none of it.
+    # Imported here as integrals do not need it.
     from gradcli.functionals.ode.ode_system import initial_value_problem
     from gradcli.functionals.ode.trajectory import trajectory as primitive
 
@@ -285,7 +288,7 @@ def trajectory(
     first = begin if isinstance(begin, Kind) else _constant_of(begin)
     found = traced(lambda t, *y: [*function(first + t, [*y])], [()] * (1 + len(start)), computes_all=True)
     if len(found.shapes) != len(start) or any(found.shapes):
-        raise _other_count(len(found.shapes), len(start))
+        raise _count_error(len(found.shapes), len(start))
     system = initial_value_problem(found.body, [None if isinstance(s, Kind) else _constant_of(s) for s in start])
     given = [*(s for s in start if isinstance(s, Kind)), *found.reads]
     operands = (stack(given) if given else arrays.numpy_namespace().zeros(0), moments)
@@ -295,12 +298,12 @@ def trajectory(
     return bind(primitive, operands, {"system": system, **params})
 
 
-def _other_count(values: int, states: int) -> EvaluationError:
+def _count_error(values: int, states: int) -> EvaluationError:
     return EvaluationError(f"the right side has {values} values for {states} states")
 
 
 def _constant_of(value: Any) -> Any:
-    """A number as a constant of a program: a float, or a ball that is none. Raises EvaluationError for a complex one."""
+    """A real number as a float, or unchanged if it is a ball. Raises EvaluationError for a complex one."""
     if arrays.is_complex(value):
         raise EvaluationError(
             "a differential equation takes real numbers, and not complex ones",
@@ -323,7 +326,7 @@ def trajectory_of(function: Callable[[Any, Any], Any], start: Any, times: Any, *
             found = function(t, view_as_complex(parts))
             found = add(stack(found) if isinstance(found, list) else found, 0j)
             if math.prod(arrays.shape(found)) != count:
-                raise _other_count(math.prod(arrays.shape(found)), count)
+                raise _count_error(math.prod(arrays.shape(found)), count)
             return view_as_real(found)
 
         return view_as_complex(trajectory_of(of_parts, view_as_real(start), times, **options))

@@ -1,4 +1,4 @@
-"""Loss functions as modules; `reduction` is "mean", "sum" or "none"."""
+"""Loss functions as modules; `reduction` is "mean", "sum" or "none", that of KLDivLoss also "batchmean"."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gradcli.nn.function_modules import FunctionModule, defaults
 
 
 class _LossLayer(FunctionModule):
-    """The base class of losses, whose text shows no settings, as in PyTorch."""
+    """The base class of losses, whose repr shows no settings, as in PyTorch."""
 
     shown = ()
 
@@ -83,7 +83,8 @@ class BCEWithLogitsLoss(_WeightedLoss):
 
 
 class KLDivLoss(_LossLayer):
-    """The mean of target*(log(target) - input); reduction="batchmean" gives the divergence."""
+    """The mean over all elements of target*(log(target) - input); with reduction="batchmean" the sum over the size of the
+    batch, which is the divergence."""
 
     function = "kl_div"
     settings = defaults(reduction="mean", log_target=False)
@@ -104,7 +105,7 @@ class PoissonNLLLoss(_LossLayer):
 
 
 class CosineEmbeddingLoss(_LossLayer):
-    """The mean of 1 - cos where the target is 1, else of max(0, cos - margin)."""
+    """The mean of 1 - cos where the target is 1, else of max(0, cos - margin), with the cosine of both inputs."""
 
     function = "cosine_embedding_loss"
     settings = defaults(margin=0.0, reduction="mean")
@@ -132,7 +133,8 @@ class SoftMarginLoss(_LossLayer):
 
 
 class MultiMarginLoss(_WeightedLoss):
-    """The sum of max(0, margin - input[target] + input[k])**p over the other classes k, over the number of classes."""
+    """The mean over rows of the sum of max(0, margin - input[target] + input[k])**p over the other classes k, divided by
+    the number of classes."""
 
     function = "multi_margin_loss"
     settings = defaults(p=1, margin=1.0, weight=None, reduction="mean")
@@ -146,7 +148,7 @@ class MultiLabelMarginLoss(_LossLayer):
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
-    """The mean of the binary cross entropies over the classes."""
+    """The mean over the classes of the binary cross entropies of the sigmoid of the input."""
 
     function = "multilabel_soft_margin_loss"
     settings = defaults(weight=None, reduction="mean")

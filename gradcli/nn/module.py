@@ -18,7 +18,8 @@ from gradcli.nn.parameter import Parameter
 
 
 class IncompatibleKeys(NamedTuple):
-    """The result of loading a state dict: the names that it lacks, and those that the module does not have."""
+    """The result of loading a state dict: the names that the state dict lacks, and those that the module does not
+    have."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -129,11 +130,11 @@ class Module:
                 self._forget(name)
             self._modules[name] = value
         elif name in self._parameters:
-            self._parameters[name] = _or_none(value, Parameter, name, "parameter", "gradcli.nn.Parameter")
+            self._parameters[name] = _checked_assignment(value, Parameter, name, "parameter", "gradcli.nn.Parameter")
         elif name in self._modules:
-            self._modules[name] = _or_none(value, Module, name, "child module", "gradcli.nn.Module")
+            self._modules[name] = _checked_assignment(value, Module, name, "child module", "gradcli.nn.Module")
         elif name in self._buffers:
-            self._buffers[name] = _or_none(value, Tensor, name, "buffer", "gradcli.Tensor")
+            self._buffers[name] = _checked_assignment(value, Tensor, name, "buffer", "gradcli.Tensor")
         else:
             super().__setattr__(name, value)
 
@@ -151,8 +152,9 @@ class Module:
         return bool([registry.pop(name) for registry in registries if name in registry])
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Register a parameter under a name, or None as a placeholder. Raises CallError for another type, and KeyError
-        for a name that is taken or contains a dot."""
+        """Register a parameter under a name, or None as a placeholder. Raises CallError for another type and
+        for a name that is no string, ArgumentError for a tensor that is no leaf, and KeyError for a name that is taken,
+        empty or contains a dot."""
         self._check_name(name, self._parameters, "parameter")
         if param is not None and not isinstance(param, Parameter):
             raise CallError(
@@ -317,7 +319,9 @@ class Module:
         """
         if "meta" in (*map(str, wanted), str(options.get("device"))):
             return self
-        return self._apply(lambda x: x.to(*wanted, **options) if x.is_floating_point() else _moved(x, wanted, options))
+        return self._apply(
+            lambda x: x.to(*wanted, **options) if x.is_floating_point() else _on_device_of(x, wanted, options)
+        )
 
     def double(self) -> Self:
         return self._apply(lambda x: x.double() if x.is_floating_point() else x)
@@ -447,7 +451,7 @@ class _WithKeywords(NamedTuple):
 
 
 def _called(hook: Any, module: Module, arguments: Any, keywords: Any, *result: Any) -> Any:
-    """What a hook returns, which is called with the keywords of a call too if it takes them."""
+    """Call a hook, with the keywords of the call if it takes them, and return its result."""
     if isinstance(hook, _WithKeywords):
         return hook.function(module, arguments, keywords, *result)
     return hook(module, arguments, *result)
@@ -467,14 +471,14 @@ def _quoted(names: list[str]) -> str:
     return ", ".join(f'"{name}"' for name in names)
 
 
-def _or_none(value: Any, kind: type, name: str, what: str, wanted: str) -> Any:
+def _checked_assignment(value: Any, kind: type, name: str, what: str, wanted: str) -> Any:
     if value is not None and not isinstance(value, kind):
         raise CallError(f"cannot assign '{type(value).__name__}' as {what} '{name}' ({wanted} or None expected)")
     return value
 
 
-def _moved(x: Tensor, wanted: tuple[Any, ...], options: Mapping[str, Any]) -> Tensor:
-    """An integer tensor on the device that others are moved to, in its own dtype."""
+def _on_device_of(x: Tensor, wanted: tuple[Any, ...], options: Mapping[str, Any]) -> Tensor:
+    """A tensor that is not floating, on the device that others are moved to, in its own dtype."""
     probe: Any = tensor(0.0, dtype="float64").to(*wanted, **options)
     moved: Tensor = x.to(device=probe.device)
     return moved

@@ -148,7 +148,7 @@ class _EnclosureSearch:
 
     def _learn_the_shape(self) -> None:
         """Determine the shape of the value. Raises DifferentiationError for gradients of a non-scalar value."""
-        middle = tuple(_at(_middle(part)) for part in self.boxed.whole)
+        middle = tuple(_point(_middle(part)) for part in self.boxed.whole)
         for box in (self.boxed.whole, middle):
             with suppress(UndecidedError):
                 self._read(box, 0)
@@ -161,7 +161,10 @@ class _EnclosureSearch:
             )
 
     def _bounds_of_round(self, boxed: IntervalProgram) -> Sequence[Bounds]:
-        """Enclose each element of the value of a loop iteration, as a part of the budget of runs."""
+        """Enclose each element of the value of a loop iteration, with at most `_MOST_FOR_ROUND` runs.
+
+        Raises UndecidedError once the iterations have used half of the runs for the value.
+        """
         search = _EnclosureSearch(boxed, 0, self.digits, jacobian=False, most=_MOST_FOR_ROUND)
         if self.readings > _MOST_FOR_VALUE // 2:
             raise UndecidedError("the bounds of many rounds are wanted")
@@ -171,6 +174,7 @@ class _EnclosureSearch:
         return [found[k, ()] for k in range(prod(boxed.shape))]
 
     def _joined(self, pieces: Sequence[_Piece]) -> Enclosed:
+        """The enclosures over all pieces together. Raises UnboundedError where a piece has no bounds of the value."""
         for piece in pieces:
             values = [bounds for entry, bounds in piece.found.items() if not entry[1]]
             if not values or not all(bounds.is_finite for bounds in values):
@@ -238,7 +242,7 @@ class _EnclosureSearch:
         readings: list[ContinuousEnclosures] = []
         for order in range(highest + 1):
             try:
-                readings.append(self._read_by_any(box, order))
+                readings.append(self._read_by_leaves(box, order))
             except UndecidedError as error:
                 if not order and self._learn_operands(error):
                     return self._readings(box)
@@ -298,12 +302,12 @@ class _EnclosureSearch:
                 faces[box] = self._read_at(box, max(known - 1, 0))
             return faces.get(box, {})
 
-        middle = at(tuple(_at(_middle(part)) for part in piece.box))
+        middle = at(tuple(_point(_middle(part)) for part in piece.box))
         for level in reversed(range(known)):
             if not piece.continuous[level]:
                 continue
             for entry in [e for e in piece.found if len(e[1]) == level]:
-                slopes = {i: piece.found.get(_by(entry, i), ALL) for i in self.wide}
+                slopes = {i: piece.found.get(_derivative_entry(entry, i), ALL) for i in self.wide}
                 narrowed = piece.found[entry]
                 if entry in middle:
                     narrowed = narrowed.narrowed(_mean_value(middle[entry], slopes, piece.box))
@@ -317,8 +321,13 @@ class _EnclosureSearch:
     def _second_order(self, entry: Entry, middle: Enclosures, piece: _Piece) -> Bounds:
         """Enclose a number by its Taylor polynomial of degree 1 at the centre of a box and its second derivatives over
         the box."""
-        slopes = {i: middle.get(_by(entry, i), ALL) for i in self.wide}
-        bends = {(i, j): piece.found.get(_by(_by(entry, i), j), ALL) for i in self.wide for j in self.wide if i <= j}
+        slopes = {i: middle.get(_derivative_entry(entry, i), ALL) for i in self.wide}
+        bends = {
+            (i, j): piece.found.get(_derivative_entry(_derivative_entry(entry, i), j), ALL)
+            for i in self.wide
+            for j in self.wide
+            if i <= j
+        }
         if not all(bounds.is_finite for bounds in (middle.get(entry, ALL), *slopes.values(), *bends.values())):
             return ALL
         low, high = middle[entry]
@@ -334,7 +343,7 @@ class _EnclosureSearch:
         # Exact fractions with many digits are rounded outward.
         return Bounds(intervals.bounds(arb(low)).low, intervals.bounds(arb(high)).high)
 
-    def _read_by_any(self, box: Box, order: int) -> ContinuousEnclosures:
+    def _read_by_leaves(self, box: Box, order: int) -> ContinuousEnclosures:
         """Read with derivatives by all leaves, or, where that fails, by those that range over intervals."""
         first, *others = self._differentiable
         try:
@@ -349,7 +358,7 @@ class _EnclosureSearch:
         return self.boxed.read(box, order, names)
 
     def _read_at(self, box: Box, order: int) -> Enclosures:
-        """Enclosures over a face or at a point; empty where there are no bounds."""
+        """Enclosures over a face or at a point, which are noted in `reached`; empty where there are no bounds."""
         try:
             found = self._read(box, order).found
         except UndecidedError:
@@ -366,7 +375,7 @@ class _EnclosureSearch:
 
     def _worst(self, pieces: Sequence[_Piece]) -> _Piece | None:
         """Return the piece to divide next: the one that determines the loosest bound, of the lowest order that has
-        loose bounds."""
+        loose bounds. Sets `level` to that order, and counts the attempt in `tried`."""
         if not self.entries:
             return self._widest(pieces)
         for level in range(self.order + 1):
@@ -397,7 +406,7 @@ class _EnclosureSearch:
                         yield _Loose(gap / size, key, both[side], piece)
 
     def _widest(self, pieces: Sequence[_Piece]) -> _Piece | None:
-        """Return the widest piece, where nothing is known of any."""
+        """Return the widest piece, to divide while no piece has any bounds."""
         return max(filter(self._can_be_halved, pieces), key=lambda p: max(map(_width, p.box)), default=None)
 
     def _can_be_halved(self, piece: _Piece) -> bool:
@@ -417,12 +426,12 @@ class _EnclosureSearch:
             yield (*piece.box[:across], part, *piece.box[across + 1 :])
 
 
-def _by(entry: Entry, i: int) -> Entry:
+def _derivative_entry(entry: Entry, i: int) -> Entry:
     """The derivative of an entry by input `i`."""
     return entry[0], tuple(sorted((*entry[1], i)))
 
 
-def _at(number: Number) -> Bounds:
+def _point(number: Number) -> Bounds:
     return Bounds(number, number)
 
 
@@ -459,7 +468,7 @@ def _face(box: Box, slopes: Mapping[int, Bounds], side: int) -> Box:
     face = list(box)
     for i, slope in slopes.items():
         if sign := _sign(slope):
-            face[i] = _at(box[i].low if sign * side < 0 else box[i].high)
+            face[i] = _point(box[i].low if sign * side < 0 else box[i].high)
     return tuple(face)
 
 
@@ -573,8 +582,8 @@ class _Loop:
         self.assigned = {_name(t): s for s in assigning for t in _targets(s)}
 
     def rounds(self) -> _Rounds:
-        """Return the bounds of each name after each iteration. Raises UndecidedError or GradcliError where there are
-        none."""
+        """Return the bounds after each iteration, by the source span of the last assignment to each name. Raises
+        UndecidedError or GradcliError where there are none."""
         names = [*self.assigned]
         program = self._program(self.loop.body, names)
         reads = scope.free_names(program)
@@ -640,7 +649,7 @@ class _Loop:
             )
             bounds = self.search(_over(self.boxed, program))[0]
             if bounds.low != bounds.high:
-                raise UndecidedError("a loop may end sooner or later")
+                raise UndecidedError("the number of rounds of a loop is not the same over the box")
             ends.append(int(bounds.low))
         found = range(*ends)
         if len(found) > _MOST_ROUNDS:

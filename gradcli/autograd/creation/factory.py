@@ -13,7 +13,9 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import CallError, EvaluationError, ShapeError, UsageError, did_you_mean, expect
 from gradcli.primitives.axes import whole_numbers
 
+# The options of creation functions.
 _OPTIONS = ("dtype", "backend", "device", "requires_grad", "layout", "pin_memory", "memory_format", "out", "generator")
+# The numbers of the dtype int64.
 _INT64 = range(-(2**63), 2**63)
 
 
@@ -31,7 +33,7 @@ def tensor(
     `dtype` is the name of a dtype, or a dtype of NumPy, PyTorch or Python. Without it floats get the default dtype,
     arrays keep theirs, and integers stay integers, which cannot require grad. `backend` is "numpy", "torch", "cupy" or
     "jax", and `device` one of its devices, such as "cpu" or "cuda:0"; without them an array stays in its library.
-    Raises ShapeError for ragged sequences, UsageError for an unknown dtype, backend or device, BackendError for one
+    `pin_memory` has no effect. Raises ShapeError for ragged sequences, UsageError for an unknown dtype, backend or device, BackendError for one
     that is not available, and EvaluationError for values that the dtype cannot represent.
     """
     for option in (backend, device):
@@ -46,7 +48,8 @@ def tensor(
 
 
 def _dtype_of(data: Any) -> str | None:
-    """The dtype for data without a given one: the default one for Python floats, None to keep that of the data."""
+    """The dtype of a tensor made without one: the default dtype, or the complex one of its precision, for Python numbers
+    that are no integers; None to keep that of the data."""
     default = arrays.default_dtype()
     if (
         default == "float64"
@@ -75,7 +78,8 @@ def new_leaf(
 ) -> Tensor:
     """A newly created array as a leaf Tensor, with the options of creation functions; or `out`, filled with its values.
 
-    Raises CallError for an unknown option.
+    `layout`, `pin_memory` and `memory_format` have no effect. Raises CallError for an unknown option, and ShapeError for
+    an `out` of another shape.
     """
     for option in unknown:
         raise CallError(f"there is no option '{option}' of a tensor that is made", hint=did_you_mean(option, _OPTIONS))
@@ -96,7 +100,7 @@ def new_leaf(
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """A tensor itself if it has this dtype and device, else converted; numbers become a tensor."""
+    """`data` itself if it is a tensor with this dtype and device, else a tensor converted to them."""
     made = data if isinstance(data, Tensor) else tensor(data)
     converted: Tensor = made.to(dtype=dtype, device=device)
     return converted
@@ -135,7 +139,7 @@ class TensorType:
 
 
 def __getattr__(name: str) -> TensorType:
-    """The tensor types by name."""
+    """A tensor type by its name. Raises AttributeError for other names."""
     if name.startswith("_") or not name.endswith("Tensor") or canonical_dtype(name) is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return TensorType(name)

@@ -28,7 +28,7 @@ def tracked_source(value: Any) -> Any:
 class Labels:
     """The labels of leaves and of the operations `shown`.
 
-    Each has an identifier, by which formulas are derived, a label for readers, and a symbol, which is the label in the
+    Each has an identifier, a name that is unique in the formulas, a label for readers, and a symbol, which is the label in the
     language of the formulas.
     """
 
@@ -76,10 +76,11 @@ class Labels:
         return next(n for i in itertools.count(first) if (n := f"{stem}_{i}") not in self._taken)
 
     def label(self, of: Any) -> str:
+        """The label for readers; "f" for a value without one."""
         return self._labels.get(of, _OF_VALUE[0])
 
     def symbol(self, of: Any) -> str:
-        """The label in the language of the formulas."""
+        """The label as a symbol: as it is in text, else in LaTeX, with the positions of an element as a subscript."""
         label = self.label(of)
         if self._language.name == "text":
             return label

@@ -50,6 +50,7 @@ LONGEST = 1_000_000
 OUTER = "a,b->ab"
 # Largest order of repeated integrals of erfc; the text doubles with each order.
 _MOST_INTEGRALS = 5
+# Numbers that have a name in the language.
 _NAMED = {math.pi: "pi", math.e: "e", math.inf: "inf"}
 # The same numbers and nan as literals, for programs with inputs that have these names.
 _NAMELESS = {"pi": repr(math.pi), "e": repr(math.e), "inf": "1e999", "nan": "1e999 - 1e999"}
@@ -101,6 +102,8 @@ def _without_names(value: Any) -> Fragment:
 
 
 def array(constant: Any) -> Fragment:
+    """A constant array as nested lists, or as a call of `zeros` or `full`. Raises DifferentiationError for dtypes other
+    than float64 and bool."""
     shape = arrays.shape(constant)
     if arrays.dtype_name(constant) not in ("float64", "bool"):
         raise DifferentiationError(f"a tensor of {arrays.dtype_name(constant)} cannot be written as text")
@@ -112,7 +115,7 @@ def array(constant: Any) -> Fragment:
     return Fragment(listed_array(constant, lambda n: number(n).text))
 
 
-def _beside_lists(symbol: str, level: int) -> Spelling:
+def _operator_on_lists(symbol: str, level: int) -> Spelling:
     """An operator that writes lists as arrays where Python would concatenate or repeat them."""
     plain = infix(symbol, level)
     if symbol not in ("*", "+"):
@@ -221,6 +224,8 @@ def whole_power(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
 
 
 def contraction(name: str, outer: str) -> Spelling:
+    """A call of the function `name` with Einstein's convention, or of `outer` for the outer product of two vectors."""
+
     def spelling(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
         subscripts = latin(equation.params["terms"], equation.params["result"])
         if subscripts == OUTER:
@@ -242,7 +247,7 @@ def of_order(language: str, *names: str) -> Any:
     return spelling
 
 
-def _zeta(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
+def _hurwitz_zeta(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
     n = equation.params["n"]
     return function("zeta", *(o.text for o in operands), *([str(n)] if n else []))
 
@@ -253,6 +258,7 @@ def of_branch(*calls: str) -> Spelling:
 
 
 def _cast(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
+    """A conversion: `x != 0` to bool, `1*x` to float64. Raises UnsupportedPrimitiveError for other dtypes."""
     if equation.params["dtype"] == "bool":
         return Fragment(f"{operands[0].at(SUM)} != 0", COMPARE)
     if equation.params["dtype"] != "float64":
@@ -275,7 +281,7 @@ def digamma_rise(digamma: str, operands: Sequence[Fragment]) -> Fragment:
 
 
 def sinc(calls: Callable[[str, str], str], number: Callable[[float], Fragment]) -> SpellingWithPart:
-    """sinc and its derivatives by the recurrence of `identities`; `calls` writes a call of sinc, sin or cos."""
+    """sinc and its derivatives by their recurrence; `calls` writes a call of sinc, sin or cos."""
 
     def spelling(equation: Equation, operands: Sequence[Fragment], part: Callable[[str], str]) -> Fragment:
         def times(factor: float, text: str) -> str:
@@ -295,13 +301,15 @@ def sinc(calls: Callable[[str, str], str], number: Callable[[float], Fragment]) 
     return spelling
 
 
-def _root(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
+def _flat_root(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
+    """A root of order n, written so that its derivative at 0 is 0."""
     x, root = operands[0].text, number(1.0 / equation.params["n"]).at(UNARY)
     return function("where", f"{operands[0].at(SUM)} == 0", "0", f"{Fragment(x, operands[0].level).at(ATOM)}**{root}")
 
 
 def scaled_erfc(name: str, root: str) -> Spelling:
-    """erfcx, and what its derivatives are multiples of, by the recurrence of the repeated integrals of erfc."""
+    """erfcx, which is called `name`, or for n > 0 the scaled n-fold integral of erfc, of which derivative n is a multiple,
+    by recurrence; `root` is the text of sqrt(pi)."""
 
     def spelling(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
         n, x = equation.params["n"], operands[0]
@@ -323,6 +331,7 @@ def _scattered(equation: Equation, operands: Sequence[Fragment], part: Callable[
 
 
 def _ranked(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
+    """The element of rank k, counted from 0, along the last axis."""
     return Fragment(f"sort({operands[0].text})[..., {equation.params['k']}]")
 
 
@@ -332,10 +341,12 @@ def _result_of(call: str) -> Spelling:
 
 
 def _with_k(name: str) -> Spelling:
+    """A function of one operand and the parameter k."""
     return lambda equation, operands: function(name, operands[0].text, axis_text(equation.params["k"]))
 
 
 def _document(formulas: Formulas) -> Document:
+    """The value and its derivatives as separate formulas that share their names."""
     names = names_of(formulas.value, LANGUAGE.naming)
 
     def written(program: Program) -> str:
@@ -349,13 +360,13 @@ LANGUAGE: Language = Language(
     name="text",
     imaginary_unit="1j",
     functions={
-        **operators(form=_beside_lists),
+        **operators(form=_operator_on_lists),
         "negative": negated,
         "whole_power": whole_power,
         "identity": lambda _equation, operands: operands[0],
         "cast": _cast,
         "flat_sqrt": plain_call("text", "sqrt"),
-        "flat_root": _root,
+        "flat_root": _flat_root,
         "one_minus_square": one_minus_square,
         "over_one_plus_square": over_one_plus_square,
         "digamma_rise": lambda _equation, operands: digamma_rise("digamma", operands),
@@ -374,7 +385,7 @@ LANGUAGE: Language = Language(
         **{name: with_order(name) for name in ("expn", "spherical_jn", "spherical_yn", "spherical_in", "spherical_kn")},
         **{name: of_order("text", name) for name in ("k0e", "dawsn", "ellipk", "ellipe")},
         "scaled_i": of_order("text", "i0e"),
-        "hurwitz_zeta": _zeta,
+        "hurwitz_zeta": _hurwitz_zeta,
         "gamma_density": template("{1}**({0} - 1)*exp(-{1})/gamma({0})", TIMES),
         "beta_density": template("{2}**({0} - 1)*(1 - {2})**({1} - 1)/beta({0}, {1})", TIMES),
         "ive_slope": template("(ive({0} - 1, {1}) + ive({0} + 1, {1}))/2 - sign({1})*ive({0}, {1})", SUM),

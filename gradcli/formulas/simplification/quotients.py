@@ -53,20 +53,22 @@ class Quotients:
         """A formula without fractions inside sums, with common divisors of numerators and denominators cancelled."""
         for node in topological_order(root):
             if node not in self._flat:
-                self._flat[node] = self._over_one_bar(node)
+                self._flat[node] = self._as_one_fraction(node)
         return self._flat[root]
 
-    def _over_one_bar(self, node: Formula) -> Formula:
+    def _as_one_fraction(self, node: Formula) -> Formula:
+        """A node as one fraction; its children have been rewritten already."""
         algebra = self.algebra
         if isinstance(node, Sum):
-            return self._over_common_denominator(
+            return self._sum_as_one_fraction(
                 algebra.add(*[algebra.scale(c, self._flat[t]) for t, c in node.terms.items()])
             )
         if isinstance(node, Product):
-            return self._cancelled(algebra.multiply(*[self._flat_power(b, e) for b, e in node.powers.items()]))
+            return self._cancelled(algebra.multiply(*[self._power_of_rewritten(b, e) for b, e in node.powers.items()]))
         return node
 
-    def _flat_power(self, base: Formula, exponent: Formula) -> Formula:
+    def _power_of_rewritten(self, base: Formula, exponent: Formula) -> Formula:
+        """A power: of the rewritten base where the exponent is an integer, else of the base itself."""
         return self.algebra.power(self._flat[base] if self._whole(exponent) else base, exponent)
 
     def _whole(self, exponent: Formula) -> int:
@@ -74,8 +76,8 @@ class Quotients:
         n = self.algebra.as_number(exponent)
         return int(n) if n is not None and n.denominator == 1 else 0
 
-    def _over_common_denominator(self, node: Formula) -> Formula:
-        """A sum over its common denominator."""
+    def _sum_as_one_fraction(self, node: Formula) -> Formula:
+        """A sum of rewritten terms over their common denominator, with the shortest of the forms of its numerator."""
         algebra = self.algebra
         least: dict[Formula, Fraction] = {}
         for term in algebra.terms(node):
@@ -92,7 +94,8 @@ class Quotients:
         return min((self._cancelled(algebra.divide(form, denominator)) for form in forms), key=self.length)
 
     def with_pairs_combined(self, node: Formula, best: Callable[[Formula], Formula]) -> Iterator[Formula]:
-        """Sums in which two terms, one of them a fraction with a sum in its denominator, are combined."""
+        """Sums in which two terms, one of them a fraction with a sum in its denominator, are combined;
+        `best` returns the shortest form of a formula."""
         if not isinstance(node, Sum) or not 2 < len(node.terms) <= _MOST_PAIRED:
             return
         algebra = self.algebra
@@ -224,7 +227,7 @@ class Quotients:
         return read
 
     def units(self, term: Formula) -> dict[Unit, Fraction]:
-        """The powers of a term as units with coefficients."""
+        """The units of which a term is a product, and the number that multiplies the exponent of each."""
         powers = self.algebra.powers(term)
         return dict(unit for base, exponent in powers.items() for unit in self.algebra.units(base, exponent))
 
@@ -270,8 +273,8 @@ Polynomial = Mapping[_Exponents, int]
 
 # Limits of the algorithms: evaluation points per gcd, bits of evaluated numbers, and terms of a quotient.
 _TRIALS = 4
-_MOST_DIGITS = 10_000
-_MOST_TERMS = 200
+_MOST_BITS = 10_000
+_MOST_QUOTIENT_TERMS = 200
 
 
 def _primitive_part(f: Polynomial) -> Polynomial:
@@ -289,7 +292,7 @@ def exact_quotient(f: Polynomial, g: Polynomial) -> Polynomial | None:
         top = max(left)
         c, remainder = divmod(left[top], g[lead])
         step = tuple(map(int.__sub__, top, lead))
-        if remainder or min(step, default=0) < 0 or len(quotient) > _MOST_TERMS:
+        if remainder or min(step, default=0) < 0 or len(quotient) > _MOST_QUOTIENT_TERMS:
             return None
         quotient[step] = c
         for exponents, d in g.items():
@@ -304,7 +307,9 @@ def common_divisor(f: Polynomial, g: Polynomial) -> Polynomial | None:
     """The greatest common divisor; None where it is not found within the limits.
 
     The heuristic algorithm of Char, Geddes and Gonnet (1989): with a large number in place of a variable, the divisor
-    is that of polynomials in one variable fewer, and its digits in that base are the coefficients."""
+    is that of polynomials in one variable fewer, and its digits in that base are the coefficients. The first number and
+    the factor between the numbers that are tried are theirs.
+    """
     if not f or not g:
         return f or g
     number = math.gcd(*f.values(), *g.values())
@@ -314,7 +319,7 @@ def common_divisor(f: Polynomial, g: Polynomial) -> Polynomial | None:
     x = 2 * min(max(map(abs, f.values())), max(map(abs, g.values()))) + 29
     degree = max(exponents[0] for p in (f, g) for exponents in p)
     for _ in range(_TRIALS):
-        if (degree + 1) * x.bit_length() > _MOST_DIGITS:
+        if (degree + 1) * x.bit_length() > _MOST_BITS:
             break
         found = common_divisor(_evaluated_at(f, x), _evaluated_at(g, x))
         if found is None:

@@ -44,7 +44,7 @@ _STARTS, _FOR_EACH, _MOST_SEARCHES = 20, 10, 200
 _SHORT = 200
 # Relative distance of points and values beyond which minima count as different.
 _APART = 1e-5
-# Without bounds, starts are drawn within this multiple of the size of the given start.
+# Without bounds, starts are drawn within this multiple of max(1, abs(start)) of the given start.
 _AROUND = 10.0
 # The largest offset, as a share of the range, from a point without a gradient to the start of a search.
 _ASIDE = 1e-4
@@ -429,7 +429,7 @@ def _moved(hessian: Any, constraints: Constraints, x: Any, there: Active, mixed:
 
 def _tables(found: Any) -> list[Table]:
     found_tables = [
-        members({"value": found.value, **_number_rows(found.point)}),
+        members({"value": found.value, **_rows_of_point(found.point)}),
         *(_of_proof(found.proof) if found.proof is not None else ()),
         members(
             {
@@ -480,8 +480,8 @@ def _of_proof(proof: Any) -> list[Table]:
     return [bounds, Table((*names, "minimisers"), rows)]
 
 
-def _number_rows(point: Mapping[str, Any]) -> dict[str, Any]:
-    """The point by names; a variable called `value` is renamed, because the table has a row of that name."""
+def _rows_of_point(point: Mapping[str, Any]) -> dict[str, Any]:
+    """The point by names; a variable called `value` gets a space, because the table has a row of that name."""
     return {("value " if name == "value" else name): value for name, value in point.items()}
 
 
@@ -519,8 +519,8 @@ def _search_globally(
 ) -> GlobalEnd:
     """The lowest minimum that local searches find from `starts` starts and from the results of differential evolution.
     The starts are the given one, sampled points that are lower than their neighbours, and a Latin hypercube between the
-    bounds or, without bounds, around the given start."""
-    np = arrays.numpy_namespace()
+    bounds or, without bounds, around the given start. A search that ended lower without converging is continued, and its
+    end replaces the minimum."""
     ends: list[NewtonEnd] = []
     found: list[NewtonEnd] = []
     is_cut = False
@@ -536,8 +536,8 @@ def _search_globally(
     population, others = _starts(posed, starts, seed)
     for further in (lambda: others, lambda: _evolved(posed, population, seed, watch)):
         try:
-            # At a limit, the minima found so far are reported: limits.attempt leaves a part of the budget for their
-            # verdicts.
+            # At a limit, the minima found so far are reported: optional_budget leaves a part of the budget for
+            # their verdicts.
             with limits.optional_budget():
                 for start in further():
                     search_from(start, min(most, _SHORT))
@@ -549,7 +549,7 @@ def _search_globally(
     spent = sum(end.iterations for end in ends)
     different: list[list[NewtonEnd]] = []
     for each in sorted(found, key=lambda each: each.value):
-        known = next((ends for ends in different if _is_same(each, ends[0], np)), None)
+        known = next((ends for ends in different if _is_same(each, ends[0])), None)
         if known is None:
             different.append([each])
         else:
@@ -569,12 +569,13 @@ def _search_globally(
 
 
 def _is_below(posed: OptimizationProblem, end: NewtonEnd, lowest: NewtonEnd) -> bool:
+    """Return whether `end` is lower than `lowest` by more than `_APART`, and violates no constraint."""
     if not end.value < lowest.value - _APART * (1.0 + abs(lowest.value)):
         return False
     return not len(posed.constraints) or not infeasible(posed.constraints, end.point).any()
 
 
-def _is_same(one: NewtonEnd, other: NewtonEnd, np: Any) -> bool:
+def _is_same(one: NewtonEnd, other: NewtonEnd) -> bool:
     near = abs(one.point - other.point) <= _APART * (1.0 + abs(one.point))
     return bool(near.all()) and abs(one.value - other.value) <= _APART * (1.0 + abs(one.value))
 

@@ -39,7 +39,7 @@ class MultiplicativeLR(_OfFunctions):
         return [rate * function(self.last_epoch) for rate, function in zip(self._rates, self.lr_lambdas)]
 
     def restart(self) -> None:
-        """Go back to the first epoch with the current rates."""
+        """Go back to epoch 0, and multiply the current rates by its factor, as PyTorch does."""
         self._go_to(0)
 
 
@@ -47,7 +47,7 @@ class _Stepwise(LRScheduler):
     """The base class of schedules that multiply the rates of all groups by one factor in each epoch."""
 
     def factor(self) -> float:
-        """The factor that multiplies the rates on the way to `last_epoch`."""
+        """The factor from the rates of the epoch before to those of `last_epoch`."""
         raise NotImplementedError
 
     def get_lr(self) -> list[float]:
