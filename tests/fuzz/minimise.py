@@ -61,6 +61,10 @@ def _parts(tokens: list[str]) -> Iterator[str]:
 
 
 def _simpler(value: Any) -> Iterator[Any]:
+    if isinstance(value, complex):
+        yield value.real
+        yield value.imag
+        return
     if not isinstance(value, list):
         yield from (
             v for v in (1.0, 0.5, 2.0, float(round(value, 1)) if abs(value) < 1e9 else value) if _plainer(v, value)
