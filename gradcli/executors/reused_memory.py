@@ -73,6 +73,11 @@ class NumpyCode:
             self._free_buffers(v for v in self._freed.get(number, ()) if v is not equation.output)
         self.body.append(f"{self.constant(function)}({', '.join([*operands, self._put(equation.output)])})")
 
+    def compute_product(self, product: Equation) -> None:
+        """Write the line for a product of a matrix and a vector."""
+        first, second = map(self.operand, product.inputs)
+        self.body.append(f"{first}.dot({second}, {self._put(product.output)})")
+
     def compute_merged(self, number: int, merged: FusedLoop) -> None:
         """Write the line for equations that are computed by one loop."""
         # The ufunc does not keep the machine code of the loop alive.
