@@ -14,10 +14,9 @@ from flint import acb, acb_series, arb, fmpz
 from gradcli.arrays.flint.balls import real_ball
 from gradcli.arrays.flint.flint_numbers import series_length
 from gradcli.errors import BackendError
-
-UNDEFINED_BALL = acb("nan")
-
-Rule = Callable[..., Any]
+from gradcli.functionals.complex_special_rules import SPECIAL_RULES
+from gradcli.functionals.complex_special_rules import UNDEFINED_BALL as UNDEFINED_BALL
+from gradcli.functionals.complex_special_rules import Rule as Rule
 
 
 def complex_ball(value: Any) -> acb:
@@ -85,6 +84,35 @@ def _where(analytic: bool, condition: bool | None, x: acb, y: acb) -> acb:
     return UNDEFINED_BALL if analytic else x.union(y)
 
 
+def _floor_divide(analytic: bool, x: acb, y: acb) -> acb:
+    return (x / y).real_floor(analytic=analytic)
+
+
+def _trunc(analytic: bool, x: acb) -> acb:
+    """The number towards 0, which is 0 from -1 to 1."""
+    if x.real >= 0:
+        return x.real_floor(analytic=analytic)
+    if x.real <= 0:
+        return x.real_ceil(analytic=analytic)
+    return acb(0) if abs(x.real) < 1 else UNDEFINED_BALL if analytic else x.real_floor().union(x.real_ceil())
+
+
+def _logaddexp(analytic: bool, x: acb, y: acb) -> acb:
+    return x + _softplus(analytic, y - x)
+
+
+def _logcosh(analytic: bool, x: acb) -> acb:
+    if abs(x.real) > 1:
+        size = x if x.real > 0 else -x
+        return size + (1 + (-2 * size).exp()).log(analytic=analytic) - arb(2).log()
+    return x.cosh().log(analytic=analytic)
+
+
+def _of_reciprocal(name: str) -> Rule:
+    """A function of the reciprocal of its operand."""
+    return lambda analytic, x: RULES[name](analytic, 1 / x)
+
+
 def _both(_analytic: bool, a: bool | None, b: bool | None) -> bool | None:
     return False if a is False or b is False else None if a is None or b is None else True
 
@@ -115,12 +143,6 @@ def _softplus(analytic: bool, x: acb) -> acb:
     return x + (1 + (-x).exp()).log(analytic=analytic) if x.real > 0 else (1 + x.exp()).log(analytic=analytic)
 
 
-def _sinc(_analytic: bool, x: acb, *, n: int) -> acb:
-    if n:
-        raise BackendError("derivatives of 'sinc' have no proved digits inside an integral")
-    return x.sinc_pi()
-
-
 def _lambertw(analytic: bool, x: acb, *, k: int) -> acb:
     if k:
         raise BackendError("branches of 'lambertw' have no proved digits inside an integral")
@@ -133,19 +155,6 @@ def _hurwitz_zeta(analytic: bool, x: acb, q: acb, *, n: int) -> acb:
         return UNDEFINED_BALL
     with series_length(n + 1):
         return acb_series([x, 1], prec=n + 1).zeta(q)[n] * fmpz.fac_ui(n) * (-1) ** n
-
-
-def _iv(_analytic: bool, order: acb, x: acb) -> acb:
-    """The function for a constant whole order; for others it has a branch cut."""
-    if not (order.is_exact() and order.real.is_integer() and order.imag.is_zero()):
-        raise BackendError("'iv' has proved digits inside an integral for orders that are whole numbers")
-    return x.bessel_i(order)
-
-
-def _scaled_i(_analytic: bool, x: acb, *, n: int) -> acb:
-    if n:
-        raise BackendError("derivatives of 'i0e' have no proved digits inside an integral")
-    return x.bessel_i(0, scaled=True)
 
 
 def _cbrt(analytic: bool, x: acb) -> acb:
@@ -198,7 +207,6 @@ RULES: dict[str, Rule] = {
             *("sec", "csc", "cot", "sech", "csch", "coth", "si", "shi", "rgamma"),
         )
     },
-    "sinc": _sinc,
     "sinpi": lambda _, x: x.sin_pi(),
     "cospi": lambda _, x: x.cos_pi(),
     "exp2": lambda _, x: (x * arb(2).log()).exp(),
@@ -210,8 +218,6 @@ RULES: dict[str, Rule] = {
     "softsign": lambda analytic, x: x / (1 + x.real_abs(analytic=analytic)),
     "xlogy": lambda analytic, x, y: x * y.log(analytic=analytic),
     "entr": lambda analytic, x: -x * x.log(analytic=analytic),
-    "scaled_i": _scaled_i,
-    "iv": _iv,
     "sigmoid": _sigmoid,
     "softplus": _softplus,
     "logsigmoid": lambda analytic, x: -_softplus(analytic, -x),
@@ -240,4 +246,23 @@ RULES: dict[str, Rule] = {
     "logical_not": lambda _, a: None if a is None else not a,
     "may_differ_from_zero": lambda _, x: not x.is_zero(),
     "where": _where,
+    "floor_divide": _floor_divide,
+    "remainder": lambda analytic, x, y: x - y * _floor_divide(analytic, x, y),
+    "trunc": _trunc,
+    "fmod": lambda analytic, x, y: x - y * _trunc(analytic, x / y),
+    # Halves, which are single places, do not matter to an integral.
+    "round": lambda analytic, x: (x + 0.5).real_floor(analytic=analytic),
+    "logaddexp": _logaddexp,
+    "logaddexp2": lambda analytic, x, y: _logaddexp(analytic, x * arb(2).log(), y * arb(2).log()) / arb(2).log(),
+    "logcosh": _logcosh,
+    "xlog1py": lambda analytic, x, y: x * (1 + y).log(analytic=analytic),
+    "rel_entr": lambda analytic, x, y: x * (x / y).log(analytic=analytic),
+    "tanhshrink": lambda _, x: x - x.tanh(),
+    "acot": _of_reciprocal("atan"),
+    "asec": _of_reciprocal("acos"),
+    "acsc": _of_reciprocal("asin"),
+    "acoth": _of_reciprocal("atanh"),
+    "asech": _of_reciprocal("acosh"),
+    "acsch": _of_reciprocal("asinh"),
+    **SPECIAL_RULES,
 }  # fmt: skip

@@ -307,7 +307,7 @@ def _spherical(
     return function
 
 
-def _near(x: Any, n: int, sign: int) -> Any:
+def spherical_first(x: Any, n: int, sign: int) -> Any:
     """The spherical Bessel function of the first kind (sign -1) or the modified one (sign 1), by its series.
 
     DLMF 10.53.1 and 10.53.3.
@@ -316,8 +316,8 @@ def _near(x: Any, n: int, sign: int) -> Any:
     return x**n / double * (sign * x * x / 4).hypgeom_0f1(arb(n) + arb(3) / 2)
 
 
-spherical_jn = _spherical(lambda x, n: _near(x, n, -1), lambda n: ZERO if n else ONE, ZERO)
-spherical_in = _spherical(lambda x, n: _near(x, n, 1), lambda n: ZERO if n else ONE, INFINITY)
+spherical_jn = _spherical(lambda x, n: spherical_first(x, n, -1), lambda n: ZERO if n else ONE, ZERO)
+spherical_in = _spherical(lambda x, n: spherical_first(x, n, 1), lambda n: ZERO if n else ONE, INFINITY)
 
 
 def _spherical_y(x: Any, n: int) -> Any:
@@ -329,13 +329,13 @@ def _spherical_y(x: Any, n: int) -> Any:
 spherical_yn = _spherical(_spherical_y, lambda _n: NEGATIVE_INFINITY, ZERO)
 
 
-def _spherical_k(x: Any, n: int) -> Any:
+def spherical_modified_second(x: Any, n: int) -> Any:
     """The modified spherical Bessel function of the second kind, in closed form by DLMF 10.49.12."""
     terms = (fmpz.fac_ui(n + k) // (fmpz.fac_ui(k) * fmpz.fac_ui(n - k)) / (2 * x) ** k for k in range(n + 1))
     return arb.pi() / 2 * (-x).exp() / x * sum(terms, arb(0))
 
 
-spherical_kn = _spherical(_spherical_k, lambda _n: INFINITY, ZERO)
+spherical_kn = _spherical(spherical_modified_second, lambda _n: INFINITY, ZERO)
 
 airyai = analytic(lambda x: x.airy()[0], below=ZERO, above=ZERO)
 airyaiprime = analytic(lambda x: x.airy()[1], above=ZERO)

@@ -59,12 +59,12 @@ def scaled_i(x: Number, *, n: int) -> Number:
     """
     if not is_finite(x):
         return at_infinity(x, UNDEFINED, ZERO)
-    scale = 2**n * _moment(n)
+    scale = 2**n * mean_of_powers(n)
     return fmpq(scale) if is_at(x, ZERO) else with_bounds(scale * (-2 * arb(x)).hypgeom_1f1(n + HALF, n + 1))
 
 
-def _moment(n: int) -> fmpq:
-    """(1/2)_n/n!, with the Pochhammer symbol (1/2)_n."""
+def mean_of_powers(n: int) -> fmpq:
+    """The mean of sin(t)**(2*n) over all angles t: (1/2)_n/n!, with the Pochhammer symbol (1/2)_n."""
     found = ONE
     for k in range(n):
         found *= fmpq(2 * k + 1, 2 * k + 2)

@@ -13,6 +13,7 @@ from gradcli.arrays.flint.balls import precision
 from gradcli.errors import BackendError
 from gradcli.functionals.complex_programs import ComplexProgram
 from gradcli.functionals.complex_rules import UNDEFINED_BALL, Rule
+from gradcli.functionals.complex_special_rules import COMPLEX_RULES
 from gradcli.functionals.program_forms import form
 from gradcli.named_tuples import NamedTuple
 from gradcli.program.ir import Equation, Program, Variable
@@ -49,12 +50,13 @@ class BallIntegrand:
         cost = self._costs.get(bits)
         if cost is None:
             used = [equation.primitive for equation in self.program.equations]
-            cost = self._costs[bits] = sum(flint_names.cost(p.name, p.time, bits) for p in used)
+            cost = self._costs[bits] = sum(flint_names.cost_of_complex(p.name, p.time, bits) for p in used)
         return self._compiled.values(inputs, analytic=analytic, cost=cost)[self._compiled.outputs[0]]
 
 
 def _found(rules: Mapping[str, Rule], equation: Equation) -> Rule:
-    rule = rules.get(equation.primitive.name)
+    name = equation.primitive.name
+    rule = COMPLEX_RULES.get(name, rules.get(name)) if arrays.is_complex(equation.output) else rules.get(name)
     if rule is None:
         raise BackendError(f"'{equation.primitive.called}' has no proved digits inside an integral")
     return rule
@@ -151,7 +153,8 @@ class _Pairs:
             if name in _OF_PAIRS:
                 return _OF_PAIRS[name]
             _refuse_real_parts(equation)
-            return _of_pairs(_found(self._rules, equation))
+            of_pair = _decided_by_both if name in _OF_NUMBERS else _of_pairs
+            return of_pair(_found(self._rules, equation))
         rule = _found(self._rules, equation)
         return rule if name in _REAL_OF_REALS else _real_where_given_reals(rule)
 
@@ -183,6 +186,17 @@ def _of_pairs(rule: Rule) -> Rule:
     return pairs
 
 
+def _decided_by_both(rule: Rule) -> Rule:
+    """A question about complex numbers, for these and their conjugates."""
+    of_both = _of_pairs(rule)
+
+    def decided(_analytic: bool, *operands: Any) -> bool | None:
+        number, conjugate = of_both(True, *operands)
+        return number if number is conjugate else None
+
+    return decided
+
+
 def _constant_pair(number: acb) -> ConjugatePair:
     return ConjugatePair(number, number.conjugate())
 
@@ -212,8 +226,10 @@ _OF_PAIRS: dict[str, Callable[..., Any]] = {
 # Operations that are defined by real parts.
 _OF_REALS = frozenset(
     {"sign", "floor", "ceil", "maximum", "minimum", "relu", "clip", "hypot", "atan2", "cbrt", "softsign", "integral"}
-    | {"less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "may_differ_from_zero", "isfinite"}
+    | {"less", "less_equal", "greater", "greater_equal"}
 )
+# Questions about complex numbers, which do not depend on the part.
+_OF_NUMBERS = frozenset({"equal", "not_equal", "may_differ_from_zero", "isfinite"})
 # Operations whose results are real for all real operands for which there are any.
 _REAL_OF_REALS = frozenset(
     {"add", "subtract", "multiply", "divide", "negative", "reciprocal", "square", "whole_power", "where", "exp", "sin"}

@@ -301,6 +301,33 @@ def _polygamma(x: Growth, *, n: int) -> Growth:
     return Growth(_most(acb(x.least).polygamma(n).real))
 
 
+def _decaying(order: arb) -> Callable[[Growth], Growth]:
+    """The modified Bessel function K of a constant order v: exp(x)*sqrt(x)*K(v, x) falls for v >= 1/2, and is at most
+    sqrt(pi/2) below."""
+
+    def rule(x: Growth) -> Growth:
+        if not (x.sign > 0 and x.below >= 0):
+            return Growth()
+        size, start = abs(order), x.least
+        most = start.exp() * start.sqrt() * start.bessel_k(size) if size >= 0.5 else (arb.pi() / 2).sqrt()
+        found = _multiply(_exp(negative(x)), _pow(x, constant(arb(-1) / 2)))
+        return _multiply(found, constant(most))._replace(sign=0)
+
+    return rule
+
+
+def _kv(v: Growth, x: Growth) -> Growth:
+    """The function for an order that is a constant."""
+    if v.most is None or v.order != 0 or v.below != 0 or not v.sign:
+        return Growth()
+    return _decaying(v.most.union(v.least))(x)
+
+
+def _exp1(x: Growth) -> Growth:
+    """At most exp(-x)/x."""
+    return _multiply(_exp(negative(x)), _reciprocal(x))._replace(sign=0) if x.sign > 0 and x.below >= 0 else Growth()
+
+
 def _scaled_i(x: Growth, *, n: int) -> Growth:
     """The function exp(-x)*i0(x), which is at most 2/sqrt(2*pi*x), as in FLINT's examples of integrals."""
     if n:
@@ -403,6 +430,11 @@ _RULES: dict[str, Callable[..., _Bound]] = {
     "digamma": _digamma,
     "polygamma": _polygamma,
     "scaled_i": _scaled_i,
+    "k0": _decaying(arb(0)),
+    "k1": _decaying(arb(1)),
+    "kv": _kv,
+    "exp1": _exp1,
+    "expn": lambda x, n: _exp1(x),
     "abs": _abs,
     "sign": lambda x: constant(arb(x.sign)) if x.sign else Growth(arb(1)),
     "cosh": _cosh,

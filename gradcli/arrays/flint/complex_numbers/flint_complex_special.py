@@ -104,14 +104,15 @@ ci = _analytic(flint_analytic.ci, acb.ci, below(0), signed=False)
 chi = _analytic(flint_analytic.chi, acb.chi, below(0), signed=False)
 
 
-def _dawsn(z: Any, n: int) -> Any:
+def dawsn_derivative(z: Any, n: int) -> Any:
+    """The nth derivative of Dawson's integral, for a complex ball."""
     limits.charge_steps(n * n)
     with series_length(n + 1):
         t = acb_series([z, 1], prec=n + 1)
         return ((-t * t).exp() * t.erfi())[n] * arb.pi().sqrt() * fmpz.fac_ui(n) / 2
 
 
-dawsn = _analytic(flint_special.dawsn, _dawsn)
+dawsn = _analytic(flint_special.dawsn, dawsn_derivative)
 
 
 def _moment(w: Any, n: int) -> Any:
@@ -119,18 +120,19 @@ def _moment(w: Any, n: int) -> Any:
     return w.hypgeom_1f1(n + 1, n + 2) / (n + 1)
 
 
-def _sinc(z: Any, n: int) -> Any:
-    """The nth derivative, the integral of (pi*t)**n*cos(pi*t*z + n*pi/2) over 0 < t < 1."""
+def sinc_derivative(z: Any, n: int) -> Any:
+    """The nth derivative of sin(pi*z)/(pi*z), for a complex ball: the integral of (pi*t)**n*cos(pi*t*z + n*pi/2) over 0 < t < 1."""
     i, w = acb(0, 1), z * arb.pi() * acb(0, 1)
     return arb.pi() ** n * (i**n * _moment(w, n) + (-i) ** n * _moment(-w, n)) / 2
 
 
-def _sinhc(z: Any, n: int) -> Any:
+def sinhc_derivative(z: Any, n: int) -> Any:
+    """The nth derivative of sinh(z)/z, for a complex ball."""
     return (_moment(z, n) + (-1) ** n * _moment(-z, n)) / 2
 
 
-sinc = _analytic(flint_elementary.sinc, _sinc)
-sinhc = _analytic(flint_analytic.sinhc, _sinhc)
+sinc = _analytic(flint_elementary.sinc, sinc_derivative)
+sinhc = _analytic(flint_analytic.sinhc, sinhc_derivative)
 
 # --- Bessel functions
 
