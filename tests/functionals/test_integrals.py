@@ -247,6 +247,7 @@ def test_a_tensor_is_integrated_by_its_elements() -> None:
         ("1/(k + t**2), t, 0, inf", "pi/(2*sqrt(k))"),
         ("1/t**k, t, b, inf", "b**(1 - k)/(k - 1)"),
         ("sech(k*t)**2, t, b, inf", "(1 - tanh(k*b))/k"),
+        ("sech(k*t)**3, t, 0, inf", "pi/(4*k)"),
         ("log(t)/t**(k + 1), t, 1, inf", "1/k**2"),
         ("exp(-k*abs(t)), t, -inf, -b", "exp(-k*b)/k"),
         ("t*exp(-t)/(1 + exp(-t)), t, 0, inf", "pi**2/12"),
@@ -415,6 +416,19 @@ def test_derivatives_of_an_integral_are_proved(run: Run) -> None:
     with mpmath.workdps(40):
         expected = mpmath.diff(lambda k: (1 - mpmath.exp(-k)) / k, 2)
         assert mpmath.nstr(mpmath.mpf(found["grad"]["k"]), 25) == mpmath.nstr(expected, 25)
+
+
+def test_derivatives_across_a_branch_cut_are_proved(run: Run) -> None:
+    """The derivatives are multiples of the value."""
+    words = ("eval", "imag(integrate(2j*sqrt(p*(2j*t - 1 - 1j)), t, 0, 1))", "p=1", "--order", "2", "--digits", "20")
+    done = run(*words, "--max-precision", "30", "--json").json
+    assert done["value"] == "0.47520766279255650035"
+    assert (done["grad"]["p"], done["derivatives"]["p,p"]) == ("0.23760383139627825018", "-0.11880191569813912509")
+
+
+def test_derivatives_of_a_scaled_bessel_function_up_to_infinity_are_proved(run: Run) -> None:
+    done = run("eval", "integrate(i0e(k*t)**6, t, 0, inf)", "k=1", "--digits", "20", "--json").json
+    assert done["grad"]["k"] == f"-{done['value']}"
 
 
 @pytest.mark.parametrize(

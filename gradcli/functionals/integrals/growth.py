@@ -329,11 +329,13 @@ def _exp1(x: Growth) -> Growth:
 
 
 def _scaled_i(x: Growth, *, n: int) -> Growth:
-    """The function exp(-x)*i0(x), which is at most 2/sqrt(2*pi*x), as in FLINT's examples of integrals."""
-    if n:
-        return Growth()
-    root = _pow(x, constant(arb(-1) / 2))
-    return _multiply(root, constant(2 / (2 * arb.pi()).sqrt()))._replace(sign=0) if x.sign > 0 else Growth(arb(1))
+    """The mean of u**n*exp(-x*u), u = 1 - cos(t), over all angles t: by 2*t**2/pi**2 <= u <= t**2/2, at most
+    gamma(n + 1/2)*(pi**2/(2*x))**(n + 1/2)/(2**(n + 1)*pi)."""
+    power = arb(n) + arb(1) / 2
+    if not x.sign > 0:
+        return Growth(arb(2) ** n)
+    scale = power.gamma() * (arb.pi() ** 2 / 2) ** power / (2 ** (n + 1) * arb.pi())
+    return _multiply(_pow(x, constant(-power)), constant(scale))._replace(sign=0)
 
 
 def _below_one(_x: Growth) -> Growth:
@@ -439,6 +441,7 @@ _RULES: dict[str, Callable[..., _Bound]] = {
     "sign": lambda x: constant(arb(x.sign)) if x.sign else Growth(arb(1)),
     "cosh": _cosh,
     "sech": lambda x: _reciprocal(_cosh(x)),
+    "sech_square": lambda x: _square(_reciprocal(_cosh(x))),
     "maximum": _either,
     "minimum": _either,
     "where": _where,
