@@ -143,10 +143,34 @@ def _softplus(analytic: bool, x: acb) -> acb:
     return x + (1 + (-x).exp()).log(analytic=analytic) if x.real > 0 else (1 + x.exp()).log(analytic=analytic)
 
 
-def _lambertw(analytic: bool, x: acb, *, k: int) -> acb:
-    if k:
-        raise BackendError("branches of 'lambertw' have no proved digits inside an integral")
-    return UNDEFINED_BALL if analytic and _is_real(x) and not x.real > -arb(-1).exp() else x.lambertw()
+def _heaviside(analytic: bool, x: acb, y: acb) -> acb:
+    if x.is_zero():
+        return y
+    return (
+        acb(1)
+        if x.real > 0
+        else acb(0)
+        if x.real < 0
+        else UNDEFINED_BALL
+        if analytic
+        else acb(0).union(acb(1)).union(y)
+    )
+
+
+def _copysign(analytic: bool, x: acb, y: acb) -> acb:
+    return x.real_abs(analytic=analytic) * y.real_sgn(analytic=analytic)
+
+
+def _right_or_left(left: Rule) -> Rule:
+    """The number itself right of 0, and a function of it left of 0 that is 0 there."""
+
+    def rule(analytic: bool, x: acb, scale: acb) -> acb:
+        if x.real > 0:
+            return x
+        value = left(x, scale)
+        return value if x.real < 0 else UNDEFINED_BALL if analytic else x.union(value)
+
+    return rule
 
 
 def _hurwitz_zeta(analytic: bool, x: acb, q: acb, *, n: int) -> acb:
@@ -179,6 +203,7 @@ RULES: dict[str, Rule] = {
     "whole_power": _whole_power,
     "pow": _power,
     "sqrt": lambda analytic, x: x.sqrt(analytic=analytic),
+    "flat_sqrt": lambda analytic, x: x.sqrt(analytic=analytic),
     "rsqrt": lambda analytic, x: x.rsqrt(analytic=analytic),
     "log": lambda analytic, x: x.log(analytic=analytic),
     "log2": lambda analytic, x: x.log(analytic=analytic) / arb(2).log(),
@@ -221,7 +246,6 @@ RULES: dict[str, Rule] = {
     "sigmoid": _sigmoid,
     "softplus": _softplus,
     "logsigmoid": lambda analytic, x: -_softplus(analytic, -x),
-    "lambertw": _lambertw,
     "airyai": lambda _, x: x.airy_ai(),
     "airyaiprime": lambda _, x: x.airy_ai(derivative=1),
     "airybi": lambda _, x: x.airy_bi(),
@@ -249,6 +273,14 @@ RULES: dict[str, Rule] = {
     "floor_divide": _floor_divide,
     "remainder": lambda analytic, x, y: x - y * _floor_divide(analytic, x, y),
     "trunc": _trunc,
+    "heaviside": _heaviside,
+    "copysign": _copysign,
+    "leaky_relu": _right_or_left(lambda x, slope: slope * x),
+    "elu": _right_or_left(lambda x, alpha: alpha * x.expm1()),
+    "frozen": lambda _, x: x,
+    "identity": lambda _, x: x,
+    "isnan": lambda _, x: False if x.is_finite() else None,
+    "isinf": lambda _, x: False if x.is_finite() else None,
     "fmod": lambda analytic, x, y: x - y * _trunc(analytic, x / y),
     # Halves, which are single places, do not matter to an integral.
     "round": lambda analytic, x: (x + 0.5).real_floor(analytic=analytic),

@@ -127,6 +127,21 @@ def _hyp2f1(analytic: bool, a: acb, b: acb, c: acb, z: acb) -> acb:
     return UNDEFINED_BALL if analytic and not _is_off_cut(1 - z) else z.hypgeom_2f1(a, b, c)
 
 
+def _lambertw(analytic: bool, x: acb, *, k: int) -> acb:
+    """The real branches: the one with k = -1 is analytic about the numbers from -1/e to 0, and called the middle one."""
+    right = x.real > -arb(-1).exp()
+    is_off_cut = not x.imag.contains(0) or (right and (k == 0 or x.real < 0))
+    if analytic and not is_off_cut:
+        return UNDEFINED_BALL
+    return x.lambertw(middle=True) if k else x.lambertw()
+
+
+def _complex_lambertw(analytic: bool, x: acb, *, k: int) -> acb:
+    if k == 0:
+        return _lambertw(analytic, x, k=0)
+    return UNDEFINED_BALL if analytic and not _is_off_cut(x) else x.lambertw(k)
+
+
 def _beta(_analytic: bool, a: acb, b: acb) -> acb:
     return a.gamma() * b.gamma() * (a + b).rgamma()
 
@@ -154,6 +169,7 @@ def _log_ndtr(analytic: bool, x: acb) -> acb:
 
 
 SPECIAL_RULES: dict[str, Rule] = {
+    "lambertw": _lambertw,
     "exp1": _cut_below(lambda x: x.expint(1)),
     "expi": _expi,
     "expn": _cut_below(lambda x, n: x.expint(n)),
@@ -202,4 +218,9 @@ SPECIAL_RULES: dict[str, Rule] = {
     },
 }
 # Functions of complex numbers that are others beside the real axis than the continuation from it.
-COMPLEX_RULES: dict[str, Rule] = {"expi": _cut_below(acb.ei), "ci": _cut_below(acb.ci), "chi": _cut_below(acb.chi)}
+COMPLEX_RULES: dict[str, Rule] = {
+    "expi": _cut_below(acb.ei),
+    "ci": _cut_below(acb.ci),
+    "chi": _cut_below(acb.chi),
+    "lambertw": _complex_lambertw,
+}

@@ -229,7 +229,7 @@ _OF_REALS = frozenset(
     | {"less", "less_equal", "greater", "greater_equal"}
 )
 # Questions about complex numbers, which do not depend on the part.
-_OF_NUMBERS = frozenset({"equal", "not_equal", "may_differ_from_zero", "isfinite"})
+_OF_NUMBERS = frozenset({"equal", "not_equal", "may_differ_from_zero", "isfinite", "isnan", "isinf"})
 # Operations whose results are real for all real operands for which there are any.
 _REAL_OF_REALS = frozenset(
     {"add", "subtract", "multiply", "divide", "negative", "reciprocal", "square", "whole_power", "where", "exp", "sin"}
