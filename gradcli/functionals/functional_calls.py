@@ -22,6 +22,7 @@ from gradcli.functionals.roots.root_primitives import number_solution, solution
 from gradcli.functionals.roots.searches import Search
 from gradcli.functionals.sums.series_sum import series_sum
 from gradcli.functionals.switches import IntegralPiece, number_of, pieces, samples
+from gradcli.functionals.switching_forms import by_comparisons, by_floor_and_comparisons
 from gradcli.functionals.tracing import TracedFunction, traced
 from gradcli.loops.body_tracing import Traced
 from gradcli.primitives.bind import Kind, bind, constant
@@ -59,7 +60,7 @@ def integrate(
     Limits are numbers, which may be infinite. `points` are places to split at. Raises EvaluationError for an integral
     that diverges.
     """
-    function, found = traced_in_parts(function)
+    function, found = _traced_integrand(function)
     if is_exact():
         found = found._replace(body=with_reciprocal_functions(found.body))
     if not points and any(is_singular_at(found.body, *limits, found.reads) for limits in ((low, high), (high, low))):
@@ -76,8 +77,19 @@ def integrate(
             value = function(first + (last - first) * u)
             return [(last - first) * part for part in value] if isinstance(value, list) else (last - first) * value
 
-        return _of_each_result(integral, traced(scaled, [()], computes_all=True), 0.0, 1.0, points, rtol, atol)
+        whole = _with_switches(traced(scaled, [()], computes_all=True))
+        return _of_each_result(integral, whole, 0.0, 1.0, points, rtol, atol)
     return _of_each_result(integral, found, low, high, points, rtol, atol)
+
+
+def _traced_integrand(function: Callable[..., Any]) -> tuple[Callable[..., Any], TracedFunction]:
+    function, found = traced_in_parts(function)
+    return function, _with_switches(found)
+
+
+def _with_switches(function: TracedFunction) -> TracedFunction:
+    """A traced function whose switches are found."""
+    return function._replace(body=by_floor_and_comparisons(function.body))
 
 
 def traced_in_parts(
@@ -131,7 +143,7 @@ def quad(
     atol: float = ATOL,
 ) -> tuple[Any, Any]:
     """The integral, as `integrate`, and an estimate of its error; of a complex one, the modulus of the errors of both parts."""
-    _, found = traced_in_parts(function)
+    _, found = _traced_integrand(function)
     value, error = (_of_each_result(p, found, low, high, points, rtol, atol) for p in (integral, integral_error))
     return value, absolute(error) if arrays.is_complex(error) else error
 
@@ -289,7 +301,9 @@ def trajectory(
     found = traced(lambda t, *y: [*function(first + t, [*y])], [()] * (1 + len(start)), computes_all=True)
     if len(found.shapes) != len(start) or any(found.shapes):
         raise _count_error(len(found.shapes), len(start))
-    system = initial_value_problem(found.body, [None if isinstance(s, Kind) else _constant_of(s) for s in start])
+    system = initial_value_problem(
+        by_comparisons(found.body), [None if isinstance(s, Kind) else _constant_of(s) for s in start]
+    )
     given = [*(s for s in start if isinstance(s, Kind)), *found.reads]
     operands = (stack(given) if given else arrays.numpy_namespace().zeros(0), moments)
     params: dict[str, Any] = {"method": method, "rtol": rtol, "atol": atol, "breaks": tuple(breaks)}

@@ -6,6 +6,7 @@ have. Split at the places of the switches, each part is smooth, and its limits h
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -42,6 +43,9 @@ from gradcli.program.passes import needed_variables, optimise
 
 # The number of places between the limits at which switches are looked for, and of bisections that locate one.
 _EXAMINED, _BISECTIONS = 1_000, 80
+# The integrand as a part of its largest value that is negligible, where not each of the whole numbers between two places
+# is looked for, and a bound on how many are.
+_NEGLIGIBLE, _MOST_NUMBERS = 2.0**-60, 2_000
 # The number of integrals whose switches are looked for at once, which bounds the memory.
 _ROWS_AT_ONCE = 256
 # Leaves are moved by shares of this, relative and absolute, that are multiples of the golden ratio modulo 1.
@@ -238,10 +242,12 @@ def _places(program: Program, first: float, last: float, reads: Sequence[float])
     line = _line(np, first, last)[None]
     with arrays.using_namespace(None), np.errstate(all="ignore"):
         for crossing, step in all_switches(program):
-            _, places = _changes(np, crossing, step, line, [np.array([r]) for r in reads])
+            _, places = _changes(np, program, crossing, step, line, [np.array([r]) for r in reads])
             for at in places.tolist():
-                level = round(float(stepwise.outputs(crossing, [at, *reads])[0])) if step else 0
-                found.append(Place(at, minus(crossing, float(level))))
+                value = float(stepwise.outputs(crossing, [at, *reads])[0]) if step else 0.0
+                # At a pole a function takes all whole numbers, and no one of them.
+                if math.isfinite(value):
+                    found.append(Place(at, minus(crossing, float(round(value)))))
     return sorted(found, key=lambda place: place.at, reverse=first > last)
 
 
@@ -257,30 +263,53 @@ def places_of_rows(body: Body, low: Any, high: Any, reads: Sequence[Any]) -> tup
         # Lines with an infinite end are shorter.
         line = np.array([np.pad(t, (0, _EXAMINED - len(t)), mode="edge") for t in lines])
         for crossing, step in found:
-            row, place = _changes(np, crossing, step, line, [r[numbers] for r in reads])
+            row, place = _changes(np, body.program, crossing, step, line, [r[numbers] for r in reads])
             rows.append(numbers[row])
             places.append(place)
     return np.concatenate(rows), np.concatenate(places)
 
 
-def _changes(np: Any, crossing: Program, step: bool, line: Any, reads: Sequence[Any]) -> tuple[Any, Any]:
-    """The rows of `line`, [rows, places], in which a program changes its sign or its whole number, and where."""
+def _changes(
+    np: Any, program: Program, crossing: Program, step: bool, line: Any, reads: Sequence[Any]
+) -> tuple[Any, Any]:
+    """The rows of `line`, [rows, places], in which the crossing of a switch of `program` changes its sign or its whole
+    number, and where."""
     state = np.floor if step else np.sign
 
     def states_at(t: Any, given: Sequence[Any]) -> Any:
         return state(np.broadcast_to(stepwise.outputs(crossing, [t, *given])[0], t.shape))
 
     with np.errstate(all="ignore"):
-        states = states_at(line, [r[:, None] for r in reads])
+        columns = [r[:, None] for r in reads]
+        states = states_at(line, columns)
         finite = np.isfinite(states)
         row, column = np.nonzero((states[:, 1:] != states[:, :-1]) & finite[:, 1:] & finite[:, :-1])
-        before, after, left = line[row, column], line[row, column + 1], states[row, column]
-        given = [r[row] for r in reads]
+        level = np.maximum(states[row, column], states[row, column + 1])
+        if step and len(row):
+            sizes = np.abs(np.broadcast_to(stepwise.outputs(program, [line, *columns])[0], line.shape))
+            row, column, level = _each_number(np, states, sizes, row, column)
+        before, after = line[row, column], line[row, column + 1]
+        given, left = [r[row] for r in reads], states[row, column] >= level
         for _ in range(_BISECTIONS if len(row) else 0):
             middle = 0.5 * (before + after)
-            same = states_at(middle, given) == left
+            same = (states_at(middle, given) >= level) == left
             before, after = np.where(same, middle, before), np.where(same, after, middle)
     return row, 0.5 * (before + after)
+
+
+def _each_number(np: Any, states: Any, sizes: Any, row: Any, column: Any) -> tuple[Any, Any, Any]:
+    """The rows and columns of changes, once for each whole number that begins between a place and the next one, and these
+    numbers; where a function of these `sizes` is negligible, for the last of the numbers alone."""
+    first, last = states[row, column], states[row, column + 1]
+    low, high = np.minimum(first, last), np.maximum(first, last)
+    beside = np.maximum(sizes[row, column], sizes[row, column + 1])
+    largest = np.max(sizes, axis=1, where=np.isfinite(sizes), initial=0.0)[row]
+    count = np.where(beside > _NEGLIGIBLE * largest, high - low, 1.0)
+    if count.sum() > _MOST_NUMBERS:
+        count = np.ones_like(count)
+    times = count.astype(int)
+    number = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
+    return np.repeat(row, times), np.repeat(column, times), np.repeat(high, times) - number
 
 
 def minus(program: Program, level: float) -> Program:

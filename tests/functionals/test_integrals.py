@@ -554,9 +554,33 @@ def test_a_tail_that_has_not_begun_to_shrink_does_not_diverge(run: Run) -> None:
     assert done.json["value"] == pytest.approx(2e3 / (1 + 1e6) ** 2, rel=1e-3)
 
 
-def test_switches_that_are_too_many_are_reported(run: Run) -> None:
-    done = run("eval", "integrate(floor(a*x)*exp(-x), x, 0, inf)", "a=2")
-    assert "the value of 'integrate' is accurate to about 1e-10 only" in done.err
+def test_each_of_many_jumps_is_found(run: Run) -> None:
+    done = run("eval", "integrate(floor(a*x)*exp(-x), x, 0, inf)", "a=2", "--json")
+    root = math.exp(0.5)
+    assert done.json["value"] == pytest.approx(1 / (root - 1), rel=1e-14)
+    assert done.json["grad"]["a"] == pytest.approx(root / (4 * (root - 1) ** 2), rel=1e-13)
+    assert not done.err
+
+
+# The value and both derivatives by c where the function moves with it, by mpmath.
+@pytest.mark.all_cases
+@pytest.mark.parametrize(
+    ("function", "c", "expected"),
+    [
+        ("round(c*t)*t", 1.3, (11.78698224852071, 9.5584888484297, -22.0580511887)),
+        ("trunc(c*(t - 1))", 1.3, (1.4615384615384615, 1.1834319526627219, -1.82066454255803)),
+        ("mod(t, c)", 0.7, (1.0, 2.0, 20.0)),
+        ("fmod(t, c)", 0.7, (1.0, 2.0, 20.0)),
+        ("t // c", 0.7, (5.0, -10.0, 0.0)),
+        ("frac(c*t)", 1.7, (1.4735294117647059, -0.69031141868512111, 6.10624872786485)),
+        ("heaviside(t - c, 0.5)*t", 0.7, (4.255, -0.7, -1.0)),
+        ("clip(c*t, 0, 1)**2", 0.7, (2.0476190476190474, 1.3605442176870748, -3.887269193391642)),
+    ],
+)
+def test_functions_that_round_or_clip(run: Run, function: str, c: float, expected: tuple[float, ...]) -> None:
+    done = run("eval", f"integrate({function}, t, 0, 3)", f"c={c}", "--order", "2", "--json")
+    found = [done.json["value"], done.json["grad"]["c"], done.json["derivatives"]["c,c"]]
+    assert found == pytest.approx(expected, rel=1e-10, abs=1e-10)
 
 
 def test_a_singularity_at_the_end_of_its_panels(run: Run) -> None:
