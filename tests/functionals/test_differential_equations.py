@@ -587,3 +587,38 @@ def test_the_derivative_of_a_solution_that_no_rate_changes():
     value, slopes = program.value_and_grad({"k": 1e6})
     assert float(value) == pytest.approx(math.cos(10), rel=1e-12)
     assert float(slopes["k"]) == pytest.approx(0.0, abs=1e-18)
+
+
+# y' = f(t) - y from 0, with the derivatives of y(3) by c, by mpmath.
+@pytest.mark.all_cases
+@pytest.mark.parametrize("method", ["auto", "radau"])
+@pytest.mark.parametrize(
+    ("function", "c", "expected"),
+    [
+        ("clip(t, c, 1.5)", 0.7, (1.342277735716869, 0.05047177535494, 0.100258843723)),
+        ("heaviside(t - c, 0.5)", 0.7, (0.8997411562771963, -0.1002588437228, -0.100258843723)),
+        ("round(c*t)", 1.3, (2.693233733466106, 2.1881270724803, -7.39559473878)),
+        # No series begins at the jump.
+        ("where(t < c, 0, sinc(t - c))", 0.73, (0.0392998127372226, -0.0658842265576113, 0.179106005173145)),
+    ],
+)
+def test_functions_that_jump_at_times_that_move(run, function, c, expected, method):
+    program = f"odeint(lambda y, t: {function} - y, 0, [0, 3], method='{method}')[1]"
+    done = run("eval", program, f"c={c}", "--order", "2", "--json").json
+    found = [done["value"], done["grad"]["c"], done["derivatives"]["c,c"]]
+    assert found == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_norm_bends_where_it_is_0(run):
+    expected = run("eval", "odeint(lambda y, t: abs(3*(t - c)) - y/2, 0.2, [0, 2])[1]", "c=0.73", "--json").json
+    done = run("eval", "odeint(lambda y, t: norm(3*(t - c)) - y/2, 0.2, [0, 2])[1]", "c=0.73", "--json").json
+    assert done["value"] == pytest.approx(expected["value"], rel=1e-12)
+    assert done["grad"]["c"] == pytest.approx(expected["grad"]["c"], rel=1e-10)
+
+
+@pytest.mark.parametrize("right", ["1/(t - c)", "gamma(t - c)", "zeta(3*t - c)"])
+def test_an_implicit_step_does_not_go_over_a_pole(run, right):
+    """Its nodes on both sides gave numbers without a warning."""
+    done = run("eval", f"odeint(lambda y, t: {right} - y/2, 0, [0, 2], method='radau')[1]", "c=0.73")
+    assert done.status == 1
+    assert "the solution leaves to infinity at t = " in done.err

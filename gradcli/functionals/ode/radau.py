@@ -25,6 +25,8 @@ _MOST_ITERATIONS = 12
 _NEWTON, _SAFETY = 0.01, 0.3
 # Errors of this part of the tolerance and more are compared with rounding, that of states being so large.
 _NOTED, _ROUNDING = 1e-3, 2.0**-51
+# The part of a state that rounding may change in a step that is shorter than a part of the time.
+_MOST_NOISE, _SHORT = 1e-7, 1e-8
 # The first step as a part of the time to go, where the sizes of states say nothing; and the least one after a switch, as
 # a part of the step that led there.
 _FIRST, _LEAST_AFTER = 1e-6, 1e-6
@@ -189,7 +191,8 @@ class RadauStepper:
                 coefficients = tableau().to_legendre @ slopes
                 error = self._error(coefficients, lapse)
                 if error > (_NOTED if self._further else 1.0):
-                    error = self._error(coefficients, lapse, self._noise(slopes, lapse))
+                    noise = self._noise(slopes, lapse)
+                    error = math.inf if self._is_lost(lapse, noise) else self._error(coefficients, lapse, noise)
                 factor = (_SAFETY / error) ** (1 / _STAGES) if error else _GROWTH
                 self.grows = factor >= _GROWTH
                 self._length = abs(lapse) * min(_GROWTH, max(_SHRINK, factor))
@@ -320,6 +323,14 @@ class RadauStepper:
         except (NoStepError, np.linalg.LinAlgError):
             return _SMALLEST
         return np.maximum(found, _SMALLEST)
+
+    def _is_lost(self, lapse: float, noise: Any) -> bool:
+        """Return whether rounding changes the first states by a part of their sizes in a short step: so close to a pole,
+        it may go over it."""
+        np, progress = arrays.numpy_namespace(), self._progress
+        if abs(lapse) > _SHORT * max(abs(progress.time), abs(progress.left)):
+            return False
+        return bool((noise > _MOST_NOISE * np.array(self._problem.sizes(progress.states)))[self._first].any())
 
     def _converge(self, times: Any, start: Any, slopes: Any, spread: Any, size: Any) -> Any:
         """Solve the equations of the first states by Newton's method; returns the matrix at the solution, or None."""

@@ -184,15 +184,17 @@ class TaylorStepper:
             if after is not None:
                 break
             end, crossing = progress.time + lapse / 2, None
-        progress.advance(end, states, lambda part: values_at(expansion.states, part))
+        reached = states
         if crossing is not None:
+            # Where there is no series after the switch, the step is not made, and another method goes through it.
             self._series.cross(crossing)
             before, after = after, self._settled(end, states)
             sides = before.expansion.states, after.expansion.states
-            jumped = after_switch(self._problem, end, states, *sides, lapse)
-            if jumped is not states:
-                progress.states = [*jumped]
-                after = self._settled(end, jumped)
+            reached = after_switch(self._problem, end, states, *sides, lapse)
+            if reached is not states:
+                after = self._settled(end, reached)
+        progress.advance(end, states, lambda part: values_at(expansion.states, part))
+        progress.states = [*reached]
         self.step = after
 
     def _resolved(self) -> float:
