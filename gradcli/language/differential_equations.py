@@ -275,8 +275,9 @@ class _Reader:
 
     def _ordered(self) -> tuple[tree.Statement, ...]:
         """The statements, each after those that define what it reads, as equations hold in any order."""
-        left = [(s, *self._names(s)) for s in self.statements]
-        found: list[tree.Statement] = []
+        # What a function reads is needed where it is called.
+        found: list[tree.Statement] = [s for s in self.statements if isinstance(s, tree.Define)]
+        left = [(s, *self._names(s)) for s in self.statements if not isinstance(s, tree.Define)]
         while left:
             writes = [w for _, _, w in left]
             ready = (
@@ -289,9 +290,6 @@ class _Reader:
 
     def _names(self, statement: tree.Statement) -> tuple[frozenset[str], frozenset[str]]:
         """The names that a statement reads from others, and those that it gives values to."""
-        if isinstance(statement, tree.Define):
-            # A function is known everywhere; what it reads is needed where it is called.
-            return frozenset(), frozenset()
         functions = {s.name: s for s in self.statements if isinstance(s, tree.Define)}
         calls = {node.name for node in tree.walk(statement) if isinstance(node, tree.Call)}
         parts = [statement, *(functions.values() if not calls.isdisjoint(functions) else ())]

@@ -71,6 +71,11 @@ def test_definitions_hold_in_any_order(run: Run) -> None:
     assert found["d_x_k"][-1] == pytest.approx(-math.exp(-2), rel=1e-12)
 
 
+def test_functions_may_be_defined_behind_what_calls_them(run: Run) -> None:
+    found = table(run, "x' = -g(x); g(u) = h(u)*k; h(u) = u*two; two = 2", "x=1", "k=0.5", "t=0..1", "--points", "2")
+    assert found["x"] == pytest.approx([1.0, math.exp(-1)], rel=1e-13)
+
+
 def test_what_happens_at_known_times(run: Run) -> None:
     words = ["dx/dt = -k*x; at t = 12, 24: x += dose", "x=0", "k=0.2", "dose=5", "t=[0, 12, 24, 36]"]
     found = table(run, *words, "--wrt", "dose,k", "--order", "2")
