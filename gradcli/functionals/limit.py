@@ -6,6 +6,7 @@ import cmath
 import math
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from gradcli import arrays
@@ -20,10 +21,11 @@ from gradcli.functionals.switches import between, number_of, switches
 from gradcli.functionals.tracing import TracedFunction
 from gradcli.kinds.asymptotic import Asymptotic, AsymptoticTerm, NoLimitError, samples
 from gradcli.kinds.exponential_scales import ExponentialScales, sign_of_growth
-from gradcli.primitives.bind import Kind, assume, constant
+from gradcli.primitives.bind import Kind, assume, bind, constant
 from gradcli.primitives.entries.comparisons import greater
 from gradcli.primitives.entries.complex_parts import check_real
 from gradcli.primitives.entries.elementwise.complex_numbers import imag, real
+from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Variable
 
@@ -62,7 +64,13 @@ def limit(
     if arrays.is_complex(point):
         return _at_complex_point(function, point, side)
     if computed_point is not None and isinstance(point, Kind) and math.isfinite(_number(point)):
-        return limit(lambda h: function(computed_point(h) + h), 0.0, side)
+        try:
+            return limit(lambda h: function(computed_point(h) + h), 0.0, side)
+        except EvaluationError:
+            # Where the function has no value at the point for these numbers alone, it is known as one of the point.
+            with suppress(EvaluationError):
+                return limit(function, point, side)
+            raise
     _, found = traced_in_parts(function, computes_all=True)
     if math.isinf(_number(point)):
         return _of_parts(found, point, 1.0 if _number(point) > 0 else -1.0)
@@ -179,7 +187,38 @@ def _at(body: Body, point: Any, side: float, reads: Sequence[Any], numbers: Sequ
     except NoLimitError:
         # Raises NoLimitError where the value is not found either.
         _by_series(smooth, place, side, numbers, place, [place, *numbers], independent=False)
-    raise EvaluationError("no derivative of the limit was found", hint="--no-grad has its value")
+    if math.isfinite(place) and not any(isinstance(r, Kind) and r.differential for r in reads):
+        return bind(limit_from_both_sides, (point, *numbers), {"body": body})
+    raise _without_derivative()
+
+
+def _without_derivative() -> EvaluationError:
+    return EvaluationError("no derivative of the limit was found", hint="--no-grad has its value")
+
+
+def _from_both_sides(_xp: Any, point: Any, *reads: Any, body: Body) -> Any:
+    right, left = (_at(body, point, side, reads, [*map(float, reads)]) for side in (1.0, -1.0))
+    if not math.isfinite(right) or _differ(right, left):
+        raise _without_derivative()
+    return right
+
+
+def _derivative_by_point(i: int, g: Any, _y: Any, point: Any, *reads: Any, body: Body) -> Any:
+    """If a function that is continuous at a point has a slope beside it that tends to a number, this is its slope there."""
+    if i:
+        raise _without_derivative()
+    return g * bind(limit_from_both_sides, (point, *reads), {"body": body.partial(0)})
+
+
+limit_from_both_sides = elementwise(
+    "limit_from_both_sides", "point, reads, body", "the limit of a body at a point where it may have no value",
+    internal="limit",
+    forward=_from_both_sides,
+    vjp=_derivative_by_point,
+    variadic=True,
+    fails=True,
+    derivative="the limit of the derivative of the body",
+)  # fmt: skip
 
 
 def _is_integral_to(body: Body, numbers: Sequence[float]) -> bool:
