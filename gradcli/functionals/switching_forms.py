@@ -9,15 +9,21 @@ from gradcli.functionals.body import Body
 from gradcli.loops.body_tracing import frozen
 from gradcli.primitives.bind import bind
 from gradcli.primitives.entries.arithmetic import (
+    absolute,
+    copysign,
     floor,
     floor_divide,
     fmod,
     heaviside,
+    negative,
     remainder,
     round_to_even,
     trunc,
 )
 from gradcli.primitives.entries.comparisons import clip_between, greater, less, maximum, minimum, where
+from gradcli.primitives.entries.elementwise.trigonometric import atan2, hypot
+from gradcli.primitives.entries.exponential import expm1
+from gradcli.primitives.entries.special_functions.special import elu, leaky_relu
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Program, Variable
 
@@ -29,11 +35,33 @@ def _truncated(x: Any) -> Any:
     return floor(x) + where(less(x, 0.0), 1.0, 0.0)
 
 
+def _with_sign_of(y: Any, x: Any) -> Any:
+    return where(less(y, 0.0), negative(x), x)
+
+
+def _magnitude(x: Any, y: Any) -> Any:
+    """The root of a sum of squares, which is an absolute value where one of them is 0 everywhere."""
+    for one, other in ((x, y), (y, x)):
+        if type(other) is float and other == 0.0:
+            return absolute(one)
+    return hypot(x, y)
+
+
 _BY_COMPARISONS: _Forms = {
     heaviside: lambda x, y: where(greater(x, 0.0), 1.0, where(less(x, 0.0), 0.0, y)),
     clip_between: lambda x, low, high: minimum(maximum(x, low), high),
+    copysign: lambda x, y: _with_sign_of(y, absolute(x)),
+    leaky_relu: lambda x, slope: where(greater(x, 0.0), x, slope * x),
+    elu: lambda x, alpha: where(greater(x, 0.0), x, alpha * expm1(x)),
+    # Smooth where its first operand is positive.
+    atan2: lambda y, x: _with_sign_of(y, atan2(absolute(y), x)),
+    hypot: _magnitude,
     # The magnitude by which a norm is scaled: what switches with it moves.
     frozen: lambda x: x,
+}
+# By name, as few programs load these.
+_BY_COMPARISONS_LATER: Mapping[str, Callable[..., Any]] = {
+    "acot": lambda x: _with_sign_of(x, atan2(1.0, absolute(x))),
 }
 _BY_FLOOR: _Forms = {
     # Halves are single points.
@@ -46,7 +74,7 @@ _BY_FLOOR: _Forms = {
 
 
 def by_comparisons(body: Body) -> Body:
-    """The function with comparisons in place of `clip` and `heaviside`."""
+    """The function with comparisons in place of functions that compare."""
     return _written(body, _BY_COMPARISONS)
 
 
@@ -57,15 +85,19 @@ def by_floor_and_comparisons(body: Body) -> Body:
 
 
 def _written(body: Body, forms: _Forms) -> Body:
-    if not any(equation.primitive in forms for path in body.paths for equation in path.program.equations):
+    if not any(_form(e.primitive, forms) for path in body.paths for e in path.program.equations):
         return body
 
     def run(program: Program, inputs: Sequence[Any]) -> list[Any]:
         known: dict[Variable, Any] = dict(zip(program.inputs, inputs))
         for primitive, atoms, params, output in program.equations:
             values = [known[a] if isinstance(a, Variable) else a for a in atoms]
-            form = forms.get(primitive)
+            form = _form(primitive, forms)
             known[output] = bind(primitive, values, params) if form is None else form(*values)
         return [known[a] if isinstance(a, Variable) else a for a in program.outputs]
 
     return body.derived(run, body.bound, body.reads)
+
+
+def _form(primitive: Primitive, forms: _Forms) -> Callable[..., Any] | None:
+    return forms.get(primitive) or _BY_COMPARISONS_LATER.get(primitive.name)

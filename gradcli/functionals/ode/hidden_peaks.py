@@ -179,7 +179,8 @@ def peaks(system: System, given: Sequence[float], end: float) -> list[float]:
 
     def values_at(t: Any, row: Any) -> Any:
         values = stepwise.outputs(forcing, [t, *given])
-        return np.array([np.broadcast_to(v, t.shape) for v in values])[row, np.arange(len(t))]
+        # Truth values are 0 and 1.
+        return np.array([np.broadcast_to(v, t.shape) for v in values], float)[row, np.arange(len(t))]
 
     def bounds(low: Any, high: Any, row: Any) -> tuple[Any, Any]:
         try:

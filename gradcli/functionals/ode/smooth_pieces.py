@@ -69,7 +69,9 @@ def switching(program: Program, varying: int) -> list[int]:
     for number, equation in enumerate(program.equations):
         if any(isinstance(a, Variable) and a in moves for a in equation.inputs):
             moves.add(equation.output)
-            if equation.primitive in _SWITCHING:
+            # The larger of two truth values is that one of them holds.
+            is_logical = equation.primitive in _SIGNED and equation.output.dtype == "bool"
+            if equation.primitive in _SWITCHING and not is_logical:
                 found.append(number)
     return found
 
