@@ -134,22 +134,23 @@ def loss_text(left: Mapping[str, int]) -> str:
     leaves = worst.split(",")
     which = f"of order {len(leaves)} by {leaves[0]}" if len({*leaves}) == 1 < len(leaves) else f"by {worst}"
     others = f", {len(left) - 1} other{'s' if len(left) > 2 else ''} fewer than half" if len(left) > 1 else ""
-    return f"the derivative {which} has {_count(left[worst])}{others}"
+    return f"the derivative {which} has {digits_text(left[worst])}{others}"
 
 
 def loss_of_value(left: int | None) -> str:
     """The number of right digits of a value in words; None for a value that is at most as large as its error."""
     if left is None:
         return "the value cannot be distinguished from 0"
-    return f"the value has {_count(left)}"
+    return f"the value has {digits_text(left)}"
 
 
 def loss_of_order(order: int, left: int) -> str:
     """The number of right digits of a derivative of some order in words."""
-    return f"the derivative of order {order} has {_count(left)}"
+    return f"the derivative of order {order} has {digits_text(left)}"
 
 
-def _count(digits: int) -> str:
+def digits_text(digits: int) -> str:
+    """A number of right digits in words."""
     return {0: "no right digit", 1: "one right digit"}.get(digits, f"about {digits} right digits")
 
 

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -416,3 +417,17 @@ def test_a_number_before_a_derivative_multiplies_it(run):
 def test_missing_times_are_told_with_another_mistake(run):
     outcome = run("ode", "x'' + x = 0", "x=1", "x'=0")
     assert "hint: write x'' = -x; the times are missing too, as in t=0..20" in outcome.err
+
+
+LORENZ = "x' = 10*(y - x); y' = x*(r - z) - y; z' = x*y - 8/3*z"
+
+
+def test_columns_with_few_right_digits_are_told(run: Run) -> None:
+    """They were printed with all digits and without a warning."""
+    done = run("ode", LORENZ, "x=1", "y=1", "z=1", "r=28", "t=0..60", "--points", "3")
+    assert "'x' has no right digit at t = 60" in done.err
+    done = run("ode", LORENZ, "x=1", "y=1", "z=1", "r=28", "t=0..10", "--points", "3", "--wrt", "r")
+    assert not done.err
+    oscillator = "x' = y; y' = m*(1 - x**2)*y - x"
+    done = run("ode", oscillator, "x=2", "y=0", "m=1000", "t=[0,1000]", "--wrt", "m", "--order", "2")
+    assert re.search("'d_x_m_m' has about [345] right digits at t = 1000", done.err)

@@ -12,10 +12,12 @@ import numpy as np
 
 from gradcli import arrays, limits
 from gradcli.arrays.mathematical_constants import is_exact
+from gradcli.calculus.accuracy import digits_of, digits_text
 from gradcli.calculus.complex_derivatives import names_of_parts
 from gradcli.errors import BackendError, BindingError, EvaluationError, GradcliError, UsageError, did_you_mean
 from gradcli.evaluation.constant_expressions import constant
 from gradcli.evaluation.nested_lists import unreadable
+from gradcli.functionals.functional_calls import RTOL
 from gradcli.language.differential_equations import DifferentialEquations, located, unknown_parameter
 from gradcli.language.names import scope
 from gradcli.language.syntax import tree
@@ -30,6 +32,9 @@ from gradcli.named_tuples import NamedTuple
 METHODS = ("auto", "taylor", "radau")
 _HIGHEST_ORDER = 2
 _MARK = ".."
+# The relative difference of two solutions from which on a number has few right digits, the part of the largest state, or
+# derivative of a state, below which it does not matter, and the number of columns that a warning names.
+_FEW_DIGITS, _NEGLIGIBLE, _MOST_TOLD = 1e-6, 1e-11, 3
 # The cost of a time, in array elements.
 _ELEMENTS = 400
 
@@ -54,21 +59,24 @@ class Solution(NamedTuple):
     """The columns of a solution, and the time of its end `{"t": …, "d_t_a": …}` where that is an event.
 
     Columns of proved digits are texts; `complete` says whether all of them have as many as were asked for. `jumped` is a
-    condition that jumps over 0 at the end.
+    condition that jumps over 0 at the end. `losses` are warnings of columns with few right digits.
     """
 
     columns: dict[str, Array]
     stop: dict[str, float] | None = None
     complete: bool = True
     jumped: str | None = None
+    losses: Sequence[str] = ()
 
     @property
     def warnings(self) -> list[str]:
-        """That the condition is not met, and which columns have numbers that are not finite."""
+        """That the condition is not met, and which columns have few right digits, or numbers that are not finite."""
         floats = {name: column for name, column in self.columns.items() if column.dtype != object}
         bad = {name: int((~np.isfinite(column)).sum()) for name, column in floats.items()}
         over = [f"{self.jumped} is jumped over, and not met"] if self.jumped else []
-        return over + [f"'{name}' is not finite in {n:,} row{'s' * (n != 1)}" for name, n in bad.items() if n]
+        return [*over, *self.losses] + [
+            f"'{name}' is not finite in {n:,} row{'s' * (n != 1)}" for name, n in bad.items() if n
+        ]
 
 
 def solve(asked: InitialValueRequest) -> Solution:
@@ -80,7 +88,38 @@ def solve(asked: InitialValueRequest) -> Solution:
     of_parts = _in_real_numbers(asked)
     with showing(asked.equations.source, of_parts.equations.source):
         _check(of_parts)
-        return _solution(of_parts)
+        found = _solution(of_parts)
+        return found._replace(losses=_losses(of_parts, found))
+
+
+def _losses(asked: InitialValueRequest, found: Solution) -> list[str]:
+    """Which columns have few right digits, as another solution shows, whose tolerance is 10 times larger: errors grow
+    where neighbouring solutions part, and derivatives of stiff systems have been much larger than they are at the end."""
+    try:
+        with limits.optional_budget():
+            other = _solution(asked, 10 * RTOL).columns
+    except GradcliError:
+        return []
+    time = asked.equations.time
+    states = [readable(name) for name in asked.equations.states]
+    by = {name[2 + len(state) :] for state in states for name in found.columns if name.startswith(f"d_{state}_")}
+    groups = [states, *([f"d_{state}{suffix}" for state in states] for suffix in sorted(by))]
+    told = []
+    for group in [*groups, *([text] for text in asked.show)]:
+        numbers, others = (np.stack([columns[name] for name in group], 1) for columns in (found.columns, other))
+        if numbers.shape != others.shape:
+            continue
+        with np.errstate(all="ignore"):
+            apart, largest = np.abs(numbers - others), np.abs(numbers).max(axis=1, keepdims=True)
+            lost = np.where(apart > _NEGLIGIBLE * largest, apart / np.abs(numbers), 0.0)
+        rows = np.argmax(np.nan_to_num(lost), axis=0)
+        for k, name in enumerate(group):
+            part = float(lost[rows[k], k])
+            if part > _FEW_DIGITS:
+                place = f"{time} = {found.columns[time][rows[k]]:g}"
+                told.append(f"'{name}' has {digits_text(digits_of(part))} at {place}")
+    more = f", {len(told) - _MOST_TOLD} other columns few" if len(told) > _MOST_TOLD else ""
+    return [", ".join(told[:_MOST_TOLD]) + more + "; a solution with another tolerance differs"] if told else []
 
 
 def _in_real_numbers(asked: InitialValueRequest) -> InitialValueRequest:
@@ -119,10 +158,10 @@ def prove(request: Callable[[], InitialValueRequest], digits: int, most: int) ->
     return Solution(found.columns, complete=found.complete)
 
 
-def _solution(asked: InitialValueRequest) -> Solution:
+def _solution(asked: InitialValueRequest, rtol: float = RTOL) -> Solution:
     equations, order = asked.equations, asked.order if asked.wrt else 0
     shared = {name: value for name, value in asked.values.items() if name not in (*asked.wrt, *equations.states)}
-    solver = Trajectories(equations, asked.wrt, shared, asked.method)
+    solver = Trajectories(equations, asked.wrt, shared, asked.method, rtol)
     shown = {text: _function(solver, asked, text) for text in asked.show}
     with located(equations.source):
         if asked.stop is None:
