@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -68,6 +69,8 @@ class Watch:
         self.ties: dict[Span, Warning] = {}
         # Decompositions of matrices that are not symmetric, by span.
         self.asymmetric: dict[Span, Warning] = {}
+        # Remainders and quotients of numbers whose last digits are not known, by span.
+        self.without_digits: dict[Span, Warning] = {}
         # Whether the value has all derivatives at the points where the program switches; None where it does not switch.
         self.settled: bool | None = None
         # The first operation whose Taylor series lost digits.
@@ -153,6 +156,16 @@ class Watch:
         name = operation_at(self.program, span) or "program"
         text = f"the matrix of '{name}' is not {kind}; its {kind} part is used"
         self.asymmetric.setdefault(span, Warning("asymmetric", "forward", name, span, text))
+
+    def see_lost_digits(self, operator: str, number: float) -> None:
+        """Note a remainder or quotient of a number beyond 2**53."""
+        span = current_span.get() or self.program.body[-1].span
+        name = operation_at(self.program, span) or "program"
+        text = (
+            f"'{operator}' of {number:.6g} depends on digits that floats beyond 2**53 do not have: they are "
+            f"{math.ulp(number):.3g} apart; --digits computes with all"
+        )
+        self.without_digits.setdefault(span, Warning("inaccurate", "forward", name, span, text))
 
     def see_forward(self, span: Span, operation: str, operands: Sequence[Any], result: Any) -> None:
         """Note the first operation with a non-finite result of finite operands ("forward"), and the first with

@@ -29,6 +29,7 @@ from gradcli.errors import (
 from gradcli.evaluation.diagnose import Warning, Watch, all_finite, unused_parts
 from gradcli.evaluation.rounding_estimate import RoundingErrorEstimate
 from gradcli.kinds.branch_points import BranchPointError, BranchPointWatcher, watching
+from gradcli.language.interpreter import lost_digits
 from gradcli.language.interpreter.run import Evaluation, evaluate
 from gradcli.language.interpreter.values import as_numpy
 from gradcli.language.names import scope
@@ -162,10 +163,10 @@ def _result(request: EvaluationRequest) -> Result:
     with locating(request.program.source, request.program.body[-1].span):
         watch, seen = Watch(request.program), _inner_derivative_observer(request)
         with nullcontext() if seen is None else seen.watched():
-            with symmetric_parts.telling(watch.see_asymmetry):
+            with symmetric_parts.telling(watch.see_asymmetry), lost_digits.telling(watch.see_lost_digits):
                 result = _run(request, watch, None)
             _replace_derivatives_at_switches(request, watch, result)
-        asymmetric = watch.asymmetric.values()
+        others = [*watch.asymmetric.values(), *watch.without_digits.values()]
         result.finite = all_finite(result.value, *_numbers(result))
         # If a higher-order derivative does not exist, the warning about the kink is sufficient.
         explained = result.finite or (watch.settled is False and _is_finite_to_order_1(result))
@@ -194,7 +195,7 @@ def _result(request: EvaluationRequest) -> Result:
         if (seen is None or not seen.taken) and result.finite and watch.rounding_estimate is not None:
             losses = _complex_losses if _may_be_complex(request) else _first_losses
             result.warnings += losses(request, watch.rounding_estimate, result)
-        result.warnings += asymmetric
+        result.warnings += others
         return result
 
 

@@ -489,3 +489,43 @@ class TestSeveralTensors:
         assert "--no-grad" in run("eval", "torch.sort(x)", "x=[1,4]", "--json").error["hint"]
         assert "[a, b]" in run("eval", "x, 2*x", "x=1", "--json").error["hint"]
         assert "2 tensors" in run("eval", "if x[0] > 0 { torch.sort(x) }", "x=[1,4]", "--json").error["message"]
+
+
+@pytest.mark.parametrize(
+    ("program", "value"),
+    [
+        ("3**60 % 10", 1),
+        ("3^60 % 10", 1),
+        ("3⁶⁰ % 10", 1),
+        ("-3**61 % 10", 7),
+        ("25! % 29", math.factorial(25) % 29),
+        ("10**17 + 1 - 10**17", 1),
+        ("123456789012345678901 % 10", 1),
+        ("9007199254740993 - 9007199254740992", 1),
+        ("2**3000 % 7", 1),
+        ("2**100 == 2**100 + 1", 0),
+        ("10**16 < 10**16 + 1", 1),
+        ("1e20 % 3", 1),
+        ("2**100", 2.0**100),
+        ("7**30 // 3", float(7**30 // 3)),
+    ],
+)
+def test_constants_beyond_floats_are_whole_numbers(run, program, value):
+    """Most of them were 0."""
+    done = run("eval", program, "--json")
+    assert (done.json["value"], done.err) == (value, "")
+
+
+@pytest.mark.parametrize("program", ["n = 3**60; n % 10", "comb(100, 50) % 3", "x % 10", "x // 3e19"])
+def test_remainders_of_numbers_beyond_floats_are_reported(run, program):
+    done = (
+        run("eval", program, "x=12345678901234567891", "--json") if "x" in program else run("eval", program, "--json")
+    )
+    (warning,) = done.json["warnings"]
+    assert warning["code"] == "inaccurate"
+    assert "depends on digits that floats beyond 2**53 do not have" in warning["message"]
+
+
+@pytest.mark.parametrize("program", ["1e20*x", "x // 3", "(x + 1) % 7 if x < 10 else x", "2**100*x", "1e18 % 10 + x"])
+def test_ordinary_large_numbers_are_not_reported(run, program):
+    assert run("eval", program, "x=1e20").err == ""

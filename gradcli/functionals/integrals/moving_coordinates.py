@@ -96,7 +96,10 @@ def integral_in_moving_coordinates(
     if len(reads) > 1 + _MOST_ORDER or not is_smooth(body, low, high, reads[0]):
         return None
     found = _Coordinates(derivative, low, high).integral(negligible / derivative.factor)
-    return found and Integral(*(derivative.factor * part for part in found[:3]))
+    if found is None:
+        return None
+    factor = derivative.factor
+    return Integral(factor * found.value, factor * found.error, factor * found.size)
 
 
 class _Coordinates:

@@ -18,6 +18,7 @@ from gradcli.errors import (
     UnknownNameError,
     closest_word,
 )
+from gradcli.language.interpreter import lost_digits
 from gradcli.language.interpreter.lists import ProgramList, is_position, item_of
 from gradcli.language.interpreter.loop_policy import count_of, rolled_calls
 from gradcli.language.interpreter.machine import Evaluator, Scope, ScopedNode, Task
@@ -163,7 +164,10 @@ def _binary(machine: Evaluator, node: tree.Binary, _scope: Scope) -> Task:
             hint="write A**n for the elements, matrix_power(A, n) for the product, inv(A) for the inverse",
             span=node.span,
         )
-    return machine.apply(node, operation.name, operation, left, right)
+    result = machine.apply(node, operation.name, operation, left, right)
+    if node.operator in lost_digits.OPERATORS and machine.scalars is None:
+        lost_digits.examine(node.operator, left, result)
+    return result
 
 
 # First characters of superscript exponents.

@@ -15,6 +15,7 @@ from gradcli.errors import ProgramSyntaxError, Proposal, Span
 from gradcli.language.syntax import tree
 from gradcli.language.syntax.bound_variables import with_function
 from gradcli.language.syntax.lexer import Token, place
+from gradcli.language.syntax.whole_constants import compared_with_digits, with_digits
 
 Child: TypeAlias = "tree.SyntaxNode | Token"
 
@@ -102,7 +103,7 @@ def compare(*children: Any) -> tree.Compare:
         if sign.value == "<" and isinstance(right, tree.Unary) and _is_an_arrow(sign, right):
             raise AmbiguousSyntax(span, "{0} = {1}", "{0} < -{1}", children[0].span, right.operand.span)
     operators = tuple(_operator(operator) for operator in children[1::2])
-    return tree.Compare(span, operators, children[::2])
+    return compared_with_digits(tree.Compare(span, operators, children[::2]))
 
 
 def _is_an_arrow(sign: Token, right: tree.Unary) -> bool:
@@ -114,7 +115,7 @@ def is_none(operand: tree.Expression, *words: Token) -> tree.NoneTest:
     return tree.NoneTest(Span(operand.span.start, words[-1].end_pos), operand, len(words) == 3)
 
 
-def binary(left: tree.Expression, operator: Token, right: tree.Expression) -> tree.Binary:
+def binary(left: tree.Expression, operator: Token, right: tree.Expression) -> tree.Expression:
     span = Span(left.span.start, right.span.end)
     if operator.type == "IMPLICIT":
         if isinstance(right, tree.Number):
@@ -129,7 +130,7 @@ def binary(left: tree.Expression, operator: Token, right: tree.Expression) -> tr
     elif operator.value == "+" and _is_an_error(left, operator, right):
         hint = "write {one}, or {0} without its uncertainty"
         raise AmbiguousSyntax(span, "{0} - {1}", "{0} ± {1}", left.span, right.operand.span, hint=hint)  # type: ignore[attr-defined]
-    return tree.Binary(span, _operator(operator), place(operator), left, right)
+    return with_digits(tree.Binary(span, _operator(operator), place(operator), left, right))
 
 
 def _with_imaginary_unit(factor: tree.Expression) -> tree.Expression:
