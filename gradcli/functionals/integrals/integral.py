@@ -19,7 +19,6 @@ from gradcli.functionals import shortfalls
 from gradcli.functionals.body import Body, coefficient_operands, of_each
 from gradcli.functionals.integrals import integration
 from gradcli.functionals.integrals.integration import Integral
-from gradcli.functionals.integrals.moving_coordinates import derivative_of, integral_in_moving_coordinates
 from gradcli.functionals.integrals.quadrature import Integrand, Tolerance
 from gradcli.functionals.interval_bounds import Range, has_ranges, ranges
 from gradcli.functionals.switches import IntegralPiece, moved_switches, places_of_rows
@@ -83,6 +82,9 @@ def _without_cancellation(
 ) -> Integral:
     """An integral that is much smaller than that of the magnitude, with the error by rounding, or the same integral in
     coordinates in which it is not."""
+    # Imported here as few integrals cancel.
+    from gradcli.functionals.integrals.moving_coordinates import derivative_of, integral_in_moving_coordinates
+
     low, high, *reads = row.tolist()
     derivative, moved = derivative_of(body, reads), None
     if derivative is not None and low < high:
@@ -113,6 +115,8 @@ def _has_few_digits(found: Integral, row: Any, body: Body, tolerance: Tolerance)
     fewest = _FEWEST if body.is_derivative else _SLACK * _FEWEST
     if found.error <= max(fewest, _SLACK * tolerance.relative) * abs(found.value):
         return False
+    from gradcli.functionals.integrals.moving_coordinates import derivative_of
+
     is_distinct = abs(found.value) > _ZERO * found.error
     low, high, *reads = row.tolist()
     derivative = derivative_of(body, reads)

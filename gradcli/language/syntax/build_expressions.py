@@ -15,7 +15,6 @@ from gradcli.errors import ProgramSyntaxError, Proposal, Span
 from gradcli.language.syntax import tree
 from gradcli.language.syntax.bound_variables import with_function
 from gradcli.language.syntax.lexer import Token, place
-from gradcli.language.syntax.whole_constants import compared_with_digits, with_digits
 
 Child: TypeAlias = "tree.SyntaxNode | Token"
 
@@ -103,7 +102,17 @@ def compare(*children: Any) -> tree.Compare:
         if sign.value == "<" and isinstance(right, tree.Unary) and _is_an_arrow(sign, right):
             raise AmbiguousSyntax(span, "{0} = {1}", "{0} < -{1}", children[0].span, right.operand.span)
     operators = tuple(_operator(operator) for operator in children[1::2])
-    return compared_with_digits(tree.Compare(span, operators, children[::2]))
+    found = tree.Compare(span, operators, children[::2])
+    if not all(isinstance(operand, _WRITTEN) for operand in found.operands):
+        return found
+    # Imported here, and below, as few programs have operations of constants.
+    from gradcli.language.syntax.whole_constants import compared_with_digits
+
+    return compared_with_digits(found)
+
+
+# Expressions that may be constants.
+_WRITTEN = (tree.Number, tree.Binary, tree.Unary, tree.Factorial)
 
 
 def _is_an_arrow(sign: Token, right: tree.Unary) -> bool:
@@ -130,7 +139,16 @@ def binary(left: tree.Expression, operator: Token, right: tree.Expression) -> tr
     elif operator.value == "+" and _is_an_error(left, operator, right):
         hint = "write {one}, or {0} without its uncertainty"
         raise AmbiguousSyntax(span, "{0} - {1}", "{0} ± {1}", left.span, right.operand.span, hint=hint)  # type: ignore[attr-defined]
-    return with_digits(tree.Binary(span, _operator(operator), place(operator), left, right))
+    found = tree.Binary(span, _operator(operator), place(operator), left, right)
+    if found.operator not in _LOSING or not (isinstance(left, _WRITTEN) and isinstance(right, _WRITTEN)):
+        return found
+    from gradcli.language.syntax.whole_constants import with_digits
+
+    return with_digits(found)
+
+
+# Results of these operations may have lost all digits, where operands have more than a float.
+_LOSING = frozenset(["+", "-", "//", "%"])
 
 
 def _with_imaginary_unit(factor: tree.Expression) -> tree.Expression:

@@ -19,9 +19,7 @@ _OPERATIONS: Mapping[str, Callable[[Any, Any], Any]] = {
 _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip
-# Results of these operations may have lost all digits, where operands have more than a float.
-_LOSING = frozenset(["+", "-", "//", "%"])
-# Those whose result depends on the last digits of their operands.
+# Operations whose result depends on the last digits of their operands.
 _OF_DIGITS = frozenset(["//", "%"])
 # Bounds on the number of parts of a constant, its binary digits, and the operand of a factorial.
 _MOST_PARTS, _MOST_BITS, _MOST_FACTORS = 64, 20_000, 1_000
@@ -48,8 +46,6 @@ class _Constant:
 
 def with_digits(node: tree.Binary) -> tree.Expression:
     """An operation, or the constant that it is where floats do not give it."""
-    if node.operator not in _LOSING or not (isinstance(node.left, _WRITTEN) and isinstance(node.right, _WRITTEN)):
-        return node
     found = _constant(node)
     if found is None or not (found.is_wrong() or (found.is_large and node.operator in _OF_DIGITS)):
         return node
@@ -58,7 +54,7 @@ def with_digits(node: tree.Binary) -> tree.Expression:
 
 def compared_with_digits(node: tree.Compare) -> tree.Compare:
     """A comparison, or one of small constants where floats do not compare these as whole numbers do."""
-    if len(node.operands) != 2 or not all(isinstance(operand, _WRITTEN) for operand in node.operands):
+    if len(node.operands) != 2:
         return node
     left, right = map(_constant, node.operands)
     if left is None or right is None:
