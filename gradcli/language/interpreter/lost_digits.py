@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from gradcli import arrays
+from gradcli.autograd.tensor import Tensor
 from gradcli.language.interpreter.values import Value
 from gradcli.language.operations import EXACT_INTEGERS
-from gradcli.primitives.bind import Kind, concrete
+from gradcli.primitives.bind import Kind
 
 _told: ContextVar[Callable[[str, float], object] | None] = ContextVar("gradcli_lost_digits", default=None)
 
@@ -41,9 +42,9 @@ def examine(operator: str, left: Value, result: Value) -> None:
 
 
 def _number(value: Value) -> float | None:
-    """A number as a float; None for a tensor of others."""
-    if isinstance(value, Kind):
-        value = concrete(value)
-    if arrays.shape(value) or arrays.is_complex(value):
+    """A number as a float; None for a tensor of others, and where no number is known, as while a program is recorded."""
+    if isinstance(value, Tensor):
+        value = value.inner
+    if isinstance(value, Kind) or arrays.shape(value) or arrays.is_complex(value):
         return None
     return float(value)
