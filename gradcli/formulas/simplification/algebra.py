@@ -213,7 +213,9 @@ class Algebra:
             node.terms = left
             return node
 
-        return self._intern(("sum", frozenset(left.items()), frozenset(decimals)), make)  # type: ignore[no-any-return]
+        # The hash of a Fraction takes longer than the rest.
+        ratios = frozenset([(term, c.as_integer_ratio()) for term, c in left.items()])
+        return self._intern(("sum", ratios, frozenset(decimals)), make)  # type: ignore[no-any-return]
 
     def _product(self, powers: Mapping[Formula, Formula]) -> Formula:
         self.charge(len(powers))

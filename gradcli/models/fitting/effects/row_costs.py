@@ -75,6 +75,8 @@ class RowCosts:
         n = self._count = len(response)
         reads = scope.free_names(model)
         self._names, self._varied, self._limits = tuple(names), [*varied], limits
+        # By end; what is found out about a program serves all orders of its derivatives.
+        self._texts: dict[str, tree.Module] = {}
         self._programs: dict[tuple[str, int, bool], RowProgram] = {}
         self._columns = {name: column for name, column in columns.items() if name in reads}
         self._constants = {name: value for name, value in constants.items() if name in reads}
@@ -106,7 +108,9 @@ class RowCosts:
         if found is None:
             names = [self._names[j] for j in self._varied] if of_effects else self._names
             steps, elements = self._limits
-            program = rewritten(self._model, [*self._begin, end])
+            if end not in self._texts:
+                self._texts[end] = rewritten(self._model, [*self._begin, end])
+            program = self._texts[end]
             found = RowProgram(program, names if order else (), order, max_steps=steps, max_elements=elements)
             self._programs[end, order, of_effects] = found
         return found
