@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 import importlib
-import json
+import marshal
 import os
 import runpy
 import select
@@ -21,11 +21,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+# `socket` and `json` would take longer to import than Python to start.
 PROGRAM = """\
-import json, os, socket, sys
-server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+import marshal, os, sys
+from _socket import AF_UNIX, SCM_RIGHTS, SOCK_SEQPACKET, SOL_SOCKET, socket
+server = socket(AF_UNIX, SOCK_SEQPACKET)
 server.connect(sys.argv[1])
-socket.send_fds(server, [json.dumps([sys.argv[2:], os.getcwd(), dict(os.environ)]).encode()], [0, 1, 2])
+descriptors = b"".join(number.to_bytes(4, sys.byteorder) for number in range(3))
+message = marshal.dumps([sys.argv[2:], os.getcwd(), dict(os.environ)])
+server.sendmsg([message], [(SOL_SOCKET, SCM_RIGHTS, descriptors)])
 sys.exit(int(server.recv(16) or 1))
 """
 _LIBRARIES = ("numpy", "scipy.linalg", "scipy.optimize", "scipy.special", "scipy.sparse.linalg", "flint")
@@ -66,7 +70,7 @@ def _answer(connection: socket.socket) -> None:
         connection.send(str(status if status >= 0 else 128 - status).encode())
         return
     connection.close()
-    _run(*json.loads(message), descriptors)
+    _run(*marshal.loads(message), descriptors)
 
 
 def serve(path: str) -> None:

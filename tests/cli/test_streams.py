@@ -42,7 +42,7 @@ LONG = (
 def test_an_interrupt_of_a_program():
     words = ["eval", *LONG]
     process = subprocess.Popen([*SHELL, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(1.0)
+    time.sleep(0.6)
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=20) == ("", "interrupted\n")
     assert process.returncode == 130

@@ -679,7 +679,7 @@ def strings():
     """The texts in files that write an option or a command, with a name in the place of what is filled in."""
     for path in PACKAGE.rglob("*.py"):
         source = path.read_text(encoding="utf-8")
-        if "--" not in source and "gradcli " not in source:
+        if not hints._OPTION.search(source) and not re.search(r"gradcli (?!import )", source):
             continue
         for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.JoinedStr):

@@ -272,8 +272,8 @@ class TestVectors:
         found = done.json["posterior"]
         assert path.read_text().splitlines()[0] == "chain,draw,p[0],p[1],m[0],m[1]"
         # The posterior on a grid of share and means
-        share = np.linspace(0.005, 0.995, 67)
-        low, high = np.linspace(-2.5, 0.5, 67), np.linspace(0.8, 3.2, 67)
+        share = np.linspace(0.005, 0.995, 40)
+        low, high = np.linspace(-2.5, 0.5, 40), np.linspace(0.8, 3.2, 40)
         first, second = (np.exp(-((y - mean[:, None]) ** 2) / 2) for mean in (low, high))
         mixed = share[:, None, None, None] * first[:, None] + (1 - share)[:, None, None, None] * second[None, :]
         log = np.log(mixed).sum(axis=-1) - (low[:, None] ** 2 + high**2) / 200
