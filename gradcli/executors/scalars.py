@@ -137,6 +137,12 @@ class ScalarWriter:
                 body += self.check(name)
         return body
 
+    def defined(self, name: str, lines: Sequence[str]) -> Callable[..., Any]:
+        """The function of this name that the lines define."""
+        exec("\n".join(lines), self.known)
+        made: Callable[..., Any] = self.known[name]
+        return made
+
     def check(self, _condition: str) -> list[str]:
         """Statements that check a guard, the text of a condition."""
         return []
@@ -195,9 +201,7 @@ class _FunctionWriter(ScalarWriter):
             "    except (ArithmeticError, ValueError):",
             f"        return raised({self.inputs})",
         ]
-        exec("\n".join(lines), self.known)
-        made: Callable[..., Any] = self.known["program"]
-        return made
+        return self.defined("program", lines)
 
     def check(self, condition: str) -> list[str]:
         return [f"if not {condition}: return refused({self.inputs})"]

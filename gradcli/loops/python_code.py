@@ -162,6 +162,4 @@ class _LoopWriter(ScalarWriter):
             *([] if loop.active is None else [f"        if not {carries[loop.active]}: break"]),
             f"    return [{', '.join(kept if keep else (f'[{c}]' for c in carries))}]",
         ]
-        exec("\n".join(lines), self.known)
-        made: History = self.known["history"]
-        return made
+        return self.defined("history", lines)

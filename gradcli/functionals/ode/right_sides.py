@@ -82,7 +82,6 @@ def function(body: Body) -> Function:
         inputs = ", ".join(writer.names[v] for v in body.program.inputs)
         lines = writer.statements()
         outputs = ", ".join(writer.number(o) for o in body.program.outputs)
-        text = "\n".join([f"def rates({inputs}):", *(f"    {line}" for line in lines), f"    return [{outputs}]"])
-        exec(text, writer.known)
-        found = _functions[body] = writer.known["rates"]
+        text = [f"def rates({inputs}):", *(f"    {line}" for line in lines), f"    return [{outputs}]"]
+        found = _functions[body] = writer.defined("rates", text)
     return found

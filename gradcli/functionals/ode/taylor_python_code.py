@@ -93,9 +93,7 @@ class SeriesWriter(ScalarWriter):
             *(f"        {line}" for line in rest),
             f"    return [{', '.join([*(self.lists[s] for s in self.states), *map(self._whole, self.system.others)])}]",
         ]
-        exec("\n".join(lines), self.known)
-        made: Coefficients = self.known["coefficients"]
-        return made
+        return self.defined("coefficients", lines)
 
     def _whole(self, atom: Atom) -> str:
         """The list of the coefficients of an output."""
@@ -212,10 +210,8 @@ class _UnrolledWriter(SeriesWriter):
             self._listed(o, self._order) if self._varies(o) else f"[{self.number(o)}]" for o in self.system.others
         ]
         inputs = ", ".join(self.names[v] for v in self.program.inputs)
-        text = "\n".join([f"def coefficients(order, {inputs}):", *(f"    {line}" for line in lines)])
-        exec(f"{text}\n    return [{', '.join([*states, *others])}]", self.known)
-        made: Coefficients = self.known["coefficients"]
-        return made
+        text = [f"def coefficients(order, {inputs}):", *(f"    {line}" for line in lines)]
+        return self.defined("coefficients", [*text, f"    return [{', '.join([*states, *others])}]"])
 
     def _at(self, x: Variable, k: int) -> str:
         return f"{self.lists[x]}_{k}"

@@ -408,9 +408,8 @@ def c_optimal_design(candidates: Candidates, quantity: Any) -> ElfvingDesign:
     best: ElfvingDesign | None = None
     for _ in range(_MOST_PROGRAMS):
         support, coefficients, direction = _linear_program(gradients, quantity)
-        beyond, ratio = _greatest(candidates, np.outer(direction, direction))
         size = float(np.abs(coefficients).sum())
-        bound = min(1.0, (quantity @ direction / size) ** 2 / ratio)
+        beyond, bound = _bounded(candidates, quantity, direction, size)
         if best is not None and bound <= best.design.bound and bound >= 1 - TOLERANCE:
             break
         if best is None or bound > best.design.bound:
@@ -422,6 +421,13 @@ def c_optimal_design(candidates: Candidates, quantity: Any) -> ElfvingDesign:
         gradients = np.concatenate([gradients, candidates.gradients_at(beyond)])
     assert best is not None
     return _polished(_joined(best, candidates, quantity), candidates, quantity)
+
+
+def _bounded(candidates: Candidates, quantity: Any, direction: Any, size: float) -> tuple[Any, float]:
+    """The rows whose gradients reach beyond a direction h `[p]`, and a bound of the efficiency of the design of which
+    the absolute coefficients add up to `size`."""
+    beyond, ratio = _greatest(candidates, np.outer(direction, direction))
+    return beyond, min(1.0, (quantity @ direction / size) ** 2 / ratio)
 
 
 def _linear_program(gradients: Any, quantity: Any) -> tuple[Any, Any, Any]:
@@ -478,9 +484,8 @@ def _polished(found: ElfvingDesign, candidates: Candidates, quantity: Any) -> El
             return found
         coefficients = np.linalg.solve(gradients.T, quantity)
     direction = np.linalg.solve(gradients, np.sign(coefficients))
-    _, ratio = _greatest(candidates, np.outer(direction, direction))
     size = float(np.abs(coefficients).sum())
-    bound = min(1.0, (quantity @ direction / size) ** 2 / ratio)
+    _, bound = _bounded(candidates, quantity, direction, size)
     if bound < found.design.bound:
         return found
     return ElfvingDesign(ApproximateDesign(points, np.abs(coefficients) / size, bound), coefficients)

@@ -390,7 +390,8 @@ def _rising_parameters(problem: Problem, found: RefinedMinimum) -> list[str]:
 
 
 # --- refinement of a minimum by Newton's method
-# Gauss-Newton matrix is the unit matrix. `group_fits` has Newton steps of its own: they factorise the Hessian itself,
+# Steps and eigenvalues are those of the Hessian in directions along which the Gauss-Newton matrix is the unit matrix,
+# which keeps the digits that normal equations would lose. `group_fits` has Newton steps of its own: they factorise the Hessian itself,
 # fast for many small groups, and leave a group whose Hessian is not clearly definite to the search here.
 
 # Relative rise of the cost that may be a rounding error.
