@@ -175,7 +175,7 @@ def _columns(program: Module, asked: RowRequest, table: Collection[str] | None) 
     for name in (*asked.columns, *asked.shared):
         of_uncertainty = asked.propagate and name.removeprefix(PREFIX) in reads
         if name not in reads and not of_uncertainty:
-            raise unread(name, reads, given, program)
+            raise scope.unread_name(name, reads, given, program)
     columns = {}
     for name, first in reads.items():
         if name in asked.columns:
@@ -245,15 +245,6 @@ def _both(name: str) -> BindingError:
         f"'{name}' is given a value and is a column of the table",
         hint=f"leave out {name}=…, or call it another name in the program",
     )
-
-
-def unread(name: str, reads: Collection[str], given: Collection[str], program: Module) -> BindingError:
-    """The error for a `given` name that the program does not read."""
-    # Imported only for programs with errors.
-    from gradcli.language.suggestions.joined_names import unread_hint
-
-    hint = unread_hint(name, [r for r in reads if r not in scope.CONSTANTS], given, program)
-    return BindingError(f"the program does not read '{name}'", hint=hint)
 
 
 def _check_once(needed: Sequence[str], table: Sequence[str]) -> None:

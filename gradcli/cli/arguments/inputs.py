@@ -260,7 +260,9 @@ def sources(
     scope.check_names(program, values)
     for word, name in zip(words, tuple(values)):
         if name not in reads:
-            raise _unused(name, program, reads, values, word)
+            error = scope.unread_name(name, reads, values, program)
+            error.locate(_name_span(word), word)
+            raise error
     for name, value in values_of_vars_option(options, environment, dtype, values).items():
         if name in reads:
             values[name] = value
@@ -307,14 +309,6 @@ def check_unbound(name: str, bound: Container[str], word: str) -> None:
 def _name_span(word: str) -> Span:
     """The span of the name in NAME=VALUE."""
     return Span(0, word.index("="))
-
-
-def _unused(name: str, program: Module, reads: Mapping[str, Any], given: Mapping[str, Any], word: str) -> BindingError:
-    # Imported here because only incorrect programs need it.
-    from gradcli.language.suggestions.joined_names import unread_hint
-
-    hint = unread_hint(name, [r for r in reads if r not in scope.CONSTANTS], given, program)
-    return BindingError(f"the program does not read '{name}'", hint=hint, span=_name_span(word), source=word)
 
 
 def _read(number: Any, dtype: str) -> Any:

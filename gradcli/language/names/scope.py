@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
-from gradcli.errors import CallError, ProgramSyntaxError, Proposal, Span, UnknownNameError, did_you_mean
+from gradcli.errors import BindingError, CallError, ProgramSyntaxError, Proposal, Span, UnknownNameError, did_you_mean
 from gradcli.language.syntax import tree
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives import table
@@ -494,6 +494,23 @@ def unknown_name(name: str, known: Collection[str], source: str, span: Span) -> 
     else:
         hint = did_you_mean(name, [*known, *(c for c in CONSTANTS if c not in TYPES)], unbound)
     return UnknownNameError(f"unknown name '{name}'", hint=hint)
+
+
+def unread_name(name: str, reads: Collection[str], given: Collection[str], program: tree.Module) -> BindingError:
+    """The error for a `given` name that the program does not read."""
+    # Imported here as only wrong programs need it.
+    from gradcli.language.suggestions.joined_names import unread_hint
+
+    hint = unread_hint(name, [r for r in reads if r not in CONSTANTS], given, program)
+    return BindingError(f"the program does not read '{name}'", hint=hint)
+
+
+def check_read(given: Collection[str], program: tree.Module) -> None:
+    """Raise BindingError for a `given` name that the program does not read."""
+    reads = free_names(program)
+    for name in given:
+        if name not in reads:
+            raise unread_name(name, reads, given, program)
 
 
 def _unknown_function(

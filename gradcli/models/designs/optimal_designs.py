@@ -38,7 +38,6 @@ from gradcli.models.fitting.notation.model_texts import TILDE, read_model
 from gradcli.models.fitting.statistics.information import combination_text, factor_of_rows, information
 from gradcli.models.results import Reported
 from gradcli.named_tuples import NamedTuple
-from gradcli.rows.plan import unread
 
 CRITERIA = ("D", "A", "c")
 FAMILIES = tuple(VARIANCES)
@@ -194,7 +193,7 @@ class _Problem(NamedTuple):
         of_deviation = scope.free_names(deviation)
         for name in values:
             if name not in reads and name not in of_deviation:
-                raise unread(name, [*reads], values, module)
+                raise scope.unread_name(name, [*reads], values, module)
         region, numbers = region_and_numbers(values)
         for name in asked.fix:
             if name not in numbers:

@@ -41,7 +41,6 @@ from gradcli.models.expansions.taylor_coefficients import (
 from gradcli.models.results import MAY_BE_NULL
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.entries.arithmetic import add
-from gradcli.rows.plan import unread
 
 ORDER = 6
 LANGUAGES = (*FORMULAS, *FUNCTIONS)
@@ -132,10 +131,7 @@ def series(
         expect(program, str, "a program is a text")
         tree = parse_charged(program)
         given = {**checked_arguments.mapping_by_name(values, "'values'"), **named}
-        reads = scope.free_names(tree)
-        unknown = next((name for name in given if name not in reads), None)
-        if unknown is not None:
-            raise unread(unknown, reads, given, tree)
+        scope.check_read(given, tree)
         scope.check_names(tree, given)
         names = [*given] if wrt is None else [*checked_arguments.names(wrt, "'wrt'")]
         missing = next((name for name in names if name not in given), None)

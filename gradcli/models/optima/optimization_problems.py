@@ -17,7 +17,6 @@ from gradcli.models.optima.constraints import Constraints, relations
 from gradcli.models.optima.objectives import Objective
 from gradcli.models.packing import Bounds, Packing
 from gradcli.named_tuples import NamedTuple
-from gradcli.rows.plan import unread
 
 
 class MinimizeRequest(NamedTuple):
@@ -120,7 +119,7 @@ def _check_names(asked: MinimizeRequest, program: CompiledProgram, reads: Sequen
     own = scope.free_names(program.program)
     for name in asked.values:
         if name not in own and name not in reads:
-            raise unread(name, reads, known, program.program)
+            raise scope.unread_name(name, reads, known, program.program)
     for name in reads:
         if name not in known and name not in scope.CONSTANTS:
             read = own.get(name)

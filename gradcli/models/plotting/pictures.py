@@ -37,7 +37,6 @@ from gradcli.models.plotting.plot_samples import (
 from gradcli.models.plotting.ranges import ComplexRange, PlotRange, SeveralValues
 from gradcli.models.plotting.refinement import Evaluate
 from gradcli.named_tuples import NamedTuple
-from gradcli.rows.plan import unread
 
 if TYPE_CHECKING:
     from gradcli.models.data import DataTable
@@ -212,10 +211,7 @@ def plot(
             for name, value in {**checked_arguments.mapping_by_name(values, "'values'"), **named}.items()
         }
         parsed = parse_charged(program)
-        reads = scope.free_names(parsed)
-        unknown = next((name for name in given if name not in reads), None)
-        if unknown is not None:
-            raise unread(unknown, reads, given, parsed)
+        scope.check_read(given, parsed)
         scope.check_names(parsed, given)
         made = plotted(
             parsed, given, PlotRequest(order, log, _data(data), max_steps, max_elements, as_bool(nyquist, "nyquist"))

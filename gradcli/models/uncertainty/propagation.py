@@ -60,7 +60,6 @@ from gradcli.models.uncertainty.propagation_warnings import (
 )
 from gradcli.named_tuples import NamedTuple
 from gradcli.proofs import digits as proved_digits
-from gradcli.rows.plan import unread
 
 # A coverage interval of fewer draws is meaningless.
 FEWEST_SAMPLES = 100
@@ -362,11 +361,8 @@ def whole_samples(samples: float) -> int:
 
 
 def _inputs(module: tree.Module, values: Mapping[str, Any], asked: PropagateRequest) -> Quantities:
-    reads = scope.free_names(module)
     scope.check_names(module, values)
-    for name in values:
-        if name not in reads:
-            raise unread(name, reads, values, module)
+    scope.check_read(values, module)
     found = quantities(
         {name: input_of_value(value, name) for name, value in values.items()},
         {_pair(key): number for key, number in asked.correlation.items()},
