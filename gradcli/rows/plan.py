@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from gradcli import arrays, limits
-from gradcli.errors import BindingError, UsageError, closest_word, did_you_mean
+from gradcli.errors import BindingError, closest_word
 from gradcli.kinds.jets import check_order
 from gradcli.language.names import scope
 from gradcli.language.parsing import parse_charged
@@ -260,16 +260,7 @@ def leaves(bound: Sequence[str], asked: RowRequest) -> tuple[str, ...]:
     """The names to differentiate by."""
     if not asked.order:
         return ()
-    for option, names in (("--wrt", asked.wrt or ()), ("--const", asked.const)):
-        for name in names:
-            if name not in bound:
-                hint = did_you_mean(name, bound, f"give it a value, as in {name}=1")
-                raise BindingError(f"{option} names '{name}', which has no value", hint=hint)
-    both = [n for n in asked.wrt or () if n in asked.const]
-    if both:
-        raise UsageError(f"'{both[0]}' stands in both --wrt and --const", hint="leave it out of one of them")
-    chosen = bound if asked.wrt is None else asked.wrt
-    return tuple(n for n in chosen if n not in asked.const)
+    return scope.chosen_leaves(bound, asked.wrt, asked.const)
 
 
 def _results(asked: RowRequest, wrt: Sequence[str]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from gradcli import arrays, limits
 from gradcli.arrays import backends, mathematical_constants
 from gradcli.cli.process import streams
 from gradcli.cli.process.environment import Environment
-from gradcli.errors import BindingError, MissingProgramError, Span, UnknownNameError, UsageError, did_you_mean
+from gradcli.errors import BindingError, MissingProgramError, Span, UnknownNameError, UsageError
 from gradcli.evaluation.constant_expressions import constant
 from gradcli.io import system, variables
 from gradcli.language.names import scope
@@ -451,18 +451,6 @@ def _variables(vars_from: str | None, environment: Environment, exact: bool) -> 
 
 
 def leaves(bindings: Mapping[str, Any], options: LeafOptions) -> tuple[str, ...]:
-    """The names to differentiate by. Raises BindingError for one that has no value, and UsageError for one that is in
-    both --wrt and --const."""
-    wrt = options.wrt
-    chosen = tuple(bindings) if wrt is None else names_of(wrt)
-    # A dict keeps the order and is fast to search.
-    constant_names = dict.fromkeys(names_of(options.const))
-    for option, names in (("--wrt", chosen), ("--const", constant_names)):
-        for name in names:
-            if name not in bindings:
-                hint = did_you_mean(name, bindings, f"give it a value, as in {name}=1")
-                raise BindingError(f"{option} names '{name}', which has no value", hint=hint)
-    both = [n for n in chosen if wrt is not None and n in constant_names]
-    if both:
-        raise UsageError(f"'{both[0]}' stands in both --wrt and --const", hint="leave it out of one of them")
-    return tuple(n for n in chosen if n not in constant_names)
+    """The names to differentiate by. Raises what `scope.chosen_leaves` raises."""
+    wrt = None if options.wrt is None else names_of(options.wrt)
+    return scope.chosen_leaves(bindings, wrt, names_of(options.const))

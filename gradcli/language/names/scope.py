@@ -6,7 +6,16 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
-from gradcli.errors import BindingError, CallError, ProgramSyntaxError, Proposal, Span, UnknownNameError, did_you_mean
+from gradcli.errors import (
+    BindingError,
+    CallError,
+    ProgramSyntaxError,
+    Proposal,
+    Span,
+    UnknownNameError,
+    UsageError,
+    did_you_mean,
+)
 from gradcli.language.syntax import tree
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives import table
@@ -511,6 +520,24 @@ def check_read(given: Collection[str], program: tree.Module) -> None:
     for name in given:
         if name not in reads:
             raise unread_name(name, reads, given, program)
+
+
+def chosen_leaves(bound: Collection[str], wrt: Sequence[str] | None, const: Sequence[str]) -> tuple[str, ...]:
+    """The names to differentiate by: those in `wrt` (None: all that are bound), without those in `const`.
+
+    Raises BindingError for a name that has no value, and UsageError for one that is in both.
+    """
+    # A dict is fast to search.
+    constant = dict.fromkeys(const)
+    for option, names in (("--wrt", wrt or ()), ("--const", constant)):
+        for name in names:
+            if name not in bound:
+                hint = did_you_mean(name, bound, f"give it a value, as in {name}=1")
+                raise BindingError(f"{option} names '{name}', which has no value", hint=hint)
+    both = next((name for name in wrt or () if name in constant), None)
+    if both is not None:
+        raise UsageError(f"'{both}' stands in both --wrt and --const", hint="leave it out of one of them")
+    return tuple(name for name in (bound if wrt is None else wrt) if name not in constant)
 
 
 def _unknown_function(
