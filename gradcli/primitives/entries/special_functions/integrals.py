@@ -310,9 +310,12 @@ def _zeta(x: Any, q: Any = None, n: Any = 0) -> Any:
         raise EvaluationError("the power of the logarithms in 'zeta' must not be negative")
     if q is None and not power:
         return riemann_zeta(x)
-    if q is not None and any(map(arrays.is_complex, (x, q))):
+    operands = x, 1.0 if q is None else q
+    if q is not None and any(
+        arrays.is_complex(o) for o in operands if type(o) in arrays.PYTHON_NUMBERS or hasattr(o, "dtype")
+    ):
         raise EvaluationError("'zeta' with q takes real numbers alone", hint="zeta(x) takes complex numbers, too")
-    return bind(hurwitz_zeta, (x, 1.0 if q is None else q), {"n": power})
+    return bind(hurwitz_zeta, operands, {"n": power})
 
 
 zeta = Composite(
