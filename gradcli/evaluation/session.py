@@ -149,7 +149,9 @@ def _with_shortfalls(request: EvaluationRequest) -> Result:
     from gradcli.functionals import shortfalls
 
     last = request.program.body[-1].span
-    with shortfalls.collecting() as found:
+    # The derivatives tell how rounding errors grow.
+    verifying = nullcontext() if request.gradient and request.wrt else shortfalls.verifying()
+    with shortfalls.collecting() as found, verifying:
         result = _result(request)
     result.warnings += [Warning("inaccurate", "forward", s.operation, s.span or last, s.message) for s in found]
     return result

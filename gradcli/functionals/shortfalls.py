@@ -30,6 +30,7 @@ class Shortfall(NamedTuple):
 
 T = TypeVar("T")
 _collected: ContextVar[list[Shortfall] | None] = ContextVar("gradcli_shortfalls", default=None)
+_verified: ContextVar[bool] = ContextVar("gradcli_verified_functionals", default=False)
 _ignored: ContextVar[bool] = ContextVar("gradcli_ignored_shortfalls", default=False)
 _reasons: ContextVar[list[str] | None] = ContextVar("gradcli_undefined_functionals", default=None)
 
@@ -67,6 +68,21 @@ def undefined(reason: str, *, is_derivative: bool) -> float:
         raise EvaluationError(reason)
     found.append(reason)
     return math.nan
+
+
+@contextmanager
+def verifying() -> Iterator[None]:
+    """Within the block, what has no error estimate of its own is computed twice, to tell how accurate it is."""
+    token = _verified.set(True)
+    try:
+        yield
+    finally:
+        _verified.reset(token)
+
+
+def is_verifying() -> bool:
+    """Return whether functionals are computed twice, and those that fall short are collected."""
+    return _verified.get() and is_collecting()
 
 
 @contextmanager

@@ -7,9 +7,11 @@ from collections.abc import Hashable
 from threading import Lock
 from typing import Any
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.arrays.mathematical_constants import is_exact, working_precision
 from gradcli.arrays.shapes import broadcast
+from gradcli.errors import EvaluationError
+from gradcli.functionals import shortfalls
 from gradcli.functionals.ode.ode_system import System
 from gradcli.functionals.ode.solution import solve
 
@@ -17,6 +19,9 @@ from gradcli.functionals.ode.solution import solve
 _solved: dict[Hashable, Any] = {}
 _MOST_KEPT, _LARGEST_KEPT = 8, 10_000
 _lock = Lock()
+# The factor of the tolerance of a second solution, the largest one, and the relative difference from which on states have
+# few right digits.
+_LARGER, _LARGEST, _FEW_DIGITS = 100.0, 0.01, 1e-6
 
 
 def solved(given: Any, times: Any, *, system: System, **params: Any) -> Any:
@@ -35,8 +40,24 @@ def solved(given: Any, times: Any, *, system: System, **params: Any) -> Any:
     if found is None:
         with arrays.using_namespace(None):
             found = solve(system, rows, moments, **params)
+            if shortfalls.is_verifying():
+                _verify(found, system, rows, moments, **params)
         _keep(key, found)
     return found.copy().reshape(*lanes, times.shape[-1], system.states)
+
+
+def _verify(found: Any, system: System, rows: Any, moments: Any, *, rtol: float, **params: Any) -> None:
+    """Report states with few right digits, as another solution with a larger tolerance shows: neighbouring solutions part
+    in chaotic systems."""
+    np = arrays.numpy_namespace()
+    try:
+        with limits.optional_budget():
+            other = solve(system, rows, moments, rtol=min(_LARGER * rtol, _LARGEST), **params)
+    except EvaluationError:
+        return
+    apart, sizes = (np.abs(x).max(axis=-1) for x in (other - found, found))
+    if (apart > max(_FEW_DIGITS, _LARGER**2 * rtol) * sizes).any():
+        shortfalls.report("odeint", float(np.max(apart)))
 
 
 def _proved(given: Any, times: Any, system: System) -> Any:
