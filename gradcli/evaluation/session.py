@@ -153,7 +153,10 @@ def _with_shortfalls(request: EvaluationRequest) -> Result:
     verifying = nullcontext() if request.gradient and request.wrt else shortfalls.verifying()
     with shortfalls.collecting() as found, verifying:
         result = _result(request)
-    result.warnings += [Warning("inaccurate", "forward", s.operation, s.span or last, s.message) for s in found]
+    result.warnings += [
+        Warning(s.code, "backward" if s.code == "nonsmooth" else "forward", s.operation, s.span or last, s.message)
+        for s in found
+    ]
     return result
 
 

@@ -23,13 +23,36 @@ class Shortfall(NamedTuple):
     error: float
 
     @property
+    def code(self) -> str:
+        return "inaccurate"
+
+    @property
     def message(self) -> str:
         what = "a derivative" if self.is_derivative else "the value"
         return f"{what} of '{self.operation}' is accurate to about {self.error:.1g} only"
 
 
+class SwitchAtLimit(NamedTuple):
+    """A functional whose integrand switches at a limit, from which the switch may move."""
+
+    operation: str
+    span: Span | None
+    limit: float
+
+    @property
+    def code(self) -> str:
+        return "nonsmooth"
+
+    @property
+    def message(self) -> str:
+        return (
+            f"the integrand of '{self.operation}' switches at the limit {self.limit:g}: derivatives are those with the "
+            "switch on one side of it"
+        )
+
+
 T = TypeVar("T")
-_collected: ContextVar[list[Shortfall] | None] = ContextVar("gradcli_shortfalls", default=None)
+_collected: ContextVar[list[Shortfall | SwitchAtLimit] | None] = ContextVar("gradcli_shortfalls", default=None)
 _verified: ContextVar[bool] = ContextVar("gradcli_verified_functionals", default=False)
 _ignored: ContextVar[bool] = ContextVar("gradcli_ignored_shortfalls", default=False)
 _reasons: ContextVar[list[str] | None] = ContextVar("gradcli_undefined_functionals", default=None)
@@ -46,8 +69,8 @@ def _new_list(variable: ContextVar[list[T] | None]) -> Iterator[list[T]]:
         variable.reset(token)
 
 
-def collecting() -> AbstractContextManager[list[Shortfall]]:
-    """Within the block, functionals that fall short are added to the list that is yielded."""
+def collecting() -> AbstractContextManager[list[Shortfall | SwitchAtLimit]]:
+    """Within the block, functionals that fall short, or switch at a limit, are added to the list that is yielded."""
     return _new_list(_collected)
 
 
@@ -109,7 +132,15 @@ def report(operation: str, error: float, *, is_derivative: bool = False) -> None
     if found is None:
         raise EvaluationError(shortfall.message, hint="rtol= and atol= set the tolerance")
     for i, known in enumerate(found):
-        if known[:3] == shortfall[:3]:
+        if isinstance(known, Shortfall) and known[:3] == shortfall[:3]:
             found[i] = max(known, shortfall, key=lambda s: s.error)
             return
     found.append(shortfall)
+
+
+def report_switch(operation: str, limit: float) -> None:
+    """Report a functional whose integrand switches at a limit, if somebody collects."""
+    found = _collected.get()
+    note = SwitchAtLimit(operation, current_span.get(), limit)
+    if found is not None and not _ignored.get() and note not in found:
+        found.append(note)

@@ -16,6 +16,7 @@ from gradcli.autograd.engine import grad
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor
 from gradcli.executors import stepwise
+from gradcli.functionals import shortfalls
 from gradcli.functionals.body import Body
 from gradcli.functionals.interval_bounds import NoBoundsError, Range, ranges
 from gradcli.functionals.roots.root_primitives import implicit_derivative
@@ -50,6 +51,8 @@ _NEGLIGIBLE, _MOST_NUMBERS = 2.0**-60, 2_000
 _ROWS_AT_ONCE = 256
 # Leaves are moved by shares of this, relative and absolute, that are multiples of the golden ratio modulo 1.
 _MOVED = 1e-7
+# The difference of operands that switch at a limit, relative to the largest one at a limit, and the least one beside it.
+_AT_LIMIT, _BESIDE_LIMIT = 2.0**-48, 1e-11
 # Newton steps that make the place of a switch as accurate as its equation is.
 _NEWTON_STEPS = 3
 
@@ -111,12 +114,37 @@ def pieces(body: Body, low: Any, high: Any, reads: Sequence[Any]) -> list[Integr
     places = _places(body.program, first, last, given)
     edges = [low, *(differentiable(body, place, reads) for place in places), high]
     ends = [first, *(p.at for p in places), last]
+    at_limits = first, last
     first, last, *moved = samples([low, high, *reads])
+    _report_switches_at_limits(at_limits, (first, last), body.program, given, moved)
     sampled = [first, *(_found(None, p.at, *moved, body=_body_of(body, p)) for p in places), last]
     return [
         IntegralPiece(edges[i], edges[i + 1], between(body, ends[i], ends[i + 1], given), [*sampled[i : i + 2], *moved])
         for i in range(len(edges) - 1)
     ]
+
+
+def _report_switches_at_limits(
+    limits: Sequence[float],
+    moved_limits: Sequence[float],
+    program: Program,
+    reads: Sequence[float],
+    moved: Sequence[float],
+) -> None:
+    """Report a limit at which a program switches, if it does not where all are moved: on one side, the switch is inside."""
+    with arrays.using_namespace(None), arrays.quiet():
+        for equation, crossing in _crossings(program):
+            if equation.primitive not in _FOUND - _AT_POINTS:
+                continue
+            values = [float(stepwise.outputs(crossing, [limit, *reads])[0]) for limit in limits]
+            size = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+            for limit, other, value in zip(limits, moved_limits, values):
+                if not math.isfinite(limit) or not math.isfinite(value):
+                    continue
+                level = round(value) if equation.primitive in _STEPS else 0
+                after = float(stepwise.outputs(crossing, [other, *moved])[0])
+                if abs(value - level) <= _AT_LIMIT * size and abs(after - level) > _BESIDE_LIMIT * size:
+                    shortfalls.report_switch("integrate", limit)
 
 
 def number_or_ball_of(value: Any) -> Any:

@@ -688,3 +688,25 @@ def test_derivatives_with_few_digits_are_reported(integral: str, given: dict[str
 def test_derivatives_that_are_0_are_not_reported(integral: str) -> None:
     for a in (0.0, 1.0, 2.0):
         assert not evaluated(f"integrate({integral})", order=2, a=a).warnings
+
+
+@pytest.mark.parametrize(
+    ("integral", "left"),
+    [
+        ("min(x, 2*a), x, -1, 2", (0.0, 0.0)),
+        ("abs(x - 2*a), x, -1, 2", (6.0, 8.0)),
+        ("where(x < 2*a, 1, 2), x, -1, 2", (-2.0, 0.0)),
+    ],
+)
+def test_a_switch_at_a_limit_is_reported(integral: str, left: tuple[float, float]) -> None:
+    """The derivatives of one side were printed without a warning."""
+    result = evaluated(f"integrate({integral})", order=2, a=1.0)
+    (warning,) = result.warnings
+    assert warning.code == "nonsmooth"
+    assert "switches at the limit 2" in warning.message
+    assert [float((result.grad or {})["a"]), float((result.derivatives or {})["a,a"])] == pytest.approx(left)
+
+
+@pytest.mark.parametrize("integral", ["abs(x - a), x, a, 3", "where(x < a, 1, 2), x, 0, a", "abs(x - a), x, -1, 2"])
+def test_a_switch_that_a_limit_moves_with_is_not_reported(integral: str) -> None:
+    assert not evaluated(f"integrate({integral})", order=2, a=1.0).warnings
