@@ -248,6 +248,13 @@ def test_a_tensor_is_integrated_by_its_elements() -> None:
         ("1/t**k, t, b, inf", "b**(1 - k)/(k - 1)"),
         ("sech(k*t)**2, t, b, inf", "(1 - tanh(k*b))/k"),
         ("sech(k*t)**3, t, 0, inf", "pi/(4*k)"),
+        # Exponentials in products, of which the factors grow.
+        ("exp(-k*t)*cosh(t), t, 0, inf", "k/(k**2 - 1)"),
+        ("t**2*exp(-t)*sinh(t/k), t, 0, inf", "1/(1 - 1/k)**3 - 1/(1 + 1/k)**3"),
+        ("exp(t)/(exp(2*t) + 1), t, -inf, inf", "pi/2"),
+        ("exp(-k*t)*besseli(0, t), t, 0, inf", "1/sqrt(k**2 - 1)"),
+        ("t**3/(exp(k*t) - 1), t, 0, inf", "pi**4/(15*k**4)"),
+        ("t/sinh(k*t), t, 0, inf", "pi**2/(4*k**2)"),
         ("log(t)/t**(k + 1), t, 1, inf", "1/k**2"),
         ("exp(-k*abs(t)), t, -inf, -b", "exp(-k*b)/k"),
         ("t*exp(-t)/(1 + exp(-t)), t, 0, inf", "pi**2/12"),
@@ -366,7 +373,13 @@ def test_digits_of_what_is_infinite_need_known_bounds(integral: str, run: Run) -
     assert "no proved digits" in done.err
 
 
-@pytest.mark.parametrize("integral", ["sin(t), t, 1, inf", "1/t, t, 1, inf", "besselj(0, t), t, 0, inf"])
+@pytest.mark.parametrize(
+    "integral",
+    [
+        *("sin(t), t, 1, inf", "1/t, t, 1, inf", "besselj(0, t), t, 0, inf"),
+        *("exp(-t)*cosh(t), t, 0, inf", "exp(-t)*i0(t), t, 1, inf"),
+    ],
+)
 def test_digits_up_to_infinity_need_a_known_decay(integral: str, run: Run) -> None:
     done = run("eval", f"integrate({integral})", "--digits", "20")
     assert done.status
@@ -401,6 +414,7 @@ def test_a_value_that_is_not_selected_may_be_no_number(run: Run) -> None:
         ("exp(-t)*besseli(0, t/3)**3, t, 0, 10", "1.2985522982771852520"),
         # Watson's integral of a simple cubic lattice.
         ("i0e(t/3)**3, t, 0, inf", "1.5163860591519780182"),
+        ("exp(-t)*besseli(0, t/3)**3, t, 0, inf", "1.5163860591519780182"),
         ("cbrt(t), t, -1, 2", "1.1398815748423097472"),
         ("softsign(t), t, -1, 2", "0.59453489189183561802"),
     ],

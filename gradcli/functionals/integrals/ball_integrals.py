@@ -17,6 +17,7 @@ from gradcli.errors import BackendError, EvaluationError
 from gradcli.functionals.body import Body
 from gradcli.functionals.complex_rules import RULES, UNDEFINED_BALL, Rule, complex_ball, rule_of
 from gradcli.functionals.integrals.ball_integrand import BallIntegrand
+from gradcli.functionals.integrals.collected_exponentials import with_collected_exponentials
 from gradcli.functionals.integrals.reciprocal_functions import in_reciprocal_functions
 from gradcli.functionals.real_parts import in_real_parts
 from gradcli.named_tuples import NamedTuple
@@ -152,7 +153,8 @@ def _integrand_by_parts(body: Body) -> BallIntegrand:
 def integrand_of(program: Program) -> BallIntegrand:
     """A program as an integrand. Raises BackendError for a function that has no complex balls."""
     # Derivatives have further quotients.
-    return BallIntegrand(in_reciprocal_functions(program), RULES_OF_INTEGRANDS)
+    program = with_collected_exponentials(in_reciprocal_functions(program))
+    return BallIntegrand(program, RULES_OF_INTEGRANDS)
 
 
 def _part(integrand: BallIntegrand, low: acb, high: acb, reads: Sequence[acb]) -> acb:

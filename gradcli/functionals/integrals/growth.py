@@ -83,9 +83,8 @@ def growth(program: Program, place: Growth, reads: Sequence[arb], near: Near | N
     near 1. Raises BackendError for a function of which no bounds are known.
     """
     known: dict[Variable, _Bound] = dict(zip(program.inputs, [place, *map(constant, reads)]))
-    polynomials: dict[Variable, Polynomial] = {}
-    if near is not None:
-        polynomials = dict(zip(program.inputs, [near.place, *([read] for read in reads)]))
+    start: Polynomial = [arb(0), arb(1)] if near is None else near.place
+    polynomials: dict[Variable, Polynomial] = dict(zip(program.inputs, [start, *([read] for read in reads)]))
 
     def polynomial(atom: Any) -> Polynomial | None:
         if isinstance(atom, Variable):
@@ -97,20 +96,28 @@ def growth(program: Program, place: Growth, reads: Sequence[arb], near: Near | N
             return known[atom]
         return atom if type(atom) is bool else constant(real_ball(atom))
 
+    forms = _ExponentialForms(Near(place, [arb(0), arb(1)]) if near is None else near)
     for primitive, operands, params, output in program.equations:
+        given = [*map(polynomial, operands)]
+        form = forms.of(primitive.name, operands, [*map(value, operands)], given, params)
         rule = _RULES.get(primitive.name)
-        if rule is None:
+        if rule is not None:
+            known[output] = rule(*map(value, operands), **params)
+        elif form is None:
             unproved = "to decay, and there are no proved digits up to infinity"
             if near is not None:
                 unproved = "to be bounded, and there are no proved digits where an integrand is infinite"
             raise BackendError(f"'{primitive.called}' is not known {unproved}", hint="leave out --digits")
-        known[output] = rule(*map(value, operands), **params)
-        if near is None:
-            continue
-        given = [*map(polynomial, operands)]
+        if form is not None:
+            forms.known[output] = form
+            known[output] = _better(forms.bounds(form), known.get(output, Growth()))
         found = _polynomial(primitive.name, given, params)
         if found is not None:
-            polynomials[output], known[output] = found, near.bounds(found)
+            polynomials[output] = found
+        if near is None:
+            continue
+        if found is not None:
+            known[output] = near.bounds(found)
         elif primitive.name == "log1p" and given[0] is not None:
             known[output] = _log(near.bounds((arb_poly([*given[0]]) + 1).coeffs()))
         elif primitive.name in _OSCILLATING and any(
@@ -133,12 +140,131 @@ def _polynomial(name: str, operands: Sequence[Polynomial | None], params: Mappin
     return None if found is None or found.length() > _LONGEST else found.coeffs()
 
 
+class _ExponentialForm(NamedTuple):
+    """A value as the exponential of a polynomial times what grows as `rest`."""
+
+    exponent: Polynomial
+    rest: Growth
+
+
+class _ExponentialForms:
+    """The values of a program that are known as exponentials of polynomials times others: these add up in products, as
+    in exp(-2*x)*cosh(x), of which bounds of the factors say nothing."""
+
+    def __init__(self, variable: Near) -> None:
+        self._variable = variable
+        self.known: dict[Variable, _ExponentialForm] = {}
+
+    def bounds(self, form: _ExponentialForm) -> Growth:
+        return _multiply(_exp(self._variable.bounds(form.exponent)), form.rest)
+
+    def of(
+        self,
+        name: str,
+        operands: Sequence[Any],
+        values: Sequence[_Bound],
+        polynomials: Sequence[Polynomial | None],
+        params: Mapping[str, Any],
+    ) -> _ExponentialForm | None:
+        """The form of the result of an operation; None where it is none."""
+        if name in _OF_EXPONENTS and polynomials[-1] is not None:
+            return self._of_exponent(name, polynomials[-1], values)
+        forms = [self.known.get(o) if isinstance(o, Variable) else None for o in operands]
+        if not any(forms) or name not in _OF_FORMS:
+            return None
+        # A value without a form has the exponent 0.
+        given = [form or _ExponentialForm([], v) for form, v in zip(forms, values) if isinstance(v, Growth)]
+        return _OF_FORMS[name](self, *given, **params) if len(given) == len(forms) else None
+
+    def _of_exponent(self, name: str, exponent: Polynomial, values: Sequence[_Bound]) -> _ExponentialForm | None:
+        size = self._variable.bounds(exponent)
+        if name == "exp":
+            return _ExponentialForm(exponent, constant(arb(1)))
+        if not size.sign:
+            return None
+        if name == "sigmoid":
+            return _ExponentialForm(exponent if size.sign < 0 else [], Growth(arb(1), arb(0), 1, arb(0.5), arb(0)))
+        if name in ("iv", "bessel_i"):
+            order = values[0]
+            if name == "iv" and not (isinstance(order, Growth) and (order.sign > 0 or order.most == 0)):
+                return None
+            # It is at most that of order 0.
+            rest = _scaled_i(_abs(size), n=0)
+        elif name == "cosh":
+            rest = Growth(arb(1), arb(0), 1, arb(0.5), arb(0))
+        elif name == "sinh":
+            rest = _short_of_one(2 * size.least, size)
+            rest = _multiply(rest, constant(arb(0.5)))
+        else:
+            rest = _short_of_one(size.least, size)
+            if size.sign < 0:
+                return _ExponentialForm([], rest)
+        return _ExponentialForm(exponent if size.sign > 0 else [-c for c in exponent], rest)
+
+    def product(self, x: _ExponentialForm, y: _ExponentialForm) -> _ExponentialForm:
+        return _ExponentialForm((arb_poly([*x.exponent]) + arb_poly([*y.exponent])).coeffs(), _multiply(x.rest, y.rest))
+
+    def reciprocal(self, x: _ExponentialForm) -> _ExponentialForm:
+        return _ExponentialForm([-c for c in x.exponent], _reciprocal(x.rest))
+
+    def power(self, x: _ExponentialForm, n: float) -> _ExponentialForm:
+        return _ExponentialForm([int(n) * c for c in x.exponent], _whole_power(x.rest, n=n))
+
+    def total(self, x: _ExponentialForm, y: _ExponentialForm) -> _ExponentialForm | None:
+        """The sum, by the exponent that is larger."""
+        difference = (arb_poly([*y.exponent]) - arb_poly([*x.exponent])).coeffs()
+        size = self._variable.bounds(difference)
+        if size.most == 0:
+            return _ExponentialForm(x.exponent, add(x.rest, y.rest))
+        if not size.sign:
+            return None
+        if size.sign > 0:
+            x, y, size = y, x, negative(size)
+        return _ExponentialForm(x.exponent, add(x.rest, _multiply(_exp(size), y.rest)))
+
+
+def _short_of_one(exponent: arb, size: Growth) -> Growth:
+    """1 - exp(-t), with the sign of a number, for t from `exponent` on."""
+    least = (1 - (-exponent).exp()).lower() if size.below >= 0 else arb(0)
+    return Growth(arb(1), arb(0), size.sign if least > 0 else 0, least, arb(0))
+
+
+def _of_negative(x: _ExponentialForm) -> _ExponentialForm:
+    return x._replace(rest=negative(x.rest))
+
+
+_OF_EXPONENTS = frozenset({"exp", "expm1", "sigmoid", "cosh", "sinh", "iv", "bessel_i"})
+_OF_FORMS: dict[str, Callable[..., _ExponentialForm | None]] = {
+    "multiply": _ExponentialForms.product,
+    "divide": lambda forms, x, y: forms.product(x, forms.reciprocal(y)),
+    "reciprocal": _ExponentialForms.reciprocal,
+    "negative": lambda _, x: _of_negative(x),
+    "square": lambda forms, x: forms.power(x, 2),
+    "whole_power": _ExponentialForms.power,
+    "add": _ExponentialForms.total,
+    "subtract": lambda forms, x, y: forms.total(x, _of_negative(y)),
+}
+
+
+def _better(x: Growth, y: _Bound) -> Growth:
+    """Bounds that both hold, each as the one that falls faster, or grows faster from below, says."""
+    if not isinstance(y, Growth):
+        return x
+    found = x
+    if x.most is None or (y.most is not None and y.order < x.order):
+        found = found._replace(most=y.most, order=y.order)
+    if not x.sign or (y.sign and y.below > x.below):
+        found = found._replace(sign=y.sign, least=y.least, below=y.below)
+    return found
+
+
 _OSCILLATING = frozenset({"sin", "cos", "tan", "sinpi", "cospi"})
 _OF_POLYNOMIALS: dict[str, Callable[..., arb_poly | None]] = {
     "add": lambda x, y: x + y,
     "subtract": lambda x, y: x - y,
     "negative": lambda x: -x,
     "multiply": lambda x, y: x * y,
+    "divide": lambda x, y: x * arb_poly([1 / y[0]]) if y.length() == 1 else None,
     "square": lambda x: x * x,
     "one_minus_square": lambda x: 1 - x * x,
     "whole_power": lambda x, n: x ** int(n) if 0 <= n < _LONGEST else None,
@@ -239,6 +365,14 @@ def _exp(x: Growth) -> Growth:
     if x.sign > 0 and rate > 0:
         return Growth(None, arb(0), 1, x.least.exp().lower(), rate)
     return Growth(arb(1), arb(0)) if x.sign < 0 else Growth()
+
+
+def _expm1(x: Growth) -> Growth:
+    """Between (1 - 1/e)*t and (e - 1)*t for t of magnitudes up to 1."""
+    if x.most is not None and x.order <= 0 and x.most <= 1:
+        least, most = 1 - arb(-1).exp(), arb(1).exp() - 1
+        return x._replace(most=(most * x.most).upper(), least=(least * x.least).lower())
+    return add(_exp(x), constant(arb(-1)))
 
 
 def _log(x: Growth) -> Growth:
@@ -368,6 +502,13 @@ def _cosh(x: Growth) -> Growth:
     return Growth(None, arb(0), 1, arb(1), arb(0))
 
 
+def _sinh(x: Growth) -> Growth:
+    """At least t in magnitude, and at most sinh(1)*t for t up to 1."""
+    if x.most is not None and x.order <= 0 and x.most <= 1:
+        return x._replace(most=(arb(1).sinh() * x.most).upper())
+    return x._replace(most=None, order=arb(0))
+
+
 def _erfc(x: Growth) -> Growth:
     return _exp(negative(_multiply(x, x))) if x.sign > 0 and x.below > 0 else Growth(arb(2))
 
@@ -412,7 +553,7 @@ _RULES: dict[str, Callable[..., _Bound]] = {
     "sqrt": lambda x: _pow(x, constant(arb(1) / 2)),
     "rsqrt": lambda x: _pow(x, constant(arb(-1) / 2)),
     "exp": _exp,
-    "expm1": lambda x: add(_exp(x), constant(arb(-1))),
+    "expm1": _expm1,
     "log": _log,
     "log1p": lambda x: _log(add(x, constant(arb(1)))),
     "sigmoid": _sigmoid,
@@ -440,6 +581,7 @@ _RULES: dict[str, Callable[..., _Bound]] = {
     "abs": _abs,
     "sign": lambda x: constant(arb(x.sign)) if x.sign else Growth(arb(1)),
     "cosh": _cosh,
+    "sinh": _sinh,
     "sech": lambda x: _reciprocal(_cosh(x)),
     "sech_square": lambda x: _square(_reciprocal(_cosh(x))),
     "maximum": _either,
