@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
+from types import CodeType
 from typing import Any
 
 from flint import acb
@@ -12,6 +13,12 @@ from gradcli import arrays, limits
 from gradcli.arrays.flint.balls import precision
 from gradcli.functionals.complex_rules import Rule, complex_ball
 from gradcli.program.ir import Atom, Equation, Program, Variable
+
+
+@lru_cache(64)
+def _compiled(source: str) -> CodeType:
+    """Compiled source, which many pieces of one integral share."""
+    return compile(source, "<program>", "exec")
 
 
 class ComplexProgram:
@@ -48,7 +55,7 @@ class ComplexProgram:
             *lines,
             f"    return [{', '.join([*names, '*constants'])}]",
         ]
-        exec("\n".join(lines), known)
+        exec(_compiled("\n".join(lines)), known)
         self._values: Callable[[bool, Sequence[Any], Sequence[acb]], list[Any]] = known["values"]
 
     def _name(self, atom: Atom) -> str:

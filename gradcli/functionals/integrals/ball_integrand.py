@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from flint import acb
@@ -30,8 +31,6 @@ class BallIntegrand:
         self.program = program
         # Whether it is a part of a complex function, and its factor.
         self.is_part, self.factor = False, 1.0 + 0j
-        # What is equal for the real and the imaginary part of a complex function.
-        self.form = form(program, name=lambda e: "part" if e.primitive.name in _FACTORS else e.primitive.name)
         try:
             part = _PartOfAnalytic(rules)
             self._compiled = ComplexProgram(program, part.rule_of)
@@ -42,6 +41,11 @@ class BallIntegrand:
             self._compiled = ComplexProgram(program, _Pairs(rules).rule_of, of_complex=_constant_pair)
         # The cost of an evaluation in eighths of a step, by the precision.
         self._costs: dict[int, int] = {}
+
+    @cached_property
+    def form(self) -> Hashable:
+        """What is equal for the real and the imaginary part of a complex function."""
+        return form(self.program, name=lambda e: "part" if e.primitive.name in _FACTORS else e.primitive.name)
 
     def __call__(self, inputs: Sequence[acb], analytic: bool) -> acb:
         """The value; not finite where it must be `analytic` and may be not, and where it is no real number for real
