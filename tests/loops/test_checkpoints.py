@@ -147,6 +147,7 @@ def test_memory_grows_with_the_square_root(monkeypatch):
     assert peak(200_000) < 300_000
 
 
+@pytest.mark.slow  # docs/limits.md shows the same command.
 def test_ten_million_rounds_with_a_gradient(run):
     program = "s = 0.5; for i in range(10000000) { s = s + x*sin(s) }; s"
     outcome = run("eval", program, "x=3e-7", "--json", "--max-memory", "400MB")

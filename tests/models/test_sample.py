@@ -267,7 +267,7 @@ class TestVectors:
         path = tmp_path / "draws.csv"
         done = run(
             "sample", density, str(data), "p=[0.5,0.5]", "m=[-1,1]", "--simplex", "p", "--ordered", "m",
-            "--draws", "500", "--output", str(path), "--json",
+            "--draws", "500", "--chains", "2", "--output", str(path), "--json",
         )  # fmt: skip
         found = done.json["posterior"]
         assert path.read_text().splitlines()[0] == "chain,draw,p[0],p[1],m[0],m[1]"
