@@ -54,6 +54,7 @@ CLOSED: dict[str, tuple[Callable[[Any], Any], float]] = {
     "limit((erf(x+h)-erf(x))/h, h, 0)": (lambda x: 2 * mpmath.exp(-(x**2)) / mpmath.sqrt(mpmath.pi), 1.2),
     # At a point that is computed.
     "limit((h**2-4*x**2)/(h-2*x), h, 2*x)": (lambda x: 4 * x, 2.0),
+    "p = 2*x; limit((h**2-4*x**2)/(h-2*x), h, p)": (lambda x: 4 * x, 2.0),
     "limit((exp(h)-exp(x*x))/(h-x*x), h, x*x)": (lambda x: mpmath.exp(x * x), 1.5),
     "limit((h-x-1)/abs(h-x-1)*x**2, h, x+1, '-')": (lambda x: -(x**2), 1.5),
     # The series of both terms agree up to the first order that is left.
@@ -355,7 +356,7 @@ def test_a_limit_that_is_infinite_for_other_numbers(program: str, value: float, 
 
 
 def test_a_limit_whose_derivatives_are_not_found(run: Callable[..., Any]) -> None:
-    words = ("p = 2*x; limit((h**2-4*x**2)/(h-2*x), h, p)", "x=2")
+    words = ("f(p) = limit((h**2-4*x**2)/(h-2*x), h, p); f(2*x)", "x=2")
     assert run("eval", *words, "--no-grad", "--json").json["value"] == 8.0
     assert "no derivative of the limit was found" in run("eval", *words).err
 

@@ -114,6 +114,10 @@ class ExpressionReader:
         """True if some names are read as the expressions that they were assigned."""
         return bool(self._read_as)
 
+    def definition(self, name: tree.SyntaxNode) -> tree.Expression | None:
+        """The plain expression that a read of a name stands for; None if there is none."""
+        return self._read_as.get(name)
+
     def in_one_variable(self, node: tree.Expression) -> Iterator[OneVariable]:
         """All readings of an expression as a function of one of its subexpressions."""
         inside = [*self._inside(node)]

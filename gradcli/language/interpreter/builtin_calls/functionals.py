@@ -20,6 +20,7 @@ from gradcli.language.interpreter.machine import Caller, Evaluator, Scope
 from gradcli.language.interpreter.provenance import UNKNOWN
 from gradcli.language.interpreter.values import FUNCTIONS, TENSOR_CONVERTIBLE, Closure, Value, as_tensor_or_number
 from gradcli.language.names import scope as scope_of_program
+from gradcli.language.stable.one_variable import ExpressionReader
 from gradcli.language.syntax import tree
 from gradcli.language.syntax.bound_variables import BINDING
 from gradcli.loops.body_tracing import RoundTrace, Traced
@@ -29,7 +30,7 @@ from gradcli.primitives.conversions import permuted, reshaped
 from gradcli.primitives.entries.complex_parts import check_real
 from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.shape import concat, stack
-from gradcli.primitives.signature import parse_signature
+from gradcli.primitives.signature import SignatureParameter, parse_signature
 
 # Calls a function of the program, with the values of its arguments.
 Function = Callable[..., Any]
@@ -50,6 +51,8 @@ def call(
     call_arguments.fit(node.name, parameters, positional, given)
     alone = [*itertools.takewhile(lambda p: not p.variadic, parameters)]
     named = dict(zip((p.name for p in alone), positional)) | dict(given)
+    if node.name == "limit" and len(node.arguments) > 1 and isinstance(named.get("x"), Kind):
+        named["x"] = _computed_point(machine, node.arguments[1], scope) or named["x"]
     traced = _TracedCalls(machine, node, caller, scope)
     arguments = {name: traced.argument(value) for name, value in named.items()}
     if not callable(next(iter(arguments.values()))):
@@ -57,6 +60,21 @@ def call(
     for parameter in parameters[len(alone) : len(alone) + 1]:
         arguments[parameter.name] = [traced.argument(value) for value in positional[len(alone) :]]
     return machine.apply(node, node.name, functools.partial(_RULES[node.name], node, **arguments))
+
+
+def _computed_point(machine: Evaluator, point: tree.Expression, scope: Scope) -> Value:
+    """A function that computes the point of a limit, if that is a name which stands for an expression."""
+    if not isinstance(point, tree.Name):
+        return None
+    program = machine.program
+    reader = ExpressionReader(program, scope_of_program.defined_functions(program), machine.inputs, ())
+    definition = reader.definition(point)
+    if definition is None:
+        return None
+    # The name of the variable, which the expression does not read, is none that a program can have.
+    parameter = tree.Parameter(point.span, "limit's variable", None, False)
+    made = tree.Lambda(point.span, (parameter,), definition)
+    return Closure(made, scope, (SignatureParameter(parameter.name, None, False, False),), {}, ())
 
 
 def _without_function(node: tree.Call) -> CallError:
