@@ -46,11 +46,13 @@ def integral_of_series(integral: Primitive, low: Any, high: Any, *reads: Any, **
         return of_series(integral, [*limits, *given], params)
     numbers = [_constant(r) for r in given]
     first, last = (_limit(integral, x, numbers, count, params) for x in (low, high))
-    found = last.rest - first.rest
+    found: ExponentialScales = last.rest - first.rest
     if first.place is None or last.place is None:
         return found
     value = _between(integral, first.place, last.place, numbers, params)
-    return found + Asymptotic([AsymptoticTerm(0.0, 0.0, 0, value)], math.inf, count)
+    constant = ExponentialScales.of(Asymptotic([AsymptoticTerm(0.0, 0.0, 0, value)], math.inf, count), count)
+    whole: ExponentialScales = found + constant
+    return whole
 
 
 def _is_infinite(limit: Any) -> bool:

@@ -184,7 +184,7 @@ class TaylorStepper:
             if after is not None:
                 break
             end, crossing = progress.time + lapse / 2, None
-        reached = states
+        reached: Sequence[float] = states
         if crossing is not None:
             # Where there is no series after the switch, the step is not made, and another method goes through it.
             self._series.cross(crossing)
