@@ -68,14 +68,15 @@ def _checked(found: Integral, row: Any, body: Body, points: Sequence[float], tol
     reported."""
     if found.fault is not None:
         return shortfalls.undefined(found.fault, is_derivative=body.is_derivative)
-    told = shortfalls.is_collecting()
+    told, converged = shortfalls.is_collecting(), found.error
     if abs(found.value) * (_CANCELLING if told else _CANCELLING_MUCH) < found.size:
         found = _without_cancellation(found, row, body, points, tolerance)
     low, high = row[:2].tolist()
     # The mean of the integrand times the rounding of the limits, between which there may be few floats.
     width = abs(high - low)
     of_limits = 2.0**-52 * max(abs(low), abs(high)) * found.size / width if 0 < width < math.inf else 0.0
-    is_accurate = found.error <= _SLACK * tolerance.of(found.value, found.size) + of_limits
+    # Rounding, which is not a failure to converge, matters where somebody is told.
+    is_accurate = min(converged, found.error) <= _SLACK * tolerance.of(found.value, found.size) + of_limits
     is_rounding = found.error <= of_limits and not body.is_derivative
     if not is_accurate or (told and not is_rounding and _has_few_digits(found, row, body, tolerance)):
         shortfalls.report("integrate", found.error, is_derivative=body.is_derivative)
