@@ -653,6 +653,11 @@ MOVING: dict[str, tuple[dict[str, float], Callable[..., Any]]] = {
         {"a": 0.3},
         lambda a: 1e4 * (mpmath.atan(1e4 * (1 - a)) + mpmath.atan(1e4 * a)),
     ),
+    # From the upper limit to the lower one.
+    "1/(1e-8+(x-a)**2), x, 1, 0": (
+        {"a": 0.3},
+        lambda a: -1e4 * (mpmath.atan(1e4 * (1 - a)) + mpmath.atan(1e4 * a)),
+    ),
     # By both parameters, 2e-5.
     "1/(c+(x-a)**2), x, 0, 1": (
         {"a": 0.3, "c": 1e-6},

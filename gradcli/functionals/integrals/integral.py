@@ -93,12 +93,13 @@ def _without_cancellation(
 
     low, high, *reads = row.tolist()
     derivative, moved = derivative_of(body, reads), None
-    if derivative is not None and low < high:
+    if derivative is not None:
         negligible = _BELOW_ROUNDING * found.size + 0.1 * _ACCURATE * abs(found.value)
         with arrays.using_namespace(None), arrays.quiet():
-            moved = integral_in_moving_coordinates(derivative, low, high, negligible)
+            moved = integral_in_moving_coordinates(derivative, min(low, high), max(low, high), negligible)
         if moved is not None:
-            moved = moved._replace(error=moved.error + _ROUNDING * moved.size, size=found.size)
+            value, error = math.copysign(1.0, high - low) * moved.value, moved.error + _ROUNDING * moved.size
+            moved = Integral(value, error, found.size)
             if moved.error < found.error and _agree(moved, found):
                 return moved
     (other,) = _integrals(row[None], body, points, tolerance, rounded_otherwise=True)
