@@ -627,3 +627,11 @@ def test_an_implicit_step_does_not_go_over_a_pole(run, right):
     done = run("eval", f"odeint(lambda y, t: {right} - y/2, 0, [0, 2], method='radau')[1]", "c=0.73")
     assert done.status == 1
     assert "the solution leaves to infinity at t = " in done.err
+
+
+@pytest.mark.parametrize(("end", "told"), [(60, True), (10, False)])
+def test_values_of_chaotic_systems_without_derivatives(run: Run, end: int, told: bool) -> None:
+    """They were printed with all digits and without a warning where they have none."""
+    lorenz = "[10*(y[1] - y[0]), y[0]*(28 - y[2]) - y[1], y[0]*y[1] - 8/3*y[2]]"
+    done = run("eval", f"odeint(lambda y, t: {lorenz}, [1, 1, 1], [0, {end}])[1][0]")
+    assert ("the value of 'odeint' is accurate to about" in done.err) == told

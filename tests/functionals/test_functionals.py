@@ -422,3 +422,11 @@ def test_digits_of_an_infinite_limit_need_its_sign(run: Callable[..., Any]) -> N
     done = run("eval", "limit(((8+exp(-x))**(1/3) - 2)*exp(x), x, inf)", "--digits", "20", "--max-precision", "50")
     assert done.status
     assert "cannot be told apart" in done.err
+
+
+def test_small_sums_with_few_digits_are_reported(run: Run) -> None:
+    """Their errors were below the absolute tolerance, and were not reported: 4 digits of this sum are right."""
+    done = run("eval", "nsum(1e-10*(-x)**k/factorial(k), k, 0, inf)", "x=15")
+    assert "the value of 'nsum' is accurate to about" in done.err
+    assert "a derivative of 'nsum' is accurate to about" in done.err
+    assert not run("eval", "nsum(1e-10*(-x)**k/factorial(k), k, 0, inf)", "x=1").err
