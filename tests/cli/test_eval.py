@@ -516,7 +516,9 @@ def test_constants_beyond_floats_are_whole_numbers(run, program, value):
     assert (done.json["value"], done.err) == (value, "")
 
 
-@pytest.mark.parametrize("program", ["n = 3**60; n % 10", "comb(100, 50) % 3", "x % 10", "x // 3e19"])
+@pytest.mark.parametrize(
+    "program", ["n = 3**60; n % 10", "comb(100, 50) % 3", "x % 10", "x // 3e19", "fmod(3**60, 10)", "mod(x, 7)"]
+)
 def test_remainders_of_numbers_beyond_floats_are_reported(run, program):
     done = (
         run("eval", program, "x=12345678901234567891", "--json") if "x" in program else run("eval", program, "--json")

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 
 from gradcli.errors import CallError, UnknownNameError
-from gradcli.language.interpreter import call_arguments, defined_functions
+from gradcli.language.interpreter import call_arguments, defined_functions, lost_digits
 from gradcli.language.interpreter.lists import ProgramList, as_default_dtype
 from gradcli.language.interpreter.machine import Caller, Evaluator, Scope, Task, arguments_of
 from gradcli.language.interpreter.mutable_references import MutableReference
@@ -170,6 +170,8 @@ def _call_named(
     machine.provenance.enter(node)
     result = _call_builtin(machine, node, operation, positional, keywords, scope)
     machine.provenance.leave()
+    if operation is not None and operation.name in lost_digits.FUNCTIONS and positional and machine.scalars is None:
+        lost_digits.examine(node.name, positional[0], result)
     if dtype is not None and not isinstance(result, tuple):
         from gradcli.primitives.entries.manipulation.copies import of_dtype
 
