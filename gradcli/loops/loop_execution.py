@@ -22,6 +22,10 @@ _FEW = 20
 
 def history(xp: Any, given: Any, *sequences: Any, loop: RolledLoop, last: bool) -> Any:
     """The carries of all rounds, or of the last one, see `loop_primitive`."""
+    if not loop.carries:
+        # A loop of cotangents, where nothing that is wanted depends on the rounds.
+        shape = (loop.kept_rows(last=last), *lanes_of([*map(arrays.shape, (given, *sequences))]), 0)
+        return arrays.zeros(shape, "float64", xp)
     if xp.name != "numpy":
         return _by_library(xp, given, sequences, loop, last=last)
     np = arrays.numpy_namespace()

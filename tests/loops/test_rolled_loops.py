@@ -701,3 +701,12 @@ def test_a_branch_that_only_some_inputs_take():
         value, gradient = program.value_and_grad({"x": x, "y": 1.0, "z": 2.0})
         assert value == pytest.approx(2 * x)
         assert gradient["y"] == (math.inf if x > 4.5 else None)
+
+
+def test_rounds_that_no_result_depends_on():
+    source = (
+        "a = x; b = x - y; for i in range(2000) { if maximum(a, i/2000 + 0.01) > 1.4 { continue } }; x*y + a**2 + b*y"
+    )
+    program = gradcli.compile(source)
+    for _ in range(2):
+        assert program.hessian({"x": 0.3, "y": 0.4}) == {"x,x": 2.0, "x,y": 2.0, "y,y": -2.0}
