@@ -22,8 +22,8 @@ from gradcli.primitives.entries.arithmetic import (
 )
 from gradcli.primitives.entries.comparisons import clip_between, greater, less, maximum, minimum, where
 from gradcli.primitives.entries.elementwise.trigonometric import atan2, hypot
-from gradcli.primitives.entries.exponential import expm1
-from gradcli.primitives.entries.special_functions.special import elu, leaky_relu
+from gradcli.primitives.entries.exponential import exp, expm1
+from gradcli.primitives.entries.special_functions.special import elu, leaky_relu, lgamma
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Program, Variable
 
@@ -59,9 +59,23 @@ _BY_COMPARISONS: _Forms = {
     # The magnitude by which a norm is scaled: what switches with it moves.
     frozen: lambda x: x,
 }
+
+
+def _number_of(*, ordered: bool) -> Callable[..., Any]:
+    """The form of the number of choices or arrangements, which is 0 outside of 0 <= k <= N."""
+
+    def form(n: Any, k: Any) -> Any:
+        inside = exp(lgamma(n + 1.0) - lgamma(n - k + 1.0) - (0.0 if ordered else lgamma(k + 1.0)))
+        return where(less(k, 0.0), 0.0, where(less(n, k), 0.0, inside))
+
+    return form
+
+
 # By name, as few programs load these.
 _BY_COMPARISONS_LATER: Mapping[str, Callable[..., Any]] = {
     "acot": lambda x: _with_sign_of(x, atan2(1.0, absolute(x))),
+    "comb": _number_of(ordered=False),
+    "perm": _number_of(ordered=True),
 }
 _BY_FLOOR: _Forms = {
     # Halves are single points.

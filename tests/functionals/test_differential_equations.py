@@ -614,6 +614,14 @@ def test_functions_that_jump_at_times_that_move(run, function, c, expected, meth
     assert found == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.parametrize(("right", "order"), [("norm(t - c)", "2"), ("(t - c)/abs(t - c)", "1")])
+def test_derivatives_across_a_singular_switch_are_refused(run, right, order):
+    """The second derivative of the first one was 0: the place of the bend was not accurate enough to be found."""
+    done = run("eval", f"odeint(lambda y, t: {right} - y/2, 0.2, [0, 2])[1]", "c=0.73", "--order", order)
+    assert done.status == 1
+    assert "the solution touches a place where its right side switches" in done.err
+
+
 def test_a_norm_bends_where_it_is_0(run):
     expected = run("eval", "odeint(lambda y, t: abs(3*(t - c)) - y/2, 0.2, [0, 2])[1]", "c=0.73", "--json").json
     done = run("eval", "odeint(lambda y, t: norm(3*(t - c)) - y/2, 0.2, [0, 2])[1]", "c=0.73", "--json").json

@@ -34,6 +34,8 @@ from gradcli.program.ir import Program
 
 # How far from a switch both sides are examined: this part of the step that ends there, and of the time.
 _PART_OF_STEP, _PART_OF_TIME = 1e-9, 2.0**-46
+# Multiples of that distance, up to the first one at which the sides differ.
+_WIDER = (1.0, 1e3, 1e6)
 # Conditions that switch at once are one if the derivatives differ by no more than this part.
 _SAME = 1e-8
 
@@ -63,12 +65,29 @@ def after_switch(
     if not problem.system.is_derivative:
         return states
     origin = problem.system.origin or problem.system
-    distance = math.copysign(max(_PART_OF_STEP * abs(lapse), _PART_OF_TIME * abs(time)), lapse)
-    sides = [
-        [time + part, *_along(series[: origin.states], part), *problem.given[: origin.given]]
-        for series, part in ((before, -distance), (after, distance))
-    ]
-    return through(problem, time, states, _switches(origin, *sides))
+    least = max(_PART_OF_STEP * abs(lapse), _PART_OF_TIME * abs(time))
+    found: list[Switch] = []
+    for factor in _WIDER:
+        # Near a singular place, that of a switch is less accurate.
+        if not found:
+            distance = math.copysign(least * factor, lapse)
+            sides = [
+                [time + part, *_along(series[: origin.states], part), *problem.given[: origin.given]]
+                for series, part in ((before, -distance), (after, distance))
+            ]
+            found = _switches(origin, *sides)
+    try:
+        return through(problem, time, states, found)
+    except DifferentiationError:
+        if problem.system.order == 1 and _has_equal_slopes(before, after, origin.states):
+            return states
+        raise
+
+
+def _has_equal_slopes(before: Series, after: Series, count: int) -> bool:
+    """Return whether the first states have the same slopes on both sides of a switch, so that first derivatives go on."""
+    pairs = [(a[1], b[1]) for a, b in zip(before[:count], after[:count])]
+    return all(abs(a - b) <= _SAME * (abs(a) + abs(b)) for a, b in pairs)
 
 
 def through(
