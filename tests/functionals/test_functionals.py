@@ -424,7 +424,7 @@ def test_digits_of_an_infinite_limit_need_its_sign(run: Callable[..., Any]) -> N
     assert "cannot be told apart" in done.err
 
 
-def test_small_sums_with_few_digits_are_reported(run: Run) -> None:
+def test_small_sums_with_few_digits_are_reported(run):
     """Their errors were below the absolute tolerance, and were not reported: 4 digits of this sum are right."""
     done = run("eval", "nsum(1e-10*(-x)**k/factorial(k), k, 0, inf)", "x=15")
     assert "the value of 'nsum' is accurate to about" in done.err
