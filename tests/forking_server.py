@@ -59,20 +59,6 @@ def _run(words: list[str], directory: str, variables: dict[str, str], descriptor
     os._exit(int(status or 0))
 
 
-def _answer(connection: socket.socket) -> None:
-    """Run one command in a child process, and send its exit status."""
-    message, descriptors, *_ = socket.recv_fds(connection, _LARGEST_MESSAGE, 3)
-    child = os.fork()
-    if child:
-        for descriptor in (0, 1, 2, *descriptors):
-            os.close(descriptor)
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        connection.send(str(status if status >= 0 else 128 - status).encode())
-        return
-    connection.close()
-    _run(*marshal.loads(message), descriptors)
-
-
 def serve(path: str) -> None:
     """Answer until standard input ends."""
     for command in (Path(__file__).parent.parent / "gradcli/cli/commands").glob("[!_]*.py"):
@@ -83,20 +69,42 @@ def serve(path: str) -> None:
     server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     server.bind(path)
     server.listen()
+    # The end of a child makes this readable.
+    ended, wakened = socket.socketpair()
+    wakened.setblocking(False)
+    signal.set_wakeup_fd(wakened.fileno())
+    signal.signal(signal.SIGCHLD, lambda *_: None)
     print("ready", flush=True)
     # A collection would copy the pages of all imported objects in each child.
     gc.freeze()
-    # Children are not waited for.
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    while sys.stdin not in (ready := select.select([server, sys.stdin], [], [])[0]):
-        assert ready
-        connection, _ = server.accept()
-        if os.fork() == 0:
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            server.close()
-            _answer(connection)
-            os._exit(0)
-        connection.close()
+    clients: dict[int, socket.socket] = {}
+    while sys.stdin not in (ready := select.select([server, ended, sys.stdin], [], [])[0]):
+        if ended in ready:
+            ended.recv(1000)
+            _send_statuses(clients)
+        if server in ready:
+            client, _ = server.accept()
+            message, descriptors, *_ = socket.recv_fds(client, _LARGEST_MESSAGE, 3)
+            child = os.fork()
+            if child == 0:
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                for each in (server, ended, wakened, client, *clients.values()):
+                    each.close()
+                _run(*marshal.loads(message), descriptors)
+            for descriptor in descriptors:
+                os.close(descriptor)
+            clients[child] = client
+
+
+def _send_statuses(clients: dict[int, socket.socket]) -> None:
+    """Send the exit statuses of the children that have ended to their clients."""
+    for child in [*clients]:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            status = os.waitstatus_to_exitcode(status)
+            with clients.pop(child) as client, suppress(OSError):
+                client.send(str(status if status >= 0 else 128 - status).encode())
 
 
 @contextmanager
