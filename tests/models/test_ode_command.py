@@ -431,3 +431,15 @@ def test_columns_with_few_right_digits_are_told(run: Run) -> None:
     oscillator = "x' = y; y' = m*(1 - x**2)*y - x"
     done = run("ode", oscillator, "x=2", "y=0", "m=1000", "t=[0,1000]", "--wrt", "m", "--order", "2")
     assert re.search("'d_x_m_m' has about [345] right digits at t = 1000", done.err)
+
+
+def test_names_of_states_that_begin_with_those_of_others(run):
+    done = run("ode", "x' = -a*x; x_y' = -x_y", "x=1", "x_y=2", "a=1", "t=0..2", "--wrt", "a")
+    assert done.status == 0, done.err
+    assert "d_x_y_a" in done.out
+
+
+def test_a_derivative_that_a_condition_makes_0_is_not_inaccurate(run):
+    done = run("ode", "s' = -v*s/(km + s)", "s=5", "v=1.2", "km=0.8", "t=0..20", "--stop", "s = 0.5", "--wrt", "v,km")
+    assert done.status == 0
+    assert "digit" not in done.err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -33,7 +34,7 @@ METHODS = ("auto", "taylor", "radau")
 _HIGHEST_ORDER = 2
 _MARK = ".."
 # The relative difference of two solutions from which on a number has few right digits, the part of the largest state, or
-# derivative of a state, below which it does not matter, and the number of columns that a warning names.
+# derivative of a state, below which a difference does not matter, and the number of columns that a warning names.
 _FEW_DIGITS, _NEGLIGIBLE, _MOST_TOLD = 1e-6, 1e-11, 3
 # The cost of a time, in array elements.
 _ELEMENTS = 400
@@ -102,16 +103,24 @@ def _losses(asked: InitialValueRequest, found: Solution) -> list[str]:
         return []
     time = asked.equations.time
     states = [readable(name) for name in asked.equations.states]
-    by = {name[2 + len(state) :] for state in states for name in found.columns if name.startswith(f"d_{state}_")}
-    groups = [states, *([f"d_{state}{suffix}" for state in states] for suffix in sorted(by))]
+    groups: list[tuple[list[str], float]] = [(states, math.inf), *(([text], math.inf) for text in asked.show)]
+    for order in range(1, asked.order + 1):
+        for leaves in itertools.combinations_with_replacement(asked.wrt, order):
+            suffix = "_".join(map(readable, leaves))
+            groups.append(([f"d_{s}_{suffix}" for s in states], math.prod(abs(asked.values[n]) for n in leaves)))
     told = []
-    for group in [*groups, *([text] for text in asked.show)]:
+    for group, size in groups:
         numbers, others = (np.stack([columns[name] for name in group], 1) for columns in (found.columns, other))
         if numbers.shape != others.shape:
             continue
         with np.errstate(all="ignore"):
             apart, largest = np.abs(numbers - others), np.abs(numbers).max(axis=1, keepdims=True)
-            lost = np.where(apart > _NEGLIGIBLE * largest, apart / np.abs(numbers), 0.0)
+            # A derivative by the logarithms of what has the size `size` is compared with the states, too: it is exactly
+            # 0 where a condition fixes a state.
+            around = np.abs(np.stack([found.columns[s] for s in states], 1)).max(axis=1, keepdims=True) / (
+                size or math.inf
+            )
+            lost = np.where(apart > _NEGLIGIBLE * np.maximum(largest, around), apart / np.abs(numbers), 0.0)
         rows = np.argmax(np.nan_to_num(lost), axis=0)
         for k, name in enumerate(group):
             part = float(lost[rows[k], k])
