@@ -352,9 +352,8 @@ class RecordingPlan:
         return name
 
     def keep(self, key: tuple[Any, ...], data: Sequence[Any], params: Mapping[str, Any]) -> None:
-        """Keep it for further operations with this key, if its forms decide; see `forms_decide`. The params may be any."""
-        if not forms_decide(key):
-            return
+        """Keep it for further operations with this key, whose forms must decide; see `forms_decide`. The params may be
+        any."""
         if params and type(self.primitive.node_name) is not NodeName:
             self._name = partial(self.primitive.node_name, [*map(shape_only, data)])
         self.run = arrays.runner_of(self.primitive, data)

@@ -102,17 +102,21 @@ class Tensor(TensorSurface):
             wanted = 0
         forms.append(wanted)
         key = tuple(forms)
-        recording = primitive.recordings.get(key)
+        # In a chosen namespace the library of the result depends on more than the forms.
+        chosen = chosen_namespace()
+        recording = primitive.recordings.get(key) if chosen is None else None
         if recording is None:
             result = bind(primitive, data, params)
             if wanted:
                 charge_steps(_RECORD)
-            if wanted or forms_decide(key):
+            decided = chosen is None and forms_decide(key)
+            if wanted or decided:
                 recording = RecordingPlan(primitive, operands, params, data, wanted | bit, result)
+            if decided and recording is not None:
                 recording.keep(key, data, params)
         elif recording.of_numbers:
             result = apply_to_numbers(primitive, data, params, _RECORD if wanted else 0)
-        elif recording.run is not None and budget_now() is None and not chosen_namespace():
+        elif recording.run is not None and budget_now() is None:
             try:
                 result = recording.run(data, params)
             except Exception:

@@ -545,3 +545,28 @@ def test_a_row_of_a_backend_that_fails_says_which_it_is(backend, monkeypatch):
     for _ in range(3):
         with pytest.raises(EvaluationError, match=r"^row 1: 'inv' failed"):
             program.value_and_grad({"M": matrices, "x": 1.0}, rows=True)
+
+
+class TestLibrariesOfResults:
+    """What a program computes in the namespace of a backend must not decide how NumPy's arrays are computed with."""
+
+    PROGRAM = "d = sum(c)\natan2(x, w)"
+
+    def test_after_an_operation_in_the_namespace(self, backend):
+        x, w = tensor(2.0, requires_grad=True), tensor([1.0] * 9)
+        gradcli.compile(self.PROGRAM)(x=x, w=w, c=tensor([1.0, 1.0], backend=backend))
+        gradcli.atan2(x, w).cosh()
+        there = tensor([1.0] * 9, backend=backend, requires_grad=True)
+        assert type(there.cosh().inner) is type(there.inner)
+
+    def test_after_an_operation_outside_of_it(self, backend):
+        x, w, c = tensor(2.0, requires_grad=True), tensor([1.0] * 10), tensor([1.0, 1.0], backend=backend)
+        gradcli.atan2(x, w).cosh()
+        found = gradcli.compile(self.PROGRAM)(x=x, w=w, c=c)
+        assert type(found.cosh().inner) is type(c.inner)
+
+    def test_a_leaf_of_numpy_beside_arrays_of_a_backend(self, backend):
+        x, c = tensor([1.0, 2.0, 3.0], requires_grad=True), tensor([1.0, 1.0], backend=backend)
+        gradcli.exp(x)
+        with pytest.raises(EvaluationError, match=f"differentiated by meets one of {backend}"):
+            gradcli.compile("exp(x)*sum(c)")(x=x, c=c)
