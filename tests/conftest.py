@@ -22,7 +22,7 @@ from gradcli.cli.process.environment import Environment
 from tests.cluster_pools import Before, Pool
 
 # So many cases of a test are run, without `--all`, where it has no marker `all_cases`, `cases` or `slow`.
-_MOST_CASES = 12
+_MOST_CASES = 10
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

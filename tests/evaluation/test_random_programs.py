@@ -43,7 +43,7 @@ def check(error: GradcliError) -> None:
 
 
 @settings(
-    max_examples=130,
+    max_examples=90,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -985,7 +985,7 @@ def test_sympy_knows_most_of_the_formulas(run):
     assert written > 15
 
 
-@pytest.mark.parametrize("program", ["(x + 1)**5000", "gamma(x + 1e9)*x"])
+@pytest.mark.parametrize("program", ["(x + 1)**5000", pytest.param("gamma(x + 1e9)*x", marks=pytest.mark.slow)])
 def test_what_sympy_cannot_simplify_in_time_stays_as_it_is(run, monkeypatch, program):
     monkeypatch.setattr("gradcli.formulas.sympy_simplification.LIMITS", Limits(seconds=0.8, memory=2**30))
     outcome = run("diff", program, "--simplify")

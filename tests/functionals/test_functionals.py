@@ -153,7 +153,13 @@ def test_a_function_with_limits_and_points_binds_no_variable() -> None:
     assert float(evaluated("integrate(lambda t: t*a, a, b, [0.5])", a=1.0, b=2.0).value) == pytest.approx(1.5)
 
 
-@pytest.mark.parametrize("program", ["p = 2*x; limit((t**3-8)/(t-2), t, p)", "limit((t**3-8)/(t-2), t, 2*x)"])
+@pytest.mark.parametrize(
+    "program",
+    [
+        "p = 2*x; limit((t**3-8)/(t-2), t, p)",
+        pytest.param("limit((t**3-8)/(t-2), t, 2*x)", marks=pytest.mark.slow),
+    ],
+)
 def test_a_limit_at_a_removable_point_has_derivatives_by_the_point(program: str) -> None:
     """Of t**2 + 2*t + 4 at 2*x."""
     result = evaluated(program, 3, x=1.0)
