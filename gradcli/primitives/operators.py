@@ -8,11 +8,11 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.primitives.bind import Kind, bind
-from gradcli.primitives.conversions import permuted
+from gradcli.primitives.conversions import permute
 from gradcli.primitives.entries import arithmetic, comparisons, powers
 from gradcli.primitives.entries.complex_parts import conjugate_of, imaginary_part, real_part_of
 from gradcli.primitives.entries.indexing import index
-from gradcli.primitives.entries.linear import matmul
+from gradcli.primitives.entries.linear import matmul, prepared_matmul
 from gradcli.primitives.entries.shape import matrix_transpose, stack
 from gradcli.primitives.primitive import Primitive
 
@@ -59,7 +59,7 @@ class Operators(Kind):
 
     @property
     def T(self) -> Any:
-        return permuted(self, _reversed(len(self.shape)))
+        return self.read(permute, (self,), {"axes": _reversed(len(self.shape))})
 
     @property
     def mT(self) -> Any:
@@ -117,6 +117,8 @@ class Operators(Kind):
         return powers.raised(operand(other), self)
 
     def __matmul__(self, other: Any) -> Any:
+        if type(other) is type(self):
+            return self.read(matmul, *prepared_matmul(self, other))
         return matmul(self, operand(other))
 
     def __rmatmul__(self, other: Any) -> Any:

@@ -75,7 +75,8 @@ def _matmul_right(g: Any, _y: Any, a: Any, _b: Any) -> Any:
     return _drop_axis(bind(matmul, (matrix_transpose(left), g), _NO_PARAMS), -1, len(shape_b) == 1)
 
 
-def _matmul_call(a: Any, b: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
+def prepared_matmul(a: Any, b: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """The operands and params of a matrix product. Raises ShapeError for numbers and for shapes that do not fit."""
     shape_a, shape_b = arrays.shape(a), arrays.shape(b)
     if not shape_a or not shape_b:
         raise ShapeError("a matrix product needs vectors or matrices, not numbers", hint="use * for numbers")
@@ -113,7 +114,7 @@ matmul = Primitive(
     operator="@",
     vjp=(_matmul_left, _matmul_right),
     jet=multilinear,
-    prepare=_matmul_call,
+    prepare=prepared_matmul,
     batch=batching.matmul,
     derivative="g@b.T, a.T@g",
     elements=_matmul_elements,
