@@ -267,6 +267,8 @@ def test_plain_lines(opened, arguments, term):
     terminal.shows("x   10.0" if term == "dumb" else "10.0")
     assert "\x1b[" not in terminal.written.decode() or term != "dumb"
     terminal.prompted()
+    # Python notices an interrupt between the output of the prompt and the read only at the next key.
+    time.sleep(0.2)
     terminal.type(CTRL_C)
     terminal.wait(lambda: terminal.lines[-2:] == [">", ">"] or "^C" in terminal.text)
     terminal.prompted()
