@@ -7,6 +7,7 @@ operands are complex.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from gradcli.arrays.dtypes import is_complex
@@ -60,7 +61,12 @@ def real_part_of(x: Any) -> Any:
     return real_part(x) if is_complex(x) else x
 
 
+def any_complex(operands: Iterable[Any]) -> bool:
+    """Return whether an operand is complex; lists, which are not converted yet, are not."""
+    return any(is_complex(x) for x in operands if isinstance(x, complex) or hasattr(x, "dtype"))
+
+
 def check_real(name: str, *operands: Any) -> None:
     """Raise EvaluationError for a complex operand of the function `name`."""
-    if any(is_complex(x) for x in operands if isinstance(x, complex) or hasattr(x, "dtype")):
+    if any_complex(operands):
         raise real_numbers_only(name)

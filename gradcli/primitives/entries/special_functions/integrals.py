@@ -14,6 +14,7 @@ from gradcli.primitives.axes import integer
 from gradcli.primitives.bind import assume, bind, constant
 from gradcli.primitives.entries.arithmetic import divide
 from gradcli.primitives.entries.comparisons import equal, less, logical_not, logical_or, not_equal, where
+from gradcli.primitives.entries.complex_parts import any_complex
 from gradcli.primitives.entries.elementwise.elementary import cospi, sinpi
 from gradcli.primitives.entries.exponential import exp, xlog1py, xlogy
 from gradcli.primitives.entries.powers import power
@@ -311,9 +312,7 @@ def _zeta(x: Any, q: Any = None, n: Any = 0) -> Any:
     if q is None and not power:
         return riemann_zeta(x)
     operands = x, 1.0 if q is None else q
-    if q is not None and any(
-        arrays.is_complex(o) for o in operands if type(o) in arrays.PYTHON_NUMBERS or hasattr(o, "dtype")
-    ):
+    if q is not None and any_complex(operands):
         raise EvaluationError("'zeta' with q takes real numbers alone", hint="zeta(x) takes complex numbers, too")
     return bind(hurwitz_zeta, operands, {"n": power})
 
