@@ -14,7 +14,7 @@ from flint import acb, acb_series, arb, fmpz
 from gradcli.arrays.flint.balls import real_ball
 from gradcli.arrays.flint.flint_numbers import series_length
 from gradcli.errors import BackendError
-from gradcli.functionals.complex_special_rules import SPECIAL_RULES
+from gradcli.functionals.complex_special_rules import SPECIAL_RULES, meromorphic
 from gradcli.functionals.complex_special_rules import UNDEFINED_BALL as UNDEFINED_BALL
 from gradcli.functionals.complex_special_rules import Rule as Rule
 
@@ -30,11 +30,6 @@ def rule_of(name: str, called: str | None = None) -> Rule:
     if rule is None:
         raise BackendError(f"'{called or name}' has no proved digits inside an integral")
     return rule
-
-
-def _meromorphic(function: Callable[[acb], acb]) -> Rule:
-    """A function that is analytic wherever it is finite."""
-    return lambda _analytic, x: function(x)
 
 
 def _with_cut(compute: Callable[[acb], acb], touches: Callable[[acb], bool]) -> Rule:
@@ -89,7 +84,7 @@ def _floor_divide(analytic: bool, x: acb, y: acb) -> acb:
 
 
 def _trunc(analytic: bool, x: acb) -> acb:
-    """The number towards 0, which is 0 from -1 to 1."""
+    """The nearest whole number towards 0, which is 0 between -1 and 1."""
     if x.real >= 0:
         return x.real_floor(analytic=analytic)
     if x.real <= 0:
@@ -226,7 +221,7 @@ RULES: dict[str, Rule] = {
     "acosh": _with_cut(acb.acosh, lambda x: _is_real(x) and not x.real > 1),
     "lgamma": _with_cut(acb.lgamma, lambda x: _is_real(x) and not x.real > 0),
     **{
-        name: _meromorphic(getattr(acb, name))
+        name: meromorphic(getattr(acb, name))
         for name in (
             *("exp", "expm1", "sin", "cos", "tan", "sinh", "cosh", "tanh", "erf", "erfc", "erfi", "gamma", "digamma"),
             *("sec", "csc", "cot", "sech", "csch", "coth", "si", "shi", "rgamma"),

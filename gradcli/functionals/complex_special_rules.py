@@ -37,7 +37,8 @@ def _cut_below(compute: Callable[..., acb]) -> Rule:
     )
 
 
-def _meromorphic(compute: Callable[..., acb]) -> Rule:
+def meromorphic(compute: Callable[..., acb]) -> Rule:
+    """A function that is analytic wherever it is finite."""
     return lambda _analytic, *operands, **params: compute(*operands, **params)
 
 
@@ -128,7 +129,8 @@ def _hyp2f1(analytic: bool, a: acb, b: acb, c: acb, z: acb) -> acb:
 
 
 def _lambertw(analytic: bool, x: acb, *, k: int) -> acb:
-    """The real branches: the one with k = -1 is analytic about the numbers from -1/e to 0, and called the middle one."""
+    """The real branches. The one with k = -1 is analytic about the numbers from -1/e to 0, and is FLINT's branch
+    `middle`."""
     right = x.real > -arb(-1).exp()
     is_off_cut = not x.imag.contains(0) or (right and (k == 0 or x.real < 0))
     if analytic and not is_off_cut:
@@ -175,9 +177,9 @@ SPECIAL_RULES: dict[str, Rule] = {
     "expn": _cut_below(lambda x, n: x.expint(n)),
     "ci": _even(acb.ci),
     "chi": _even(acb.chi),
-    "dawsn": _meromorphic(of_complex.dawsn_derivative),
-    "sinc": _meromorphic(of_complex.sinc_derivative),
-    "sinhc": _meromorphic(of_complex.sinhc_derivative),
+    "dawsn": meromorphic(of_complex.dawsn_derivative),
+    "sinc": meromorphic(of_complex.sinc_derivative),
+    "sinhc": meromorphic(of_complex.sinhc_derivative),
     "y0": _cut_below(lambda x: x.bessel_y(0)),
     "y1": _cut_below(lambda x: x.bessel_y(1)),
     "k0": _cut_below(lambda x: x.bessel_k(0)),
@@ -192,22 +194,22 @@ SPECIAL_RULES: dict[str, Rule] = {
     "ive": _ive,
     "ive_slope": _ive_slope,
     "i1e": lambda analytic, x: _ive(analytic, acb(1), x),
-    "scaled_i": _meromorphic(_scaled_i),
-    "spherical_jn": _meromorphic(lambda x, n: spherical_first(x, n, -1)),
-    "spherical_in": _meromorphic(lambda x, n: spherical_first(x, n, 1)),
-    "spherical_kn": _meromorphic(spherical_modified_second),
+    "scaled_i": meromorphic(_scaled_i),
+    "spherical_jn": meromorphic(lambda x, n: spherical_first(x, n, -1)),
+    "spherical_in": meromorphic(lambda x, n: spherical_first(x, n, 1)),
+    "spherical_kn": meromorphic(spherical_modified_second),
     "spherical_yn": _spherical_y,
     "ellipk": _elliptic(arb(0.5)),
     "ellipe": _elliptic(arb(-0.5)),
-    "hyp0f1": _meromorphic(lambda b, z: z.hypgeom_0f1(b)),
-    "hyp1f1": _meromorphic(lambda a, b, z: z.hypgeom_1f1(a, b)),
+    "hyp0f1": meromorphic(lambda b, z: z.hypgeom_0f1(b)),
+    "hyp1f1": meromorphic(lambda a, b, z: z.hypgeom_1f1(a, b)),
     "hyp2f1": _hyp2f1,
     "beta": _beta,
     "betaln": _betaln,
-    "digamma_rise": _meromorphic(lambda x, y: (x + y).digamma() - x.digamma()),
+    "digamma_rise": meromorphic(lambda x, y: (x + y).digamma() - x.digamma()),
     "gamma_density": _gamma_density,
     "beta_density": _beta_density,
-    "erfcx": _meromorphic(_erfcx),
+    "erfcx": meromorphic(_erfcx),
     "log_ndtr": _log_ndtr,
     **{
         name: _inside(name)
