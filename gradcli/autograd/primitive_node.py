@@ -317,9 +317,8 @@ class RecordingPlan:
     """How a primitive is recorded, for operands of certain forms.
 
     `placeholders` are what the node saves of operands of which it needs the shape only. `form` is that of the result;
-    None if its shape may depend on more than the operands. `run` computes the primitive, called as
-    run(data, params); None if `bind` must dispatch. `of_numbers` says that it is an elementwise function of
-    floats.
+    None if its shape may depend on more than the operands. `run` computes the primitive, called as run(data, params);
+    None if `bind` must dispatch. `of_numbers` says that it is an elementwise function of floats.
     """
 
     __slots__ = ("_name", "form", "needs", "of_numbers", "placeholders", "primitive", "run", "selects")

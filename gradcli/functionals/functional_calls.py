@@ -142,7 +142,8 @@ def quad(
     rtol: float = RTOL,
     atol: float = ATOL,
 ) -> tuple[Any, Any]:
-    """The integral, as `integrate`, and an estimate of its error; of a complex one, the modulus of the errors of both parts."""
+    """The integral, as `integrate`, and an estimate of its error; of a complex one, the modulus of the errors of both
+    parts."""
     _, found = _traced_integrand(function)
     value, error = (_of_each_result(p, found, low, high, points, rtol, atol) for p in (integral, integral_error))
     return value, absolute(error) if arrays.is_complex(error) else error

@@ -33,8 +33,8 @@ def tensor(
     `dtype` is the name of a dtype, or a dtype of NumPy, PyTorch or Python. Without it floats get the default dtype,
     arrays keep theirs, and integers stay integers, which cannot require grad. `backend` is "numpy", "torch", "cupy" or
     "jax", and `device` one of its devices, such as "cpu" or "cuda:0"; without them an array stays in its library.
-    `pin_memory` has no effect. Raises ShapeError for ragged sequences, UsageError for an unknown dtype, backend or device, BackendError for one
-    that is not available, and EvaluationError for values that the dtype cannot represent.
+    `pin_memory` has no effect. Raises ShapeError for ragged sequences, UsageError for an unknown dtype, backend or
+    device, BackendError for one that is not available, and EvaluationError for values that the dtype cannot represent.
     """
     for option in (backend, device):
         expect(option, (str, NoneType), "backend and device are texts")

@@ -76,7 +76,7 @@ def _require_values(body: Body, first: arb, last: arb, reads: Sequence[Any]) -> 
 
 
 class _Computed(NamedTuple):
-    """The integral between some limits of what an integrand reads, at a precision."""
+    """The integral of an integrand between limits, for some values of its other inputs, at a precision of `bits`."""
 
     integrand: BallIntegrand
     limits: Sequence[acb]

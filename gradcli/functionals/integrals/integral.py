@@ -34,10 +34,10 @@ from gradcli.primitives.primitive import Primitive
 _TIME = 400
 # Error estimates are this much larger than errors where rounding limits them; less is not reported.
 _SLACK = 10
-# An integral that is by this factor smaller than that of the magnitude is examined for rounding; by the second one where
-# nobody is told of few digits.
+# An integral is examined for rounding errors where that of the magnitude is larger by the first factor, or by the second
+# one where warnings are not collected.
 _CANCELLING, _CANCELLING_MUCH = 30.0, 1e6
-# By how many units in the last place places are moved.
+# The distance by which nodes are moved for another rounding, in units in the last place.
 _ROUNDED = 4
 # The relative error up to which an integral that cancels is not computed otherwise, and that from which on it has few digits.
 _ACCURATE, _FEWEST = 1e-11, 1e-10

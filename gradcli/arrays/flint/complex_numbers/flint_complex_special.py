@@ -121,7 +121,8 @@ def _moment(w: Any, n: int) -> Any:
 
 
 def sinc_derivative(z: Any, n: int) -> Any:
-    """The nth derivative of sin(pi*z)/(pi*z), for a complex ball: the integral of (pi*t)**n*cos(pi*t*z + n*pi/2) over 0 < t < 1."""
+    """The nth derivative of sin(pi*z)/(pi*z), for a complex ball: the integral of (pi*t)**n*cos(pi*t*z + n*pi/2) over
+    0 < t < 1."""
     i, w = acb(0, 1), z * arb.pi() * acb(0, 1)
     return arb.pi() ** n * (i**n * _moment(w, n) + (-i) ** n * _moment(-w, n)) / 2
 
