@@ -153,15 +153,25 @@ def minimize(
     if watch is not None:
         expect_callable(watch, "what watches the iterations is a function")
     results.check_paths(trace, plot)
-    history = results.History(kept=trace is not None)
+    expect(program, str, "a program is a text")
+    training = Training(method, steps, lr, momentum, batch, epochs, schedule, seed)
+    checked_arguments.one_of(method, METHODS, "method")
+    training.check()
+    chosen = _Search(
+        method,
+        steps or _MOST,
+        _number_of_starts(starts),
+        as_bool(global_, "global_") or starts is not None,
+        as_bool(prove, "prove"),
+        checked_arguments.names(integer, "'integer'"),
+        training,
+    )
+    chosen.check()
+    given = {**checked_arguments.mapping_by_name(values, "'values'"), **named}
+    of_complex = [name for name, value in given.items() if arrays.is_complex(python_values.value(value))]
 
-    def watched(iteration: Iteration) -> None:
-        if trace is not None or plot is not None:
-            history(iteration)
-        if watch is not None:
-            watch(iteration)
-
-    of_complex: list[str] = []
+    def names_in_parts(names: Any, label: str) -> list[str]:
+        return complex_unknowns.names_in_parts(checked_arguments.names(names, label), of_complex)
 
     def compiled(text: str) -> CompiledProgram:
         made = compile(text, max_steps=max_steps, max_elements=max_elements)
@@ -169,65 +179,88 @@ def minimize(
             return made
         return CompiledProgram(complex_unknowns.of_parts(made.program, of_complex), max_steps, max_elements)
 
-    expect(program, str, "a program is a text")
-    training = Training(method, steps, lr, momentum, batch, epochs, schedule, seed)
-    checked_arguments.one_of(method, METHODS, "method")
-    training.check()
-    is_global = as_bool(global_, "global_") or starts is not None
-    if starts is not None:
-        starts = checked_arguments.integer(starts, "the number of starts", 1)
-        if starts > _MOST_STARTS:
-            raise UsageError(f"the number of starts is {starts}, and at most {_MOST_STARTS:,}")
-    if is_global and method in STOCHASTIC:
-        raise UsageError(f"--global and --method {method} contradict each other", hint="leave out one of them")
-    whole = checked_arguments.names(integer, "'integer'")
-    is_proved = as_bool(prove, "prove")
-    if is_proved and (is_global or method in STOCHASTIC):
-        other = "--global" if is_global else f"--method {method}"
-        raise UsageError(f"--prove and {other} contradict each other", hint="--prove looks at the whole box")
-    if whole and not is_proved:
-        raise UsageError("whole numbers are for --prove", hint="add --prove, with --bounds of all names")
-    constants = checked_arguments.names(sensitivity, "'sensitivity'")
-    given = {**checked_arguments.mapping_by_name(values, "'values'"), **named}
-    of_complex += [name for name, value in given.items() if arrays.is_complex(python_values.value(value))]
-    constants = tuple(complex_unknowns.names_in_parts(constants, of_complex))
-    fixed = complex_unknowns.names_in_parts(checked_arguments.names(const, "'const'"), of_complex)
-    varied = None if wrt is None else complex_unknowns.names_in_parts(checked_arguments.names(wrt, "'wrt'"), of_complex)
-    asked = MinimizeRequest(
+    constants = names_in_parts(sensitivity, "'sensitivity'")
+    request = MinimizeRequest(
         program,
         complex_unknowns.in_parts(given, of_complex),
-        varied,
-        [*dict.fromkeys([*fixed, *constants])],
+        None if wrt is None else names_in_parts(wrt, "'wrt'"),
+        [*dict.fromkeys([*names_in_parts(const, "'const'"), *constants])],
         data if isinstance(data, DataTable) else table_of(data),
         bounds,
         checked_arguments.names(subject_to, "'subject_to'"),
         as_bool(max, "max"),
-        is_global,
+        chosen.is_global,
     )
-    problem = pose(asked, compiled, (max_steps, max_elements))
-    for name in constants:
-        if name not in asked.values:
-            hint = did_you_mean(name, asked.values, f"give it a value, as in {name}=1")
-            raise BindingError(f"the sensitivity to '{name}' is asked for, which has no value", hint=hint)
-    everywhere: GlobalEnd | None = None
-    proved: ProvedEnd | None = None
+    problem = pose(request, compiled, (max_steps, max_elements))
+    _check_constants(constants, request.values)
+    history = results.History(kept=trace is not None)
+    watchers = [
+        each for each in (history if trace is not None or plot is not None else None, watch) if each is not None
+    ]
+
+    def watched(iteration: Iteration) -> None:
+        for each in watchers:
+            each(iteration)
+
     with limits.within(*problem.limits), arrays.quiet():
-        if method in STOCHASTIC:
-            found = train(problem, training, watched)
-        elif is_proved:
-            problem, proved = proved_minima.prove(problem, whole, method, watched)
-            found = proved.found
-        elif is_global:
-            everywhere = _search_globally(problem, method, steps or _MOST, starts, seed, watched)
-            found = everywhere.lowest
-        else:
-            found = search(problem, problem.start, method, steps or _MOST, watched)
-        result = _result(problem, found, constants, everywhere, training, proved)
+        result = chosen.run(problem, constants, watched)
     if trace is not None:
         history.save_table(trace, problem.objective.packing)
     if plot is not None:
         history.save_curve(plot, program)
     return replace(result, point=complex_unknowns.joined(result.point, of_complex)) if of_complex else result
+
+
+def _number_of_starts(starts: Any) -> int | None:
+    if starts is None:
+        return None
+    number = checked_arguments.integer(starts, "the number of starts", 1)
+    if number > _MOST_STARTS:
+        raise UsageError(f"the number of starts is {number}, and at most {_MOST_STARTS:,}")
+    return number
+
+
+def _check_constants(constants: Sequence[str], values: Mapping[str, Any]) -> None:
+    """Raise BindingError for a constant without a value, to which the sensitivity is asked for."""
+    for name in constants:
+        if name not in values:
+            hint = did_you_mean(name, values, f"give it a value, as in {name}=1")
+            raise BindingError(f"the sensitivity to '{name}' is asked for, which has no value", hint=hint)
+
+
+class _Search(NamedTuple):
+    """How the minimum is searched for, as the caller chose it."""
+
+    method: str
+    steps: int
+    starts: int | None
+    is_global: bool
+    is_proved: bool
+    whole: Sequence[str]
+    training: Training
+
+    def check(self) -> None:
+        """Raise UsageError for options that contradict each other."""
+        is_stochastic = self.method in STOCHASTIC
+        if self.is_global and is_stochastic:
+            raise UsageError(f"--global and --method {self.method} contradict each other", hint="leave out one of them")
+        if self.is_proved and (self.is_global or is_stochastic):
+            other = "--global" if self.is_global else f"--method {self.method}"
+            raise UsageError(f"--prove and {other} contradict each other", hint="--prove looks at the whole box")
+        if self.whole and not self.is_proved:
+            raise UsageError("whole numbers are for --prove", hint="add --prove, with --bounds of all names")
+
+    def run(self, problem: OptimizationProblem, constants: Sequence[str], watch: ProgressCallback) -> Minimum:
+        if self.method in STOCHASTIC:
+            return _result(problem, train(problem, self.training, watch), constants, None, self.training, None)
+        if self.is_proved:
+            fixed, proved = proved_minima.prove(problem, self.whole, self.method, watch)
+            return _result(fixed, proved.found, constants, None, self.training, proved)
+        if self.is_global:
+            ends = _search_globally(problem, self.method, self.steps, self.starts, self.training.seed, watch)
+            return _result(problem, ends.lowest, constants, ends, self.training, None)
+        found = search(problem, problem.start, self.method, self.steps, watch)
+        return _result(problem, found, constants, None, self.training, None)
 
 
 def _result(
@@ -546,15 +579,9 @@ def _search_globally(
     if not ends:
         check_start(posed.objective, posed.start)
     failed = [end for end in ends if not any(end is each for each in found)]
+    minima = _distinct(found)
+    lowest = minima[0][0] if minima else failed[0]
     spent = sum(end.iterations for end in ends)
-    different: list[list[NewtonEnd]] = []
-    for each in sorted(found, key=lambda each: each.value):
-        known = next((ends for ends in different if _is_same(each, ends[0])), None)
-        if known is None:
-            different.append([each])
-        else:
-            known.append(each)
-    lowest = different[0][0] if different else failed[0]
     # A search that ended below all minima without converging is continued; it may show that there is no lowest minimum.
     deeper = [end for end in failed if _is_below(posed, end, lowest)]
     if deeper:
@@ -563,9 +590,21 @@ def _search_globally(
         spent += ended.iterations
         lowest = ended if _is_below(posed, ended, lowest) else deepest
         if verdict_of(posed, lowest).converged:
-            different.append([lowest])
-    alone = sum(len(ends) == 1 for ends in different)
-    return GlobalEnd(lowest._replace(iterations=spent), len(different), len(ends), alone, is_cut)
+            minima.append([lowest])
+    alone = sum(len(ends) == 1 for ends in minima)
+    return GlobalEnd(lowest._replace(iterations=spent), len(minima), len(ends), alone, is_cut)
+
+
+def _distinct(found: Sequence[NewtonEnd]) -> list[list[NewtonEnd]]:
+    """The ends of searches that are the same minimum together, the lowest minimum first."""
+    minima: list[list[NewtonEnd]] = []
+    for each in sorted(found, key=lambda each: each.value):
+        known = next((ends for ends in minima if _is_same(each, ends[0])), None)
+        if known is None:
+            minima.append([each])
+        else:
+            known.append(each)
+    return minima
 
 
 def _is_below(posed: OptimizationProblem, end: NewtonEnd, lowest: NewtonEnd) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays, limits
 from gradcli.errors import BindingError, EvaluationError, LimitError, NotRecordableError, did_you_mean
@@ -17,6 +17,11 @@ from gradcli.models.optima.newton import NewtonEnd
 from gradcli.models.optima.optimization_problems import OptimizationProblem
 from gradcli.models.results import MAY_BE_NULL, Iteration, ProgressCallback
 from gradcli.named_tuples import NamedTuple
+
+if TYPE_CHECKING:
+    from gradcli.proofs.box_programs import BoxProgram
+    from gradcli.proofs.feasible_points import Condition
+    from gradcli.proofs.global_minimum import MinimumSearch
 
 # Upper bound of the iterations of each search for a lower point.
 _MOST_ITERATIONS = 200
@@ -65,19 +70,105 @@ def prove(
     Returns the problem in which the whole numbers are fixed at the best point, with the end of the search there. Raises
     BindingError for a name without bounds, and EvaluationError where control flow depends on what is varied.
     """
-    # python-flint is needed only where something is to be proved.
-    from gradcli.proofs.box_programs import BoxProgram
-    from gradcli.proofs.feasible_points import Condition
-    from gradcli.proofs.global_minimum import MinimumSearch
-
     np = arrays.numpy_namespace()
-    objective, packing = problem.objective, problem.objective.packing
     is_whole = _is_whole(problem, whole)
     _check_bounds(problem)
+    proving = _Proving(problem, is_whole, method)
+    objective = problem.objective
 
-    def boxed(program: Module, constants: Any) -> BoxProgram:
+    def tell(boxes: int, high: float) -> None:
+        watch(Iteration(boxes, objective.sign * high))
+
+    spread = [problem.low + share * (problem.high - problem.low) for share in _halton(objective.packing.size)]
+    starts = [np.where(is_whole, np.rint(start), start) for start in (problem.start, *spread)]
+    bounding = proving.search_of_boxes()
+    with limits.optional_budget():
+        found = bounding.run(starts, proving.improved, tell)
+    proof = _proof(problem, found)
+    fixed = proving.fixed_at(starts[0] if found.point is None else found.point)
+    return fixed, ProvedEnd(_polished(fixed, method, watch), proof, _message(problem, found, proof))
+
+
+class _Proving:
+    """What a proof needs of a problem: its programs over boxes, and searches for lower points in floats."""
+
+    def __init__(self, problem: OptimizationProblem, is_whole: Any, method: str) -> None:
+        self._problem = problem
+        self._is_whole = is_whole
+        self._method = method
+        self._program = problem.objective.program.program
+        self._residuals = [parse(each.residual) for each in problem.constraints.relations]
+        self._conditions = self._conditions_over_boxes()
+
+    def search_of_boxes(self) -> MinimumSearch:
+        # python-flint is needed only where something is to be proved.
+        from gradcli.proofs.global_minimum import MinimumSearch
+
+        problem = self._problem
+        return MinimumSearch(
+            self._over_boxes(self._program, problem.objective.constants),
+            self._conditions,
+            self._lagrangian,
+            problem.low,
+            problem.high,
+            self._is_whole,
+            problem.objective.sign,
+        )
+
+    def fixed_at(self, point: Any) -> OptimizationProblem:
+        """The problem whose whole numbers are those of a point, at which it starts."""
+        np = arrays.numpy_namespace()
+        start = np.where(self._is_whole, np.rint(point), point)
+        return self._problem._replace(
+            low=np.where(self._is_whole, start, self._problem.low),
+            high=np.where(self._is_whole, start, self._problem.high),
+            start=start,
+        )
+
+    def improved(self, point: Any) -> tuple[Any, Any]:
+        """A point that is lower or the same, and the multipliers there, None without constraints."""
+        fixed = self.fixed_at(point)
+        if not math.isfinite(fixed.objective.value_and_gradient(fixed.start)[0]):
+            return point, None
         try:
-            return BoxProgram(program, packing.shapes, constants, problem.start)
+            ended = search(fixed, fixed.start, self._method, _MOST_ITERATIONS, lambda _: None)
+        except EvaluationError:
+            return point, None
+        return ended.point, self._multipliers(fixed, ended) if self._conditions else None
+
+    def _multipliers(self, fixed: OptimizationProblem, ended: NewtonEnd) -> Any:
+        np = arrays.numpy_namespace()
+        constraints = self._problem.constraints
+        there = optimality.active(ended.gradient, constraints, ended.point, fixed.low, fixed.high)
+        multipliers = np.zeros(len(constraints))
+        multipliers[there.numbers] = there.multipliers
+        # The Lagrangian is below the objective where inequalities have multipliers that are not negative.
+        return np.where(constraints.is_equation, multipliers, np.maximum(multipliers, 0.0))
+
+    def _conditions_over_boxes(self) -> list[Condition]:
+        from gradcli.proofs.feasible_points import Condition
+
+        constraints = self._problem.constraints
+        return [
+            Condition(self._over_boxes(residual, constraints.constants), relation.is_equation)
+            for residual, relation in zip(self._residuals, constraints.relations)
+        ]
+
+    def _lagrangian(self, multipliers: Any) -> BoxProgram:
+        np = arrays.numpy_namespace()
+        objective, constraints = self._problem.objective, self._problem.constraints
+        ends = np.cumsum([each.program.count for each in self._conditions])[:-1]
+        terms = [
+            (np.array([objective.sign]), self._program),
+            *zip(np.split(multipliers, ends), self._residuals),
+        ]
+        return self._over_boxes(self._program, {**constraints.constants, **objective.constants}, terms)
+
+    def _over_boxes(self, program: Module, constants: Any, terms: Sequence[tuple[Any, Module]] = ()) -> BoxProgram:
+        from gradcli.proofs.box_programs import BoxProgram
+
+        try:
+            return BoxProgram(program, self._problem.objective.packing.shapes, constants, self._problem.start, terms)
         except NotRecordableError as error:
             raise EvaluationError(
                 "a proof needs the same operations in the whole box, and here they depend on what is varied",
@@ -86,63 +177,16 @@ def prove(
                 source=program.source,
             ) from None
 
-    def improve(point: Any) -> tuple[Any, Any]:
-        fixed = problem._replace(
-            low=np.where(is_whole, np.rint(point), problem.low), high=np.where(is_whole, np.rint(point), problem.high)
-        )
-        begin = np.where(is_whole, np.rint(point), point)
-        if not math.isfinite(objective.value_and_gradient(begin)[0]):
-            return point, None
-        try:
-            ended = search(fixed, begin, method, _MOST_ITERATIONS, lambda _: None)
-        except EvaluationError:
-            return point, None
-        if not conditions:
-            return ended.point, None
-        there = optimality.active(ended.gradient, problem.constraints, ended.point, fixed.low, fixed.high)
-        multipliers = np.zeros(len(problem.constraints))
-        multipliers[there.numbers] = there.multipliers
-        # The Lagrangian is below the objective where inequalities have multipliers that are not negative.
-        return ended.point, np.where(problem.constraints.is_equation, multipliers, np.maximum(multipliers, 0.0))
 
-    program = objective.program.program
-    residuals = [parse(each.residual) for each in problem.constraints.relations]
-    conditions = [
-        Condition(boxed(each, problem.constraints.constants), relation.is_equation)
-        for each, relation in zip(residuals, problem.constraints.relations)
-    ]
-
-    def lagrangian(multipliers: Any) -> BoxProgram:
-        ends = np.cumsum([each.program.count for each in conditions])[:-1]
-        terms = [(np.array([objective.sign]), program), *zip(np.split(multipliers, ends), residuals)]
-        return BoxProgram(
-            program, packing.shapes, {**problem.constraints.constants, **objective.constants}, problem.start, terms
-        )
-
-    bounding = MinimumSearch(
-        boxed(program, objective.constants), conditions, lagrangian, problem.low, problem.high, is_whole, objective.sign
-    )
-
-    def tell(boxes: int, high: float) -> None:
-        watch(Iteration(boxes, objective.sign * high))
-
-    spread = [problem.low + share * (problem.high - problem.low) for share in _halton(packing.size)]
-    starts = [np.where(is_whole, np.rint(start), start) for start in (problem.start, *spread)]
-    with limits.optional_budget():
-        found = bounding.run(starts, improve, tell)
-    proof = _proof(problem, found)
-    point = starts[0] if found.point is None else found.point
-    fixed = problem._replace(
-        low=np.where(is_whole, point, problem.low), high=np.where(is_whole, point, problem.high), start=point
-    )
+def _polished(fixed: OptimizationProblem, method: str, watch: ProgressCallback) -> NewtonEnd:
+    """The end of a search from the start of a problem, or the start itself where that finds nothing lower."""
+    objective, start = fixed.objective, fixed.start
+    value, gradient = objective.value(start), objective.value_and_gradient(start)[1]
     try:
-        polished = search(fixed, point, method, _MOST_ITERATIONS, watch)
+        found = search(fixed, start, method, _MOST_ITERATIONS, watch)
     except (EvaluationError, LimitError):
-        polished = None
-    value, gradient = objective.value(point), objective.value_and_gradient(point)[1]
-    if polished is None or not polished.value <= value:
-        polished = NewtonEnd(point, value, gradient, 0, False, "")
-    return fixed, ProvedEnd(polished, proof, _message(problem, found, proof))
+        found = None
+    return found if found is not None and found.value <= value else NewtonEnd(start, value, gradient, 0, False, "")
 
 
 def _halton(size: int) -> Any:
