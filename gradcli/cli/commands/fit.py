@@ -319,14 +319,37 @@ class FitOptions(map_arguments.TableOptions, opt.PictureRun):
 
 def run(options: FitOptions, environment: Environment) -> ExitStatus:
     """Fit and print; see `gradcli fit --help`."""
+    asked = _request(options, environment)
+    request = in_parts(asked)
+    files = FitFiles(options.residuals, options.predict, options.plot, environment.save, *_looks(options))
+    of_cluster = {"--output": options.output is not None, "--resume": options.resume}
+    if opt.is_on_cluster(options.cluster, of_cluster):
+        # Imported here because most commands run on one machine.
+        from gradcli.cli.commands import fit_cluster
+
+        _check_for_cluster(asked, options, files)
+        return fit_cluster.run(options, request, SearchOptions(options.starts, options.seed), environment)
+    files.check(_value_files(options))
+    with model_report.progress_line(environment, options.quiet) as watch:
+        found = execute(request, SearchOptions(options.starts, options.seed, watch), files)
+    if options.json:
+        for fit in found.fits:
+            model_report.report({"model": asked.model}, fit, environment)
+    elif options.by is None:
+        model_report.show_tables(fit_tables.tables(found.fits[0], options.level), environment)
+    else:
+        fit_report.tell_groups(found.fits, options.by, environment)
+    account = summary_of(found.fits)
+    if not options.quiet:
+        fit_report.report_problems(account, found.left_out, options.by, environment)
+    return ExitStatus.FAILURE if account.open else ExitStatus.SUCCESS
+
+
+def _request(options: FitOptions, environment: Environment) -> FitRequest:
+    """What is to be fitted, with the table that the words of the command line name."""
     errors, clusters = errors_of(options.errors)
     known = Assumptions(
-        _family(options),
-        options.loss,
-        options.absolute_sigma,
-        options.level,
-        _loss_scale(options.loss_scale),
-        errors,
+        _family(options), options.loss, options.absolute_sigma, options.level, _loss_scale(options.loss_scale), errors
     )
     initial = _initial_values(options)
     given = model_arguments.read_words(options, environment, _EXAMPLE, map_arguments.reading_of(options))
@@ -339,7 +362,7 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
         bounds_of(options.bounds),
         _priors(options.prior or ()),
     )
-    request = FitRequest(
+    return FitRequest(
         given.text,
         options.response,
         table,
@@ -363,35 +386,6 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
         [pair_of(said) for said in options.contour or ()],
         options.correlated,
     )
-    request = in_parts(request)
-    files = FitFiles(options.residuals, options.predict, options.plot, environment.save, *_looks(options))
-    of_cluster = {"--output": options.output is not None, "--resume": options.resume}
-    if opt.is_on_cluster(options.cluster, of_cluster):
-        # Imported here because most commands run on one machine.
-        from gradcli.cli.commands import fit_cluster
-
-        _check_files(files)
-        if has_differential_equations(given.text):
-            raise UsageError("differential equations are fitted on one machine", hint="leave out --cluster")
-        if known.family in CATEGORICAL:
-            raise UsageError(f"--family {known.family} is for one machine", hint="leave out --cluster")
-        if has_several_responses(given.text) and options.likelihood is None:
-            raise UsageError("several responses are fitted on one machine", hint="leave out --cluster")
-        return fit_cluster.run(options, request, SearchOptions(options.starts, options.seed), environment)
-    files.check(_value_files(options))
-    with model_report.progress_line(environment, options.quiet) as watch:
-        found = execute(request, SearchOptions(options.starts, options.seed, watch), files)
-    if options.json:
-        for fit in found.fits:
-            model_report.report({"model": given.text}, fit, environment)
-    elif options.by is None:
-        model_report.show_tables(fit_tables.tables(found.fits[0], options.level), environment)
-    else:
-        fit_report.tell_groups(found.fits, options.by, environment)
-    account = summary_of(found.fits)
-    if not options.quiet:
-        fit_report.report_problems(account, found.left_out, options.by, environment)
-    return ExitStatus.FAILURE if account.open else ExitStatus.SUCCESS
 
 
 def _family(options: FitOptions) -> str:
@@ -440,11 +434,17 @@ def _initial_values(options: FitOptions) -> dict[str, float]:
     return found
 
 
-def _check_files(files: FitFiles) -> None:
-    """Raise UsageError for output files that are not available on a cluster."""
+def _check_for_cluster(request: FitRequest, options: FitOptions, files: FitFiles) -> None:
+    """Raise UsageError for what is not available on a cluster."""
     for name in ("residuals", "predict", "plot"):
         if getattr(files, name) is not None:
             raise UsageError(f"--{name} is for one machine", hint="--cluster writes the table of groups alone")
+    if has_differential_equations(request.model):
+        raise UsageError("differential equations are fitted on one machine", hint="leave out --cluster")
+    if request.known.family in CATEGORICAL:
+        raise UsageError(f"--family {request.known.family} is for one machine", hint="leave out --cluster")
+    if has_several_responses(request.model) and options.likelihood is None:
+        raise UsageError("several responses are fitted on one machine", hint="leave out --cluster")
 
 
 def _value_files(options: FitOptions) -> list[str]:

@@ -24,6 +24,7 @@ from gradcli.errors import BackendError
 from gradcli.functionals.integrals import sector_bounds
 from gradcli.functionals.integrals.sector_bounds import SectorBounds
 from gradcli.named_tuples import NamedTuple
+from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Program, Variable
 
 # A sum of powers of u: coefficients by exponent.
@@ -245,7 +246,7 @@ def _waves(tail: Tail, algebra: _Algebra) -> Waves:
     """The integrand by its own variable, as waves. Raises BackendError for a function of a wave that is no sum of waves."""
     program = tail.program
     limits.charge_steps(_OPERATION * len(program.equations))
-    apply = algebra.apply
+    sums = _SumsOfWaves(tail, algebra)
     known: dict[Variable, Any] = {v: algebra.sum_of_powers(tail.powers[v]) for v in program.inputs}
 
     def value(atom: Any) -> Any:
@@ -253,54 +254,69 @@ def _waves(tail: Tail, algebra: _Algebra) -> Waves:
             return known[atom]
         return atom if type(atom) is bool else algebra.constant(real_ball(atom))
 
-    def waves(x: Any) -> Waves:
-        return x if isinstance(x, dict) else {tail.steady: x}
-
-    def add(x: Any, y: Any) -> Waves:
-        found = dict(waves(x))
-        for key, number in waves(y).items():
-            found[key] = apply("add", found[key], number) if key in found else number
-        return found
-
-    def multiply(x: Any, y: Any) -> Waves:
-        found: Waves = {}
-        for a, left in waves(x).items():
-            for b, right in waves(y).items():
-                found = add(found, {tuple(map(operator.add, a, b)): apply("multiply", left, right)})
-        return found
-
-    def negative(x: Waves) -> Waves:
-        return {key: apply("negative", number) for key, number in x.items()}
-
-    def whole_power(x: Waves, *, n: float) -> Waves:
-        return reduce(multiply, [x] * int(n))
-
-    def oscillating(name: str, phase: _Phase) -> Waves:
-        key = tuple(int(j == phase.number) for j in range(len(tail.frequencies)))
-        return {tuple(sign * k for k in key): algebra.wave(name, phase, sign) for sign in (1, -1)}
-
-    rules: dict[str, Callable[..., Waves]] = {
-        "add": add,
-        "subtract": lambda x, y: add(x, negative(waves(y))),
-        "multiply": multiply,
-        "negative": negative,
-        "square": lambda x: multiply(x, x),
-        "divide": lambda x, y: multiply(x, apply("reciprocal", y)),
-        "whole_power": whole_power,
-    }
     for primitive, operands, params, output in program.equations:
-        name, given = primitive.name, [*map(value, operands)]
+        given = [*map(value, operands)]
         if output in tail.phases:
-            known[output] = oscillating(name, tail.phases[output])
+            known[output] = sums.oscillating(primitive.name, tail.phases[output])
         elif output in tail.powers:
             known[output] = algebra.sum_of_powers(tail.powers[output])
         elif not any(isinstance(x, dict) for x in given):
-            known[output] = apply(name, *given, **params)
-        elif name not in rules or (name == "divide" and isinstance(given[1], dict)) or params.get("n", 1) < 1:
-            raise BackendError(f"'{primitive.called}' of what oscillates is not known to be a sum of waves")
+            known[output] = algebra.apply(primitive.name, *given, **params)
         else:
-            known[output] = rules[name](*given, **params)
-    return waves(value(program.outputs[0]))
+            known[output] = sums.applied(primitive, given, params)
+    return sums.waves(value(program.outputs[0]))
+
+
+class _SumsOfWaves:
+    """The operations of the language under which sums of waves stay sums of waves."""
+
+    def __init__(self, tail: Tail, algebra: _Algebra) -> None:
+        self._tail, self._algebra = tail, algebra
+        self._rules: dict[str, Callable[..., Waves]] = {
+            "add": self._add,
+            "subtract": lambda x, y: self._add(x, self._negative(self.waves(y))),
+            "multiply": self._multiply,
+            "negative": self._negative,
+            "square": lambda x: self._multiply(x, x),
+            "divide": lambda x, y: self._multiply(x, algebra.apply("reciprocal", y)),
+            "whole_power": self._whole_power,
+        }
+
+    def applied(self, primitive: Primitive, given: Sequence[Any], params: Mapping[str, Any]) -> Waves:
+        """Raises BackendError where the result is not known to be a sum of waves."""
+        name = primitive.name
+        is_divided_by_waves = name == "divide" and isinstance(given[1], dict)
+        if name not in self._rules or is_divided_by_waves or params.get("n", 1) < 1:
+            raise BackendError(f"'{primitive.called}' of what oscillates is not known to be a sum of waves")
+        return self._rules[name](*given, **params)
+
+    def oscillating(self, name: str, phase: _Phase) -> Waves:
+        """A sine or cosine of a phase."""
+        key = tuple(int(j == phase.number) for j in range(len(self._tail.frequencies)))
+        return {tuple(sign * k for k in key): self._algebra.wave(name, phase, sign) for sign in (1, -1)}
+
+    def waves(self, x: Any) -> Waves:
+        return x if isinstance(x, dict) else {self._tail.steady: x}
+
+    def _add(self, x: Any, y: Any) -> Waves:
+        found = dict(self.waves(x))
+        for key, number in self.waves(y).items():
+            found[key] = self._algebra.apply("add", found[key], number) if key in found else number
+        return found
+
+    def _multiply(self, x: Any, y: Any) -> Waves:
+        found: Waves = {}
+        for a, left in self.waves(x).items():
+            for b, right in self.waves(y).items():
+                product = self._algebra.apply("multiply", left, right)
+                found = self._add(found, {tuple(map(operator.add, a, b)): product})
+        return found
+
+    def _negative(self, x: Waves) -> Waves:
+        return {key: self._algebra.apply("negative", number) for key, number in x.items()}
+
+    def _whole_power(self, x: Waves, *, n: float) -> Waves:
+        return reduce(self._multiply, [x] * int(n))
 
 
 def _bounds(tail: Tail, start: arb) -> Waves:

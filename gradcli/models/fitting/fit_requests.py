@@ -125,6 +125,21 @@ def check(request: FitRequest, search: SearchOptions) -> None:
     if search.watch is not None:
         expect_callable(search.watch, "what watches the iterations is a function")
     limits.check(max_steps=request.limits[0], max_elements=request.limits[1])
+    _check_loss(request)
+    _check_errors_of_predictors(request)
+    _check_standard_errors(request)
+    _check_comparisons(request)
+    _check_weights(request)
+    _check_density(request)
+    _check_family(request)
+    if request.by is not None and request.by not in request.table.columns:
+        columns = request.table.columns
+        hint = did_you_mean(request.by, columns, f"they have {', '.join(columns) or 'none'}")
+        raise BindingError(f"the data have no column '{request.by}' of groups", hint=hint)
+
+
+def _check_loss(request: FitRequest) -> None:
+    known = request.known
     if known.loss_scale is not None and not known.is_robust:
         raise UsageError("the loss linear has no scale", hint=f"--loss {' or '.join(LOSSES[1:])} has one")
     if known.loss_scale is not None and not 0 < known.loss_scale < math.inf:
@@ -134,31 +149,34 @@ def check(request: FitRequest, search: SearchOptions) -> None:
         )
     if request.profile and known.loss != "linear":
         raise UsageError("a robust loss has no likelihood, and so no profile", hint="leave out one of them")
-    if request.x_sigma and not known.is_least_squares:
+
+
+def _check_errors_of_predictors(request: FitRequest) -> None:
+    if not request.x_sigma:
+        return
+    if not request.known.is_least_squares:
         raise UsageError("errors of the predictors are for least squares", hint="leave out the loss, or the family")
-    if request.x_sigma and request.parameters.priors:
+    if request.parameters.priors:
         raise UsageError("errors of the predictors cannot stand beside a prior", hint="leave out one of them")
-    if request.x_sigma and request.profile:
+    if request.profile:
         raise UsageError("there is no profile with errors of the predictors", hint="leave out one of them")
-    _check_standard_errors(request)
-    _check_comparisons(request)
-    _check_weights(request)
-    _check_density(request)
-    if known.family != "gaussian" and (request.sigma is not None or known.absolute):
-        instead = "--trials gives the weights of binomial rows" if known.family == "binomial" else "leave out --sigma"
-        if known.family == LOG_DENSITY:
-            raise UsageError("a likelihood has no standard deviation", hint="it reads the column itself")
-        raise UsageError(f"the family {known.family} has no standard deviation", hint=instead)
-    if known.family == LOG_DENSITY and request.trials is not None:
+
+
+def _check_family(request: FitRequest) -> None:
+    """Check the standard deviations and the trials, which not every family has."""
+    known = request.known
+    has_sigma, has_trials = request.sigma is not None, request.trials is not None
+    if known.family == LOG_DENSITY and (has_sigma or known.absolute):
+        raise UsageError("a likelihood has no standard deviation", hint="it reads the column itself")
+    if known.family == LOG_DENSITY and has_trials:
         raise UsageError("a likelihood has no trials", hint="it reads the column itself")
-    if known.family != "binomial" and request.trials is not None:
+    if known.family != "gaussian" and (has_sigma or known.absolute):
+        instead = "--trials gives the weights of binomial rows" if known.family == "binomial" else "leave out --sigma"
+        raise UsageError(f"the family {known.family} has no standard deviation", hint=instead)
+    if known.family != "binomial" and has_trials:
         raise UsageError(f"the family {known.family} has no trials", hint="--family binomial has them")
-    if known.absolute and request.sigma is None:
+    if known.absolute and not has_sigma:
         raise UsageError("--absolute-sigma takes standard deviations as they stand", hint="give them by --sigma")
-    if request.by is not None and request.by not in request.table.columns:
-        columns = request.table.columns
-        hint = did_you_mean(request.by, columns, f"they have {', '.join(columns) or 'none'}")
-        raise BindingError(f"the data have no column '{request.by}' of groups", hint=hint)
 
 
 def _check_standard_errors(request: FitRequest) -> None:

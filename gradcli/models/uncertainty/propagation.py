@@ -45,7 +45,7 @@ from gradcli.models.uncertainty.input_quantities import (
     scale_of,
     without_polar_at_zero,
 )
-from gradcli.models.uncertainty.monte_carlo import AdaptiveSampling, InputSampler, summary
+from gradcli.models.uncertainty.monte_carlo import AdaptiveSampling, Drawn, InputSampler, MonteCarlo, summary
 from gradcli.models.uncertainty.propagation_tables import check_budget_path, save_budget
 from gradcli.models.uncertainty.propagation_warnings import (
     left_out,
@@ -276,7 +276,6 @@ def _check(asked: PropagateRequest) -> None:
 def _in_floats(
     module: tree.Module, inputs: Quantities, linear: _Linear, asked: PropagateRequest, most: tuple[int, int]
 ) -> Propagation:
-    np = arrays.numpy_namespace()
     met = singularities(module, inputs, linear.scaled, most) if linear.is_finite else []
     # Moments that do not exist have no expansion.
     is_expandable = linear.is_expandable and all(each.kind == "jump" for each in met)
@@ -287,46 +286,21 @@ def _in_floats(
     messages = nonlinear(linear.labels, numbers, second or ())
     # Proved digits are right however small the uncertainty is.
     messages += [] if asked.digits is not None else rounded(linear.labels, numbers, module, inputs)
-    sampled = None
-    if asked.samples is not None:
-        count = whole_samples(asked.samples)
-        draws = InputSampler(module, inputs, most).draw(count, np.random.default_rng(asked.seed), asked.watch)
-        sampled = [summary(column, asked.level, asked.shortest, count, asked.seed) for column in draws.values.T]
-    elif asked.adaptive is not None:
-        adaptive = AdaptiveSampling(asked.adaptive, asked.level, asked.shortest, asked.seed)
-        draws, tolerances = InputSampler(module, inputs, most).draw_adaptively(adaptive, asked.watch)
-        count = len(draws.values) + draws.left_out
-        sampled = [
-            (dataclasses.replace(found, digits=asked.adaptive, tolerance=tolerance), errors)
-            for (found, errors), tolerance in zip(
-                (summary(column, asked.level, asked.shortest, count, asked.seed) for column in draws.values.T),
-                tolerances,
-            )
-        ]
+    sampled = _sampled(module, inputs, asked, most)
     if sampled is not None or asked.sobol:
         messages += without_deviation(inputs)
     if sampled is not None:
-        messages += left_out(draws, count)
-        messages += not_validated(linear.labels, numbers, intervals, sampled)
+        messages += left_out(sampled.draws, sampled.count)
+        messages += not_validated(linear.labels, numbers, intervals, sampled.summaries)
     run = SensitivityRun(
         module, inputs, None if asked.samples is None else whole_samples(asked.samples), asked.seed, most, asked.watch
     )
     limits.charge(_ENTRY * linear.scaled.size)
     budgets = [_budget(inputs, *each) for each in zip(linear.value, linear.sensitivities, linear.scaled)]
-    span = module.body[-1].span
-    # Draws show steps themselves, and an estimate at a jump already has a warning.
-    known = {warning.span for warning in linear.warnings}
-    unseen = [] if sampled is not None else [w for w in steps(module, inputs) if w.span not in known]
-    if unseen or any(warning.code == "nonsmooth" for warning in linear.warnings):
-        # These warnings already report jumps.
-        met = [each for each in met if each.kind != "jump"]
     warnings = [
-        *linear.warnings,
-        *unseen,
-        *singular(met, linear.labels[0] if len(linear.labels) == 1 else "", span, sampled is not None),
-        *(Warning(code, "propagation", of, span, text) for code, of, text in messages),
+        *_warnings_of_singularities(module, inputs, linear, met, sampled is not None),
+        *(Warning(code, "propagation", of, module.body[-1].span, text) for code, of, text in messages),
     ]
-
     scaled = linear.scaled[: linear.varying]
 
     def named(parts: Sequence[Any]) -> Any:
@@ -342,13 +316,62 @@ def _in_floats(
         level=asked.level,
         interval=named(intervals),
         second_order=None if second is None else named(second),
-        monte_carlo=None if sampled is None else named([found for found, _ in sampled]),
+        monte_carlo=None if sampled is None else named([found for found, _ in sampled.summaries]),
         limits=named(_tolerance_limits(module, inputs, linear.value, linear.sensitivities)) if asked.limits else None,
         sobol=named(sobol_indices(run, asked.level)) if asked.sobol else None,
         morris=named(morris_effects(run)) if asked.morris else None,
         covariance=scaled @ scaled.T if linear.several else None,
         warnings=tuple(warnings) or None,
     )
+
+
+def _warnings_of_singularities(
+    module: tree.Module, inputs: Quantities, linear: _Linear, met: Sequence[Any], is_sampled: bool
+) -> Sequence[Warning]:
+    """The warnings of the linear propagation and those of steps and singularities within the uncertainties, each place
+    reported once."""
+    # Draws show steps themselves, and an estimate at a jump already has a warning.
+    known = {warning.span for warning in linear.warnings}
+    unseen = [] if is_sampled else [each for each in steps(module, inputs) if each.span not in known]
+    if unseen or any(warning.code == "nonsmooth" for warning in linear.warnings):
+        # These warnings already report jumps.
+        met = [each for each in met if each.kind != "jump"]
+    of = linear.labels[0] if len(linear.labels) == 1 else ""
+    return [*linear.warnings, *unseen, *singular(met, of, module.body[-1].span, is_sampled)]
+
+
+class _Sampled(NamedTuple):
+    """The draws of all results, how many were asked of the inputs, and for each result its summary and the numerical
+    errors of that."""
+
+    draws: Drawn
+    count: int
+    summaries: Sequence[tuple[MonteCarlo, tuple[float, float]]]
+
+
+def _sampled(
+    module: tree.Module, inputs: Quantities, asked: PropagateRequest, most: tuple[int, int]
+) -> _Sampled | None:
+    """The propagation by Monte Carlo, None where it was not asked for."""
+    np = arrays.numpy_namespace()
+
+    def summaries(draws: Drawn, count: int) -> list[tuple[MonteCarlo, tuple[float, float]]]:
+        return [summary(column, asked.level, asked.shortest, count, asked.seed) for column in draws.values.T]
+
+    if asked.samples is not None:
+        count = whole_samples(asked.samples)
+        draws = InputSampler(module, inputs, most).draw(count, np.random.default_rng(asked.seed), asked.watch)
+        return _Sampled(draws, count, summaries(draws, count))
+    if asked.adaptive is None:
+        return None
+    adaptive = AdaptiveSampling(asked.adaptive, asked.level, asked.shortest, asked.seed)
+    draws, tolerances = InputSampler(module, inputs, most).draw_adaptively(adaptive, asked.watch)
+    count = len(draws.values) + draws.left_out
+    found = [
+        (dataclasses.replace(each, digits=asked.adaptive, tolerance=tolerance), errors)
+        for (each, errors), tolerance in zip(summaries(draws, count), tolerances)
+    ]
+    return _Sampled(draws, count, found)
 
 
 def whole_samples(samples: float) -> int:
