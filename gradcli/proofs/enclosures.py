@@ -24,7 +24,9 @@ from gradcli.proofs.interval_evaluation import Box, ContinuousEnclosures, Enclos
 # Working precision in bits, before the bits of the requested digits.
 _BITS = 128
 # The numbers of runs of the program after which the box is no longer divided for bounds of the value, and after which
-# it is no longer divided for any bound.
+# it is no longer divided for any bound. For programs of 10 to 15 operations and 2 to 4 inputs that is 2 s of CPU; twice as
+# many runs narrow their bounds by at most 5 % (`gradcli eval 'x*y-sin(x*y)+exp(-x**2-y**2)*cos(3*x)' x=-1..2 y=0..2
+# --enclose`).
 _MOST_FOR_VALUE, _MOST_READINGS = 800, 1_200
 # The same bound for one iteration of a loop, and the number of runs of an iteration that count as one run of the
 # program.
