@@ -11,7 +11,7 @@ from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.executors import cuda_kernels
-from gradcli.executors.cuda_functions import takes
+from gradcli.executors.cuda_kernels import takes
 from gradcli.executors.schedule import Fusion, Segment, schedule
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import bind

@@ -21,7 +21,7 @@ from threading import Thread
 from typing import Any
 
 from gradcli.executors import llvm_ufuncs
-from gradcli.executors.llvm_vectors import VectorCode
+from gradcli.executors.llvm_equations import VectorCode
 from gradcli.primitives.entries.elementwise import trigonometric
 from gradcli.program.ir import Equation, Variable
 

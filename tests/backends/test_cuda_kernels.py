@@ -14,7 +14,7 @@ from gradcli import arrays
 from gradcli.arrays import spellings
 from gradcli.errors import EvaluationError, GradcliError
 from gradcli.evaluation.recordings import Recording, abstract, recording
-from gradcli.executors import cuda_functions, cuda_kernels, cupy_kernels, schedule
+from gradcli.executors import cuda_kernels, cupy_kernels, schedule
 from gradcli.language.syntax import parse
 from gradcli.primitives import conversions
 from gradcli.primitives.bind import bind
@@ -74,7 +74,7 @@ def check(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, An
         expected = np.asarray(bind(primitive, operands, params))
     inputs = tuple(o if fixed and type(o) in arrays.PYTHON_NUMBERS else variable(o) for o in operands)
     equation = Equation(primitive, inputs, params, variable(expected))
-    assert cuda_functions.takes(equation)
+    assert cuda_kernels.takes(equation)
     given = [o for o, i in zip(operands, inputs) if isinstance(i, Variable)]
     variables = tuple(i for i in inputs if isinstance(i, Variable))
     return Check(executable(Program(variables, (equation,), (equation.output,))), given, operands, expected)
@@ -351,7 +351,7 @@ def test_whole_numbers_are_left_to_the_namespace():
         inputs = tuple(map(variable, operands))
         expected = np.asarray(bind(primitive, operands, {}))
         equation = Equation(primitive, inputs, {}, variable(expected))
-        assert not cuda_functions.takes(equation)
+        assert not cuda_kernels.takes(equation)
         (found,) = executable(Program(inputs, (equation,), (equation.output,)))(operands)
         assert found.dtype == expected.dtype
         np.testing.assert_array_equal(found, expected)
@@ -435,7 +435,7 @@ def test_every_elementwise_function_is_in_a_kernel():
             output = Variable((3,), "bool" if primitive.vjp is None and primitive.truths else dtype)
             for params in PARAMETERS.get(primitive.name, [{}]):
                 inputs = (Variable((3,), dtype),) * len(operands_of(primitive))
-                assert cuda_functions.takes(Equation(primitive, inputs, params, output))
+                assert cuda_kernels.takes(Equation(primitive, inputs, params, output))
 
 
 def test_a_function_that_cuda_lacks_is_left_to_the_namespace(monkeypatch):
@@ -445,7 +445,7 @@ def test_a_function_that_cuda_lacks_is_left_to_the_namespace(monkeypatch):
     )
     x, y, z = (Variable((3,), "float64") for _ in range(3))
     equation = Equation(distance, (x,), {}, y)
-    assert not cuda_functions.takes(equation)
+    assert not cuda_kernels.takes(equation)
     program = Program((x,), (equation, Equation(arithmetic.add, (y, y), {}, z)), (z,))
     monkeypatch.setattr(EmulatedArrays, "distance", staticmethod(np.spacing), raising=False)
     (found,) = executable(program)([np.array([1.0, 2.0, 3.0])])
@@ -459,4 +459,4 @@ def test_a_function_that_cuda_lacks_may_be_defined_in_others_that_it_has(monkeyp
     )
     x, y = Variable((3,), "float64"), Variable((3,), "float64")
     equation = Equation(double, (x,), {}, y)
-    assert cuda_functions.takes(equation)
+    assert cuda_kernels.takes(equation)
