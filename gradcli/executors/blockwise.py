@@ -9,9 +9,8 @@ from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.executors import joined_operations, schedule, ufuncs
-from gradcli.executors.compile_policy import CompilePolicy
 from gradcli.executors.kernel import Kernel
-from gradcli.executors.loop_fusion import FusedLoop, Step, fused
+from gradcli.executors.loop_fusion import CompilePolicy, FusedLoop, Step, fused
 from gradcli.executors.reused_memory import Buffers, NumpyCode
 from gradcli.executors.schedule import Segment
 from gradcli.primitives.bind import assume, bind

@@ -11,8 +11,7 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape
 from gradcli.executors import schedule, thread_pool, ufuncs
-from gradcli.executors.compile_policy import CompilePolicy
-from gradcli.executors.loop_fusion import FusedLoop, Step, fused
+from gradcli.executors.loop_fusion import CompilePolicy, FusedLoop, Step, fused
 from gradcli.executors.reused_memory import Buffer, Buffers, NumpyCode
 from gradcli.executors.schedule import Segment
 from gradcli.executors.sincos import SINE_AND_COSINE

@@ -1,15 +1,161 @@
-"""Group elementwise equations into compiled loops, each of which is one pass over memory."""
+"""Group elementwise equations into compiled loops, each of which is one pass over memory, and decide when that pays.
+
+Each primitive is one machine operation with the same rounding as in NumPy, so that a loop gives exactly the results of
+NumPy's functions called one after the other, except for the signs of nan. No operations are contracted into fused ones.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
+from threading import Lock
 
+from gradcli import arrays
 from gradcli.arrays.shapes import Shape
-from gradcli.executors import llvm_loops, llvm_ufuncs
+from gradcli.executors import llvm_ufuncs, sincos
+from gradcli.executors.llvm_equations import LOGIC, EquationCode, writers
 from gradcli.executors.schedule import Segment
+from gradcli.executors.sincos import SinCosPolicy
 from gradcli.named_tuples import NamedTuple
-from gradcli.program.ir import Equation, Variable
+from gradcli.primitives import conversions
+from gradcli.primitives.entries import comparisons, powers
+from gradcli.program.ir import Atom, Equation, Variable
+from gradcli.timing import phase
+
+# The number of elements that are computed at a time if the arrays are contiguous.
+_WIDTH = 8
+_SIZES = {"float64": 8, "bool": 1}
+_IN_MEMORY = {"float64": "double", "bool": "i8"}
+
+
+def may_be_fused(equation: Equation) -> bool:
+    """Return whether an equation can be part of a loop."""
+    atoms = (*equation.inputs, equation.output)
+    if not equation.output.shape or not all(map(_is_taken, atoms)):
+        return False
+    if any(isinstance(a, Variable) and a.shape not in ((), equation.output.shape) for a in equation.inputs):
+        return False
+    if equation.primitive is powers.whole_power:
+        return bool(equation.params["n"] == 2)
+    return equation.primitive in (*writers(), *LOGIC, comparisons.where, conversions.cast)
+
+
+def _is_taken(atom: Atom) -> bool:
+    return atom.dtype in _SIZES if isinstance(atom, Variable) else type(atom) in arrays.PYTHON_NUMBERS
+
+
+def loop_text(name: str, equations: Sequence[Equation], inputs: Sequence[Variable], outputs: Sequence[Variable]) -> str:
+    """The IR of the function `name`, a ufunc inner loop that reads `inputs` and writes `outputs`, in this order.
+
+    If all arrays are contiguous it processes eight elements at a time, and the remaining ones singly. 0-d inputs are
+    read once.
+    """
+    operands = [*inputs, *outputs]
+    wide = _LoopBody("wide", _WIDTH, equations, inputs, outputs)
+    narrow = _LoopBody("narrow", 1, equations, inputs, outputs)
+    dense = "true"
+    lines = []
+    for place, variable in enumerate(operands):
+        lines += [
+            f"  %at.{place} = getelementptr ptr, ptr %arrays, i64 {place}",
+            f"  %array.{place} = load ptr, ptr %at.{place}",
+            f"  %step.at.{place} = getelementptr i64, ptr %steps, i64 {place}",
+            f"  %step.{place} = load i64, ptr %step.at.{place}",
+        ]
+        if variable.shape:
+            lines += [
+                f"  %near.{place} = icmp eq i64 %step.{place}, {_SIZES[variable.dtype]}",
+                f"  %dense.{place} = and i1 {dense}, %near.{place}",
+            ]
+            dense = f"%dense.{place}"
+    newline = "\n"
+    return f"""
+{newline.join(sorted({*wide.declared, *narrow.declared}))}
+define void @{name}(ptr %arrays, ptr %sizes, ptr %steps, ptr %data) {{
+start:
+  %n = load i64, ptr %sizes
+{newline.join(lines)}
+{newline.join(wide.before)}
+{newline.join(narrow.before)}
+  %last = sub i64 %n, {_WIDTH - 1}
+  %wide.end = select i1 {dense}, i64 %last, i64 0
+  br label %wide.test
+wide.test:
+  %wide.i = phi i64 [ 0, %start ], [ %wide.next, %wide ]
+  %wide.more = icmp slt i64 %wide.i, %wide.end
+  br i1 %wide.more, label %wide, label %narrow.test
+wide:
+{newline.join(wide.lines)}
+  %wide.next = add i64 %wide.i, {_WIDTH}
+  br label %wide.test
+narrow.test:
+  %narrow.i = phi i64 [ %wide.i, %wide.test ], [ %narrow.next, %narrow ]
+  %narrow.more = icmp slt i64 %narrow.i, %n
+  br i1 %narrow.more, label %narrow, label %end
+narrow:
+{newline.join(narrow.lines)}
+  %narrow.next = add i64 %narrow.i, 1
+  br label %narrow.test
+end:
+  ret void
+}}
+"""
+
+
+class _LoopBody(EquationCode):
+    """One iteration of the loop, for `width` elements, with a name for every intermediate result."""
+
+    def __init__(
+        self,
+        name: str,
+        width: int,
+        equations: Sequence[Equation],
+        inputs: Sequence[Variable],
+        outputs: Sequence[Variable],
+    ) -> None:
+        super().__init__(name, width)
+        # Instructions that are executed once, before the loop.
+        self.before: list[str] = []
+        for place, variable in enumerate(inputs):
+            self.names[variable] = self._loaded(place, variable) if variable.shape else self._spread(place, variable)
+        for equation in equations:
+            self.names[equation.output] = self.computed(equation)
+        for place, variable in enumerate(outputs, len(inputs)):
+            self._store(place, variable)
+
+    def _loaded(self, place: int, variable: Variable) -> str:
+        pointer, memory = self._pointer(place), self._memory(variable)
+        loaded = self.put(f"load {memory}, ptr {pointer}, align {_SIZES[variable.dtype]}")
+        return loaded if variable.dtype == "float64" else self._from_bytes(loaded)
+
+    def _spread(self, place: int, variable: Variable) -> str:
+        """A 0-d operand, broadcast to all elements before the loop."""
+        within, self.lines = self.lines, self.before
+        memory, element = self._memory(variable), _IN_MEMORY[variable.dtype]
+        one = self.put(f"load {element}, ptr %array.{place}")
+        first = self.put(f"insertelement {memory} undef, {element} {one}, i64 0")
+        spread = self.put(f"shufflevector {memory} {first}, {memory} undef, {self.vector('i32')} zeroinitializer")
+        found = spread if variable.dtype == "float64" else self._from_bytes(spread)
+        self.lines = within
+        return found
+
+    def _store(self, place: int, variable: Variable) -> None:
+        name, memory = self.names[variable], self._memory(variable)
+        if variable.dtype == "bool":
+            name = self.put(f"zext {self.truths} {name} to {memory}")
+        self.lines.append(f"  store {memory} {name}, ptr {self._pointer(place)}, align {_SIZES[variable.dtype]}")
+
+    def _pointer(self, place: int) -> str:
+        offset = self.put(f"mul i64 %{self.name}.i, %step.{place}")
+        return self.put(f"getelementptr i8, ptr %array.{place}, i64 {offset}")
+
+    def _memory(self, variable: Variable) -> str:
+        return self.vector(_IN_MEMORY[variable.dtype])
+
+    def _from_bytes(self, name: str) -> str:
+        return self.put(f"icmp ne {self.vector('i8')} {name}, zeroinitializer")
+
 
 # The maximum number of operands of a loop, because NumPy limits those of a ufunc.
 _MOST_OPERANDS = 60
@@ -37,7 +183,7 @@ class FusedLoop(NamedTuple):
         cls, equations: Mapping[Variable, Equation], inputs: Sequence[Variable], outputs: Sequence[Variable]
     ) -> FusedLoop | None:
         """The merged equations, or None if no loop can be compiled for them."""
-        text = llvm_loops.text("merged", [*equations.values()], inputs, outputs)
+        text = loop_text("merged", [*equations.values()], inputs, outputs)
         loop = llvm_ufuncs.as_ufunc(
             llvm_ufuncs.compile_loop("merged", text), [v.dtype for v in inputs], [v.dtype for v in outputs]
         )
@@ -129,7 +275,7 @@ class _Order:
 
     def _is_ready(self, number: int) -> None:
         equation = self._equations[number]
-        if llvm_loops.takes(equation):
+        if may_be_fused(equation):
             heappush(self._loops.setdefault(equation.output.shape, []), number)
         else:
             self._others.append(number)
@@ -148,3 +294,51 @@ def _step(group: Mapping[int, Equation], readers: Readers, read: Container[Varia
     # A ufunc needs at least one input and one output.
     found = FusedLoop.of(equations, inputs, outputs) if inputs and outputs else None
     return [*equations.values()] if found is None else [found]
+
+
+# Compiling an equation takes as long as NumPy takes for ELEMENTS_PER_COMPILE elements, and loading the compiler as long
+# as compiling _EQUATIONS_PER_LOADING equations.
+ELEMENTS_PER_COMPILE = 2**20
+_EQUATIONS_PER_LOADING = 32
+# The maximum number of equations that are compiled; more would occupy the compiler for longer than some seconds.
+_MOST_COMPILED = 10_000
+# Calling a NumPy function takes as long as computing this many elements.
+_ELEMENTS_PER_CALL = 512
+
+
+class CompilePolicy:
+    """Counts the work of runs until compiling pays.
+
+    What is compiled are a function that computes sine and cosine `together`, and loops for equations that are `merged`.
+    Loops give the same results as NumPy, so that the time of the switch does not matter; for sines see `SinCosPolicy`.
+    """
+
+    def __init__(self, equations: Sequence[Equation], *, reproducible: bool) -> None:
+        self._sines = SinCosPolicy(equations, reproducible=reproducible)
+        self.together: sincos.SinCos | None = self._sines.together
+        self.merged = False
+        shapes = [e.output.shape for e in equations if may_be_fused(e)]
+        # A loop over a single equation would not be faster than NumPy.
+        some = 1 < len(shapes) <= _MOST_COMPILED
+        self._each = sum(math.prod(shape) + _ELEMENTS_PER_CALL for shape in shapes) if some else 0
+        self._left = ELEMENTS_PER_COMPILE * (len(shapes) + _EQUATIONS_PER_LOADING)
+        self._once = Lock()
+        self._update()
+
+    def count_run(self) -> bool:
+        """Count one run; return whether something new is to be compiled. Of several threads, only one gets True."""
+        sines, loops = self._sines.count_run(), self._are_many()
+        if sines:
+            with phase("compile"):
+                self.together = sincos.compiled()
+        self.merged = self.merged or loops
+        self._update()
+        return sines or loops
+
+    def _update(self) -> None:
+        # Whether counting can still lead to compiling.
+        self.counts = self._sines.counts or (self._each > 0 and not self._once.locked())
+
+    def _are_many(self) -> bool:
+        self._left -= self._each
+        return self._left < 0 < self._each and self._once.acquire(blocking=False) and llvm_ufuncs.is_available()

@@ -15,7 +15,7 @@ import pytest
 
 import gradcli
 from gradcli.evaluation.recordings import recording
-from gradcli.executors import compile_policy, cpu, llvm_equations, llvm_loops, llvm_ufuncs, schedule, sincos, ufuncs
+from gradcli.executors import cpu, llvm_equations, llvm_ufuncs, loop_fusion, schedule, sincos, ufuncs
 from gradcli.executors.loop_fusion import FusedLoop, fused
 from gradcli.language.syntax import parse
 from gradcli.primitives import conversions
@@ -46,7 +46,7 @@ def numpy_computes_sines(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compile loops for whatever runs."""
-    monkeypatch.setattr(compile_policy, "ELEMENTS_PER_COMPILE", 0)
+    monkeypatch.setattr(loop_fusion, "ELEMENTS_PER_COMPILE", 0)
 
 
 def operands(kinds: str) -> list[Any]:
@@ -80,7 +80,7 @@ def looped(equations: Sequence[Equation], given: Sequence[Any], outs: Sequence[A
 def test_a_loop_gives_the_bits_of_numpy(primitive, kinds):
     given = operands(kinds)
     equation = equation_of(primitive, given, "bool" if primitive.derivative == "none" or kinds == "ttt" else "float64")
-    assert llvm_loops.takes(equation)
+    assert loop_fusion.may_be_fused(equation)
     expected = as_numpy(equation, given)
     for start, step in ((0, 1), (3, 1), (0, 2), (len(expected) - 1, -1)):
         part, other = [a[start::step] for a in given], expected[start::step]
@@ -155,7 +155,7 @@ PROGRAMS = [
 def test_programs_give_the_same_bits_once_loops_are_compiled(monkeypatch, text, size):
     values = {name: RNG.random(size) + 0.5 for name in "xy"}
     with monkeypatch.context() as patch:
-        patch.setattr(compile_policy, "ELEMENTS_PER_COMPILE", 2**60)
+        patch.setattr(loop_fusion, "ELEMENTS_PER_COMPILE", 2**60)
         expected = next(runs(text, values, ("x", "y")))
     for _, found in zip(range(3), runs(text, values, ("x", "y"))):
         assert_same_bits(found, expected)
@@ -168,7 +168,7 @@ def test_broadcasting_in_blocks(monkeypatch, text, x, y):
     monkeypatch.setattr(schedule, "LONGEST_ROW", 16)
     values = {"x": RNG.random(x) + 0.5, "y": RNG.random(y) + 0.5 if y else 1.3}
     with monkeypatch.context() as patch:
-        patch.setattr(compile_policy, "ELEMENTS_PER_COMPILE", 2**60)
+        patch.setattr(loop_fusion, "ELEMENTS_PER_COMPILE", 2**60)
         expected = next(runs(text, values, ("x", "y")))
     for _, found in zip(range(2), runs(text, values, ("x", "y"))):
         assert_same_bits(found, expected)
@@ -197,7 +197,7 @@ def test_rows_of_random_formulas(monkeypatch):
     for _ in range(25):
         text = f"x*y*z*0 + {formula(4)}"
         with monkeypatch.context() as patch:
-            patch.setattr(compile_policy, "ELEMENTS_PER_COMPILE", 2**60)
+            patch.setattr(loop_fusion, "ELEMENTS_PER_COMPILE", 2**60)
             expected, gradients = gradcli.compile(text).value_and_grad(values, rows=True)
         program = gradcli.compile(text)
         for _ in range(2):
