@@ -1,4 +1,4 @@
-"""The text of a rolled loop in LLVM IR, from which `machine_code` compiles it."""
+"""The text of a rolled loop in LLVM IR, from which `loop_execution` compiles it."""
 
 from __future__ import annotations
 

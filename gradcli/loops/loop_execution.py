@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape, broadcast
-from gradcli.loops import machine_code, python_code
-from gradcli.loops.stretch import Stretch
+from gradcli.executors import stepwise
+from gradcli.executors.scalars import ScalarWriter
+from gradcli.loops.body_tracing import chosen
+from gradcli.loops.rolled_loop import RolledLoop, Stretch
+from gradcli.primitives.entries.comparisons import where
 from gradcli.program.ir import Equation, Program, Variable
+from gradcli.timing import phase
 
 if TYPE_CHECKING:
-    from gradcli.loops.rolled_loop import RolledLoop
+    from gradcli.executors.llvm_ufuncs import Loop
 
 # Up to this number of independent loops, loops are computed one by one: an operation of NumPy takes as long as about
 # twenty operations on floats.
@@ -37,8 +45,8 @@ def history(xp: Any, given: Any, *sequences: Any, loop: RolledLoop, last: bool) 
         compiled = loop.compiled.get(last)
         if compiled is not None:
             compiled(given, *rows, stored)
-        elif not machine_code.run(loop, given, rows, stored, loop.all_rounds, last=last):
-            python_code.compute(loop, given, rows, stored, loop.all_rounds, last=last)
+        elif not run_compiled(loop, given, rows, stored, loop.all_rounds, last=last):
+            run_on_numbers(loop, given, rows, stored, loop.all_rounds, last=last)
         return stored
     lanes = lanes_of([given.shape, *(s.shape for s in sequences)])
     rows = [_flat_lanes(np, s, lanes) for s in sequences]
@@ -70,7 +78,7 @@ def _flat_lanes(np: Any, sequence: Any, lanes: Sequence[int]) -> Any:
 
 def _run(loop: RolledLoop, starts: Any, rows: Sequence[Any], found: Any, stretch: Stretch, *, last: bool) -> None:
     """Compute the carries of some rounds, all of them or the last ones."""
-    if machine_code.run(loop, starts, rows, found, stretch, last=last):
+    if run_compiled(loop, starts, rows, found, stretch, last=last):
         return
     count = len(starts)
     if count > _FEW:
@@ -78,7 +86,7 @@ def _run(loop: RolledLoop, starts: Any, rows: Sequence[Any], found: Any, stretch
         return
     for lane in range(count):
         own = [r[:, min(lane, r.shape[1] - 1)] for r in rows]
-        python_code.compute(loop, starts[lane], own, found[:, lane], stretch, last=last)
+        run_on_numbers(loop, starts[lane], own, found[:, lane], stretch, last=last)
 
 
 def _by_stretches(np: Any, loop: RolledLoop, starts: Any, rows: Sequence[Any], found: Any, *, last: bool) -> None:
@@ -240,3 +248,245 @@ def _outputs(xp: Any, program: Program, inputs: Sequence[Any]) -> list[Any]:
     for equation in program.equations:
         known[equation.output] = computed(equation, [value(a) for a in equation.inputs], xp)
     return [value(a) for a in program.outputs]
+
+
+# Takes an iterable of the counters and row elements of some rounds, the carries and the reads; returns a list for each
+# carry, of its value before the first round and after each of them, or of the last one alone.
+History = Callable[..., list[list[float]]]
+# The number of rounds whose values are kept as Python floats before they are copied to an array. Floats take four
+# times as much memory as the array; those of 2,000 rounds fit in the cache of a core.
+_AT_A_TIME = 2_000
+
+# The generated functions of each loop; the key is True for the one that returns the values of all rounds.
+_functions: WeakKeyDictionary[RolledLoop, dict[bool, History]] = WeakKeyDictionary()
+
+
+def run_on_numbers(
+    loop: RolledLoop, given: Any, sequences: Sequence[Any], found: Any, stretch: Stretch, *, last: bool
+) -> None:
+    """Write the carries of some rounds to `found`, or the `last` ones, see `run_compiled`.
+
+    `given` is a vector, each of `sequences` and `found` a matrix.
+    """
+    if loop.idle is not None:
+        stretch = _without_idle(loop, loop.idle, given, sequences, found, stretch, last=last)
+    numbers = given.tolist()
+    before = numbers[: loop.carries]
+    if not last:
+        found[stretch.first_row] = before
+    written = stretch.begin + 1 - stretch.result
+    for begin, end, columns in _pieces(loop, numbers, sequences, stretch, keep=not last):
+        before = [column[-1] for column in columns]
+        if last:
+            continue
+        after = arrays.numpy_namespace().array(columns).T[1:]
+        if loop.reverse:
+            found[begin - stretch.result : end - stretch.result] = after[::-1]
+        else:
+            found[written : written + len(after)] = after
+            written += len(after)
+    if last:
+        found[0] = before
+    elif not loop.reverse:
+        # The loop may have ended before.
+        found[written : stretch.end + 1 - stretch.result] = before
+
+
+def _without_idle(
+    loop: RolledLoop, idle: int, given: Any, sequences: Sequence[Any], found: Any, stretch: Stretch, *, last: bool
+) -> Stretch:
+    """The rounds without those that change nothing, the last ones, whose carries are written to `found`."""
+    ends = [*itertools.accumulate(loop.widths)]
+    number = next(j for j, end in enumerate(ends) if idle < end)
+    first = stretch.begin + loop.offsets[number] - stretch.sequences[number]
+    marks = sequences[number][first : first + stretch.end - stretch.begin, idle - ends[number]]
+    end = stretch.begin + int(arrays.numpy_namespace().count_nonzero(marks))
+    if not last:
+        found[end - stretch.result : stretch.end + 1 - stretch.result] = given[: loop.carries]
+    return stretch._replace(end=end)
+
+
+def rounds_until_end(loop: RolledLoop, given: Any, sequences: Sequence[Any]) -> int:
+    """The number of rounds after which a loop that may end before its last round is no longer active."""
+    pieces = _pieces(loop, given.tolist(), sequences, loop.all_rounds, keep=True)
+    return sum(len(columns[0]) - 1 for _, _, columns in pieces)
+
+
+def _pieces(
+    loop: RolledLoop, numbers: Sequence[float], sequences: Sequence[Any], stretch: Stretch, *, keep: bool
+) -> Iterator[tuple[int, int, list[list[float]]]]:
+    """Run the loop in batches of rounds; yield `(begin, end, values)` for each batch.
+
+    `values` has a list for each carry: its values after each round that was run, preceded by its value before the first
+    of them if `keep`.
+    """
+    functions = _functions.setdefault(loop, {})
+    function = functions.get(keep)
+    if function is None:
+        function = functions[keep] = _LoopWriter(loop).function(keep=keep)
+    carries, reads = numbers[: loop.carries], numbers[loop.carries :]
+    starts = range(stretch.begin, stretch.end, _AT_A_TIME)
+    for begin in starts[::-1] if loop.reverse else starts:
+        part = stretch._replace(begin=begin, end=min(begin + _AT_A_TIME, stretch.end))
+        try:
+            columns = function(_rounds(loop, sequences, part), *carries, *reads)
+        except (ArithmeticError, ValueError):
+            columns = _with_infinities(loop, _rounds(loop, sequences, part), [*carries, *reads])
+        yield part.begin, part.end, columns
+        carries = [column[-1] for column in columns]
+        if loop.active is not None and not carries[loop.active]:
+            return
+
+
+def _rounds(loop: RolledLoop, sequences: Sequence[Any], stretch: Stretch) -> Iterable[Any]:
+    """The arguments of each round: the counter, if it is read, and the elements of the rows."""
+    columns: list[Iterable[float]] = []
+    order = slice(None, None, -1) if loop.reverse else slice(None)
+    if loop.reads_counter:
+        columns.append(loop.first + loop.step * i for i in stretch.rounds)
+    for sequence, offset, skipped in zip(sequences, loop.offsets, stretch.sequences):
+        first = stretch.begin + offset - skipped
+        columns += [c[order] for c in sequence[first : first + stretch.end - stretch.begin].T.tolist()]
+    return zip(*columns) if columns else itertools.repeat((), stretch.end - stretch.begin)
+
+
+def _with_infinities(loop: RolledLoop, rounds: Iterable[Any], numbers: Sequence[float]) -> list[list[float]]:
+    """Run the rounds one primitive at a time, where a function of `math` raises instead of returning inf or nan."""
+    carries, reads = [*numbers[: loop.carries]], numbers[loop.carries :]
+    columns = [[c] for c in carries]
+    for row in rounds:
+        row = row if loop.reads_counter else (0.0, *row)
+        carries = stepwise.run(loop.program, [row[0], *carries, *reads, *row[1:]]) or []
+        for column, carry in zip(columns, carries):
+            column.append(carry)
+        if loop.active is not None and not carries[loop.active]:
+            break
+    return columns
+
+
+class _LoopWriter(ScalarWriter):
+    def __init__(self, loop: RolledLoop) -> None:
+        super().__init__(loop.program)
+        self.loop = loop
+
+    def _equation(self, equation: Equation) -> str:
+        if equation.primitive is chosen:
+            equation = equation._replace(primitive=where)
+        return super()._equation(equation)
+
+    def function(self, *, keep: bool) -> History:
+        loop = self.loop
+        names = [self.names[v] for v in loop.program.inputs]
+        carries, reads = names[1 : 1 + loop.carries], names[1 + loop.carries : 1 + loop.carries + loop.reads]
+        row = names[1 + loop.carries + loop.reads :]
+        if loop.reads_counter:
+            row = [names[0], *row]
+        body = self.statements()
+        results = [self.number(atom) for atom in loop.program.outputs]
+        kept = [f"h{k}" for k in range(loop.carries)]
+        lines = [
+            f"def history({', '.join(['rounds', *carries, *reads])}):",
+            *(f"    {h} = [{c}]; a{h} = {h}.append" for h, c in zip(kept, carries) if keep),
+            f"    for {', '.join(row)}{',' if len(row) == 1 else ''} in rounds:" if row else "    for _ in rounds:",
+            *(f"        {line}" for line in body),
+            f"        {', '.join(carries)} = {', '.join(results)}",
+            *(f"        a{h}({c})" for h, c in zip(kept, carries) if keep),
+            *([] if loop.active is None else [f"        if not {carries[loop.active]}: break"]),
+            f"    return [{', '.join(kept if keep else (f'[{c}]' for c in carries))}]",
+        ]
+        return self.defined("history", lines)
+
+
+# Operations that a loop of few equations has to compute before it is compiled: Python computes as many in the time of
+# compiling, which is 50 ms, most of it for loading the compiler. A round of `_LIKE_LOADING` equations takes twice as
+# long to compile.
+_WORTH_COMPILING, _LIKE_LOADING = 1_500_000, 300
+
+
+class _State:
+    """The operations that a loop has computed without machine code, and its code, if it was compiled.
+
+    `single` is the function for arrays of one loop, without an axis of loops.
+    """
+
+    __slots__ = ("computed", "function", "kept", "single", "tried")
+
+    def __init__(self) -> None:
+        self.computed = 0
+        self.tried = False
+        # Keeps the machine code of the functions alive.
+        self.kept: Sequence[Loop] = ()
+        self.function: Callable[..., Any] | None = None
+        self.single: Callable[..., Any] | None = None
+
+
+_states: WeakKeyDictionary[RolledLoop, _State] = WeakKeyDictionary()
+_lock = Lock()
+
+
+def run_compiled(
+    loop: RolledLoop, starts: Any, sequences: Sequence[Any], found: Any, stretch: Stretch, *, last: bool
+) -> bool:
+    """Compute the carries of some rounds of independent loops by machine code; returns False where there is none.
+
+    `starts` has the carries and reads of each loop, of shape [loops, carries + reads], `sequences` are of shape [rows,
+    loops or 1, width], and `found`, of shape [rounds + 1, loops, carries], or [1, loops, carries] for the `last`
+    carries, receives the results. All are contiguous. For a single loop the axis of loops may be absent from all of them.
+    """
+    state = _states.get(loop)
+    if state is None:
+        state = _states.setdefault(loop, _State())
+    if state.function is None:
+        count = len(starts) if starts.ndim > 1 else 1
+        state.computed += loop.cost_of_round * (stretch.end - stretch.begin) * count
+        if state.tried or state.computed < _WORTH_COMPILING * (1 + len(loop.program.equations) / _LIKE_LOADING):
+            return False
+        with _lock:
+            if not state.tried:
+                _compile(loop, state)
+                state.tried = True
+        if state.function is None:
+            return False
+    bounds = _bounds(stretch, last=last)
+    function = state.function if starts.ndim > 1 else state.single
+    assert function is not None
+    if stretch is loop.all_rounds and starts.ndim == 1:
+        loop.compiled[last] = partial(function, bounds)
+    function(bounds, starts, *sequences, found)
+    return True
+
+
+def _bounds(stretch: Stretch, *, last: bool) -> Any:
+    """The whole numbers that machine code reads first, as an array of floats like its others."""
+    # With a factor of 0 each row of the results is written over the one before.
+    numbers = (stretch.begin, stretch.end, 0 if last else 1, stretch.result, *stretch.sequences)
+    return arrays.numpy_namespace().array(numbers, "float64")
+
+
+@phase("compile")
+def _compile(loop: RolledLoop, state: _State) -> None:
+    # Loaded on demand: most loops end before compiling them pays.
+    from gradcli.executors.llvm_ufuncs import as_ufunc, compile_loop
+    from gradcli.loops.loop_code import loop_code, single_loop
+
+    written = loop_code(loop, "loop")
+    if written is None:
+        return
+    text = "\n".join([*sorted(written.declared), written.text, single_loop(loop)])
+    code = compile_loop("loop", text, sorted(written.called))
+    if code is None:
+        return
+    single = code._replace(name="single", address=code.engine.get_function_address("single"))
+    places, dtypes = range(len(loop.widths)), ["float64"] * (2 + len(loop.widths))
+    many = "(b),(l,g)" + "".join(f",(r{j},l{j},w{j})" for j in places) + "->(r,l,c)"
+    one = "(b),(g)" + "".join(f",(r{j},w{j})" for j in places) + "->(r,c)"
+    made = [as_ufunc(code, dtypes, ["float64"], many), as_ufunc(single, dtypes, ["float64"], one)]
+    if made[0] is not None and made[1] is not None:
+        state.kept = [made[0], made[1]]
+        state.function, state.single = made[0].ufunc, made[1].ufunc
+
+
+def bounds_and_sizes(loop: RolledLoop, *, last: bool) -> tuple[Any, Any]:
+    """The bounds of all rounds and the lengths of axes with which the function of `loop_code` computes one loop."""
+    sizes = arrays.numpy_namespace().ones(6 + 3 * len(loop.widths), "int64")
+    return _bounds(loop.all_rounds, last=last), sizes

@@ -19,7 +19,6 @@ from gradcli.executors import stepwise
 from gradcli.kinds.branch_points import watching
 from gradcli.kinds.jets import Jet
 from gradcli.kinds.perturbed_roundings import Perturbation
-from gradcli.loops.stretch import Stretch
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import bind, constant
 from gradcli.primitives.entries.comparisons import isfinite, maximum
@@ -27,6 +26,36 @@ from gradcli.program.execution_paths import ExecutionPath, join_paths
 from gradcli.program.ir import Program, Variable
 from gradcli.program.passes import optimise
 from gradcli.program.record import record
+
+
+class Stretch(NamedTuple):
+    """The rounds from `begin` to before `end`, in the order of the counter, and where their rows are.
+
+    With `reverse`, they run from the last one to the first. The array of each of the `sequences` begins with the row of
+    this number, and that of the results with row `result`.
+    """
+
+    begin: int
+    end: int
+    reverse: bool
+    sequences: tuple[int, ...]
+    result: int = 0
+
+    @property
+    def rounds(self) -> range:
+        """The numbers of the rounds, in the order in which they are run."""
+        numbers = range(self.begin, self.end)
+        return numbers[::-1] if self.reverse else numbers
+
+    @property
+    def first_row(self) -> int:
+        """The row of the results that has the carries before the first round that is run."""
+        return (self.end if self.reverse else self.begin) - self.result
+
+    def row_after(self, number: int) -> int:
+        """The row of the results that has the carries after a round."""
+        return number + (0 if self.reverse else 1) - self.result
+
 
 # The size of a float64.
 _BYTES_PER_NUMBER = 8
@@ -118,7 +147,7 @@ class RolledLoop(_Described):
     again, from the other sequences; if the source has a source, the second sequence has what that keeps, and so on.
 
     `compiled` has the machine code that runs all rounds, once there is any, by whether the last carries alone are kept:
-    a function of the carries and reads, the sequences and the array of the results, see `machine_code.run`.
+    a function of the carries and reads, the sequences and the array of the results, see `loop_execution.run_compiled`.
 
     Compared by identity, so that it can be a parameter of a primitive.
     """

@@ -13,7 +13,7 @@ from gradcli import limits
 from gradcli.evaluation.derivative_traces import value_and_hessian
 from gradcli.evaluation.recordings import recording
 from gradcli.language.interpreter import loop_policy
-from gradcli.loops import machine_code
+from gradcli.loops import loop_execution
 from tests.loops.test_rolled_loops import DERIVATIVES, PROGRAMS, numbers
 
 
@@ -25,8 +25,8 @@ def short_loops_are_rolled(monkeypatch):
 @pytest.fixture(params=["Python", "machine code"])
 def way(request, monkeypatch):
     """How the rounds are run."""
-    monkeypatch.setattr(machine_code, "_WORTH_COMPILING", 0 if request.param == "machine code" else 10**18)
-    monkeypatch.setattr(machine_code, "_states", WeakKeyDictionary())
+    monkeypatch.setattr(loop_execution, "_WORTH_COMPILING", 0 if request.param == "machine code" else 10**18)
+    monkeypatch.setattr(loop_execution, "_states", WeakKeyDictionary())
     return request.param
 
 
@@ -129,7 +129,7 @@ def test_second_derivatives_keep_few_rows(monkeypatch):
 
 @pytest.mark.slow
 def test_memory_grows_with_the_square_root(monkeypatch):
-    monkeypatch.setattr(machine_code, "_WORTH_COMPILING", 10**18)
+    monkeypatch.setattr(loop_execution, "_WORTH_COMPILING", 10**18)
     monkeypatch.setattr(limits, "MAX_STORED_BYTES", 2**16)
 
     def peak(rounds):

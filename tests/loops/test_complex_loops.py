@@ -10,7 +10,7 @@ import pytest
 import gradcli
 from gradcli.evaluation.recordings import recording
 from gradcli.language.interpreter import loop_policy
-from gradcli.loops import machine_code
+from gradcli.loops import loop_execution
 from gradcli.loops.loop_primitive import loop_history
 
 E = np.exp(1j * np.arange(40.0)) + 0.1
@@ -154,13 +154,13 @@ def test_machine_code_gives_the_same_numbers(name, monkeypatch):
     source, values = (READOUTS | OTHERS)[name]
     expected = gradcli.compile(source)
     expected.value_and_grad(values)
-    monkeypatch.setattr(machine_code, "_WORTH_COMPILING", 0)
-    monkeypatch.setattr(machine_code, "_states", WeakKeyDictionary())
+    monkeypatch.setattr(loop_execution, "_WORTH_COMPILING", 0)
+    monkeypatch.setattr(loop_execution, "_states", WeakKeyDictionary())
     program = gradcli.compile(source)
     program.value_and_grad(values)
     found, plain = program.value_and_grad(values), expected.value_and_grad(values)
     np.testing.assert_allclose(numbers(found), numbers(plain), rtol=1e-14, atol=1e-300)
-    states = machine_code._states.values()
+    states = loop_execution._states.values()
     assert states
     assert all(state.function is not None for state in states)
 

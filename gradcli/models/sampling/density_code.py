@@ -17,8 +17,8 @@ from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import GradcliError
 from gradcli.loops.loop_code import NumberCode, loop_code, writes
+from gradcli.loops.loop_execution import bounds_and_sizes
 from gradcli.loops.loop_primitive import loop_history
-from gradcli.loops.machine_code import bounds_and_sizes
 from gradcli.primitives.entries import comparisons, exponential, linear, reductions
 from gradcli.primitives.entries.indexing import scatter
 from gradcli.primitives.primitive import Primitive
