@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gradcli import arrays
 from gradcli.errors import BindingError, UsageError
 from gradcli.evaluation import python_values
-from gradcli.evaluation.bounded_cache import BoundedCache
+from gradcli.evaluation.recording_cache import BoundedCache
 from gradcli.primitives.bind import concrete
 from gradcli.rows.row_programs import RowProgram
 

@@ -3,17 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from gradcli import arrays, limits
 from gradcli.arrays import backends
 from gradcli.errors import BackendError, GradcliError
-from gradcli.evaluation.bounded_cache import BoundedCache
 from gradcli.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from gradcli.evaluation.callables import Computation
     from gradcli.evaluation.derivative_traces import Outcome
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class BoundedCache(dict[Key, Value]):
+    """A dictionary to which items are added by assignment, at most `size`: a further one replaces the oldest.
+
+    Items that are removed on use and added again are replaced in the order of their last use.
+    """
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self._size = size
+
+    def __setitem__(self, key: Key, value: Value) -> None:
+        if key not in self and len(self) >= self._size:
+            # Another thread may have removed the same item.
+            self.pop(next(iter(self)), None)
+        super().__setitem__(key, value)
+
 
 # Number of elements of an input beyond which a program is recorded with the shapes and dtypes of its inputs, without
 # their values.

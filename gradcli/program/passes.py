@@ -9,8 +9,7 @@ from gradcli.errors import EvaluationError
 from gradcli.primitives.bind import assume
 from gradcli.primitives.entries.comparisons import greater
 from gradcli.program.builder import Builder
-from gradcli.program.checker import check
-from gradcli.program.ir import Atom, Equation, Program, Variable
+from gradcli.program.ir import Atom, Equation, Program, Variable, check
 from gradcli.program.rewrites import EXACT, FAST, rewrites
 from gradcli.timing import phase
 

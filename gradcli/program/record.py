@@ -15,8 +15,7 @@ from gradcli.primitives.entries.comparisons import logical_not
 from gradcli.primitives.entries.reductions import all_
 from gradcli.primitives.operators import Operators
 from gradcli.primitives.primitive import Primitive
-from gradcli.program.checker import check
-from gradcli.program.ir import Equation, Program, Variable
+from gradcli.program.ir import Equation, Program, Variable, check
 from gradcli.timing import phase
 
 # Cost in eighths of steps: of recording an equation, including its check, rewriting and compilation, and of each

@@ -7,8 +7,8 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import GradcliError
-from gradcli.evaluation.bounded_cache import BoundedCache
 from gradcli.evaluation.derivative_traces import Trace, value_and_derivatives, value_and_gradients
+from gradcli.evaluation.recording_cache import BoundedCache
 from gradcli.evaluation.recordings import Recording
 from gradcli.evaluation.session import EvaluationRequest, RequestFactory, Result
 from gradcli.executors.executor_choice import executable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays, limits
 from gradcli.errors import BindingError, GradcliError, did_you_mean, locating
-from gradcli.evaluation.bounded_cache import BoundedCache
+from gradcli.evaluation.recording_cache import BoundedCache
 from gradcli.executors import sincos
 from gradcli.executors.sincos import SINE_AND_COSINE
 from gradcli.language.names import scope

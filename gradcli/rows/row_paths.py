@@ -13,8 +13,8 @@ from gradcli import arrays, limits
 from gradcli.arrays import backends
 from gradcli.errors import BackendError, GradcliError, LimitError, NotBatchableError, NotRecordableError
 from gradcli.evaluation import python_values
-from gradcli.evaluation.bounded_cache import BoundedCache
 from gradcli.evaluation.derivative_traces import Trace, row_derivatives
+from gradcli.evaluation.recording_cache import BoundedCache
 from gradcli.executors import cpu
 from gradcli.executors.executor_choice import executable
 from gradcli.executors.row_blocks import Compute, RowBlocks, over_blocks

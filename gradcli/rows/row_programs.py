@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gradcli import arrays
 from gradcli.errors import BindingError, GradcliError
 from gradcli.evaluation import python_values
-from gradcli.evaluation.bounded_cache import BoundedCache
-from gradcli.evaluation.recording_cache import input_key
+from gradcli.evaluation.recording_cache import BoundedCache, input_key
 from gradcli.evaluation.row_evaluation import evaluated, keys
 from gradcli.executors.row_blocks import over_blocks
 from gradcli.executors.thread_pool import cores

@@ -17,8 +17,7 @@ from gradcli.primitives.entries.exponential import sigmoid
 from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.linear import matmul
 from gradcli.primitives.entries.shape import concat
-from gradcli.program.checker import check
-from gradcli.program.ir import Equation, Program, Variable
+from gradcli.program.ir import Equation, Program, Variable, check
 
 RNG = np.random.default_rng(0)
 WEIGHTS = {name: RNG.standard_normal((6, 6)) / 3 for name in ("W", "U", "V", "X")} | {

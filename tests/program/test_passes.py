@@ -26,12 +26,10 @@ from gradcli.primitives.entries.linear import matmul
 from gradcli.primitives.entries.special_functions import special
 from gradcli.program import program_constants
 from gradcli.program.builder import Builder
-from gradcli.program.checker import check
-from gradcli.program.ir import Program, Variable
+from gradcli.program.ir import Program, Variable, check
 from gradcli.program.passes import optimise
-from gradcli.program.patterns import PatternTerm
 from gradcli.program.record import record
-from gradcli.program.rewrites import EXACT, FAST, TABLE, MovingRewrite, rewrites
+from gradcli.program.rewrites import EXACT, FAST, TABLE, MovingRewrite, PatternTerm, rewrites
 from tests.strategies import NAMES, expressions
 
 VECTOR = np.array([0.5, 1.5, 2.0])

@@ -11,8 +11,7 @@ from gradcli.errors import NotRecordableError
 from gradcli.evaluation.derivative_traces import Trace, value_and_gradients
 from gradcli.language.syntax import parse
 from gradcli.primitives.entries import arithmetic, exponential
-from gradcli.program.checker import MalformedProgramError, check
-from gradcli.program.ir import Equation, Program, Variable
+from gradcli.program.ir import Equation, MalformedProgramError, Program, Variable, check
 from gradcli.program.record import record
 
 VECTOR = np.array([0.5, 1.5, 2.0])

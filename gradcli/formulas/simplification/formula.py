@@ -35,8 +35,7 @@ from gradcli.primitives.entries.linear import matmul
 from gradcli.primitives.entries.reductions import mean, sum_
 from gradcli.primitives.primitive import Primitive
 from gradcli.program import program_constants
-from gradcli.program.checker import check
-from gradcli.program.ir import Atom, Equation, Program, Variable
+from gradcli.program.ir import Atom, Equation, Program, Variable, check
 from gradcli.program.passes import optimise, without_dead_code
 
 # The strict comparison (false for equal operands) for each non-strict one.

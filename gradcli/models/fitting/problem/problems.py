@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 from gradcli import arrays
 from gradcli.errors import GradcliError
-from gradcli.evaluation.bounded_cache import BoundedCache
 from gradcli.evaluation.derivative_traces import Trace, row_derivatives
+from gradcli.evaluation.recording_cache import BoundedCache
 from gradcli.evaluation.row_evaluation import evaluated
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
