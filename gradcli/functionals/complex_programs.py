@@ -1,16 +1,16 @@
-"""Programs of scalars evaluated on balls of complex numbers, each compiled once for many evaluations."""
+"""Programs of scalars in complex balls: compiled for many evaluations, and compared whatever their variables."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache, partial
 from types import CodeType
 from typing import Any
 
-from flint import acb
+from flint import acb, fmpq
 
 from gradcli import arrays, limits
-from gradcli.arrays.flint.balls import precision
+from gradcli.arrays.flint.balls import Balls, precision
 from gradcli.functionals.complex_rules import Rule, complex_ball
 from gradcli.program.ir import Atom, Equation, Program, Variable
 
@@ -88,3 +88,37 @@ class ComplexProgram:
             return complex_ball(atom)
         number = complex_ball(atom.real) + acb(0, 1) * complex_ball(atom.imag)
         return number if self._of_complex is None else self._of_complex(number)
+
+
+def form(
+    program: Program,
+    *,
+    name: Callable[[Equation], str] = lambda equation: equation.primitive.name,
+    unordered: Callable[[Equation], bool] = lambda _: False,
+) -> Hashable:
+    """The form of a program. Equations with one `name` are taken for the same operation, whose operands may be exchanged
+    where they are `unordered`.
+
+    Forms are compared while both programs exist, as constants that are no fractions are compared by identity.
+    """
+    numbers: dict[Variable, int] = {v: i for i, v in enumerate(program.inputs)}
+
+    def of_atom(atom: Any) -> Hashable:
+        return ("variable", numbers[atom]) if isinstance(atom, Variable) else _of_constant(atom)
+
+    equations = []
+    for equation in program.equations:
+        operands = [*map(of_atom, equation.inputs)]
+        if unordered(equation):
+            operands.sort(key=repr)
+        params = tuple((key, _of_constant(value)) for key, value in equation.params.items())
+        equations.append((name(equation), tuple(operands), params))
+        numbers[equation.output] = len(numbers)
+    return tuple(equations), of_atom(program.outputs[0])
+
+
+def _of_constant(value: Any) -> Hashable:
+    exact = value.numbers if isinstance(value, Balls) else value
+    if hasattr(exact, "parts"):
+        return tuple(map(_of_constant, exact.parts))
+    return exact if isinstance(exact, (bool, int, float, complex, str, fmpq)) else id(value)

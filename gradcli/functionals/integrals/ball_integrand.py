@@ -12,10 +12,8 @@ from gradcli import arrays
 from gradcli.arrays.flint import flint_names
 from gradcli.arrays.flint.balls import precision
 from gradcli.errors import BackendError
-from gradcli.functionals.complex_programs import ComplexProgram
-from gradcli.functionals.complex_rules import UNDEFINED_BALL, Rule
-from gradcli.functionals.complex_special_rules import COMPLEX_RULES
-from gradcli.functionals.program_forms import form
+from gradcli.functionals.complex_programs import ComplexProgram, form
+from gradcli.functionals.complex_rules import COMPLEX_RULES, UNDEFINED_BALL, Rule
 from gradcli.named_tuples import NamedTuple
 from gradcli.program.ir import Equation, Program, Variable
 

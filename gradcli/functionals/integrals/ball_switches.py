@@ -16,10 +16,10 @@ from flint import acb, arb
 from gradcli.arrays.flint.balls import Balls, UndecidedError, precision
 from gradcli.errors import BackendError
 from gradcli.functionals.body import Body
+from gradcli.functionals.complex_programs import form
 from gradcli.functionals.complex_rules import complex_ball
 from gradcli.functionals.integrals.ball_integrals import integrand_of
 from gradcli.functionals.integrals.growth import distance, growth, negative
-from gradcli.functionals.program_forms import form
 from gradcli.functionals.switches import (
     IntegralPiece,
     Place,

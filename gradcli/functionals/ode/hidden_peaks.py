@@ -9,8 +9,7 @@ from weakref import WeakKeyDictionary
 from gradcli import arrays
 from gradcli.executors import stepwise
 from gradcli.functionals.body import Body
-from gradcli.functionals.integrals.quadrature import nodes_between, sampled
-from gradcli.functionals.integrals.resolution import resolving_panels
+from gradcli.functionals.integrals.quadrature import nodes_between, resolving_panels, sampled
 from gradcli.functionals.interval_bounds import NoBoundsError, Range, has_ranges, ranges
 from gradcli.functionals.ode.ode_system import System
 from gradcli.functionals.ode.right_sides import function

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 from gradcli.functionals.ode import taylor_machine_code, taylor_python_code
 from gradcli.functionals.ode.ode_system import System
 from gradcli.functionals.ode.recurrences import Recurrences, recurrences
-from gradcli.functionals.ode.rounding import rounded_otherwise
+from gradcli.functionals.ode.right_sides import rounded_otherwise
 from gradcli.functionals.ode.smooth_pieces import Decisions, Margin, decisions_at, piece, switching
 from gradcli.functionals.ode.solver_progress import NoStepError, SolverProblem
 from gradcli.named_tuples import NamedTuple

@@ -1,10 +1,10 @@
 """Solutions of initial value problems in ball arithmetic, by Taylor's method with enclosed remainders.
 
-A step sums the Taylor series from the centre of the set of states, with Cauchy's bound of what the series leaves out. The
-distances from the centre are multiplied by the enclosed derivatives of the step by the states at its begin. They are kept
-in coordinates that turn with the solution, so that boxes do not wrap the set again and again (R. J. Lohner, "Enclosing
-the solutions of ordinary initial and boundary value problems", in "Computerarithmetic", 1987; N. S. Nedialkov, K. R.
-Jackson and G. F. Corliss, Applied Mathematics and Computation 105 (1999), 21).
+A step sums the Taylor series from the centre of the set of states, with Cauchy's bound of what the series leaves out.
+The distances from the centre are multiplied by the enclosed derivatives of the step by the states at its begin. They
+are kept in coordinates that turn with the solution, so that boxes do not wrap the set again and again (R. J. Lohner,
+"Enclosing the solutions of ordinary initial and boundary value problems", in "Computerarithmetic", 1987; N. S.
+Nedialkov, K. R. Jackson and G. F. Corliss, Applied Mathematics and Computation 105 (1999), 21).
 
 The bound is that of a disc of complex time around a place on which the solution is known to exist. If |f| <= g on the
 box of all states that are at most b from the start, then |y(s) - y(0)| <= b for |s| <= r if g*r <= b. Discs are made
@@ -23,13 +23,186 @@ from typing import Any, NoReturn
 import numpy as np
 from flint import acb, arb, arb_mat, fmpq
 
+from gradcli import limits
 from gradcli.arrays.flint.balls import Balls, UndecidedError, exact, is_nan, precision
 from gradcli.arrays.flint.flint_matrices import identity_matrix
 from gradcli.errors import BackendError, EvaluationError, LimitError
-from gradcli.functionals.ode.ball_series import BallSeries, ComplexField, with_jacobian
-from gradcli.functionals.ode.ode_system import System
-from gradcli.functionals.ode.recurrences import NoRecurrenceError
+from gradcli.executors import stepwise
+from gradcli.functionals.body import Body
+from gradcli.functionals.complex_programs import ComplexProgram
+from gradcli.functionals.complex_rules import UNDEFINED_BALL, Rule
+from gradcli.functionals.integrals.ball_integrals import RULES_OF_INTEGRANDS
+from gradcli.functionals.ode.ode_system import System, slopes_by_states
+from gradcli.functionals.ode.recurrences import NoRecurrenceError, Recurrences, recurrences
+from gradcli.functionals.ode.taylor_python_code import SeriesWriter
 from gradcli.named_tuples import NamedTuple
+from gradcli.program.ir import Atom, Equation, Program, Variable
+
+# The cost of an operation, in eighths of a step.
+_OPERATION = 2
+# Accurate bits of a ball from which no other bound is computed.
+_THIN = 20
+
+
+class WideProgram(ComplexProgram):
+    """A program of an equation. Raises BackendError for a function that has no complex balls."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program, _rule_of)
+
+    def all_values(self, inputs: Sequence[acb], *, analytic: bool) -> list[Any]:
+        """The values of all variables, and of the constants."""
+        return self.values(inputs, analytic=analytic, cost=_OPERATION * len(self.variables))
+
+
+def _rule_of(equation: Equation) -> Rule:
+    rule = _RULES.get(equation.primitive.name)
+    if rule is None:
+        raise BackendError(f"'{equation.primitive.called}' has no proved digits inside a differential equation")
+    return rule
+
+
+def _divided(_analytic: bool, x: acb, y: acb) -> acb:
+    near = y.abs_lower()
+    return _within(x / y, x.abs_upper() / near) if near > 0 else UNDEFINED_BALL
+
+
+def _reciprocal(_analytic: bool, x: acb) -> acb:
+    near = x.abs_lower()
+    return _within(1 / x, 1 / near) if near > 0 else UNDEFINED_BALL
+
+
+def _within(x: acb, size: arb) -> acb:
+    """A ball that is known to be of at most a size."""
+    if x.is_finite() and (x.real.abs_upper() < size and x.imag.abs_upper() < size):
+        return x
+    around = arb(0, size)
+    if not x.is_finite():
+        return acb(around, around)
+    return acb(x.real.intersection(around), x.imag.intersection(around))
+
+
+def _power(analytic: bool, x: acb, y: acb) -> acb:
+    """A power, by the polar form of a wide ball to the right of the imaginary axis."""
+    exponent = y.real
+    if x.real.rel_accuracy_bits() > _THIN or not (x.real > 0 and y.imag.is_zero()) or exponent.is_integer():
+        return RULES_OF_INTEGRANDS["pow"](analytic, x, y)
+    angle = (x.arg() * exponent).abs_upper()
+    if not angle < 1.5:
+        return RULES_OF_INTEGRANDS["pow"](analytic, x, y)
+    sizes = x.abs_lower() ** exponent, x.abs_upper() ** exponent
+    far = sizes[0].union(sizes[1])
+    return acb(far * arb(angle).cos().union(arb(1)), far.abs_upper() * arb(0, arb(angle).sin().abs_upper()))
+
+
+# Wide balls need bounds of their magnitude, which those of both parts exceed.
+_RULES: dict[str, Rule] = {
+    **RULES_OF_INTEGRANDS,
+    "divide": _divided,
+    "reciprocal": _reciprocal,
+    "pow": _power,
+    "hypot": lambda analytic, x, y: _power(analytic, x * x + y * y, acb(0.5)),
+}
+
+
+# The products of coefficients that an eighth of a step pays for.
+_PRODUCTS = 8
+
+
+class BallSeries:
+    """The series of some states, and of further outputs of a body."""
+
+    def __init__(self, body: Body, states: int) -> None:
+        system = recurrences(body.program, states)
+        self._recurrences = len(system.recurrences)
+        self._program = WideProgram(system.program)
+        self._function = _BallWriter(system, self._program.variables).function()
+
+    def at(self, order: int, time: arb, states: Sequence[arb], given: Sequence[arb]) -> list[list[arb]]:
+        """The coefficients up to `order` of the states, and up to one order less of the further outputs.
+
+        They are not finite where the right side has none.
+        """
+        limits.charge_steps(order * order * self._recurrences // (2 * _PRODUCTS))
+        found = self._program.all_values([acb(x) for x in (time, *states, *given)], analytic=False)
+        numbers = [x.real if type(x) is acb else x for x in found]
+        try:
+            series = self._function(order, numbers)
+        except (ZeroDivisionError, TypeError):
+            # A condition is not decided, or a divisor may be 0.
+            return [[arb("nan")] * (order + 1)] * len(states)
+        return [[arb(c) for c in coefficients] for coefficients in series]
+
+
+class _BallWriter(SeriesWriter):
+    """The order-0 values are given as a list; constants are balls."""
+
+    def __init__(self, system: Recurrences, variables: Sequence[Variable]) -> None:
+        super().__init__(system)
+        self.known["decided"] = _decided
+        self.names = {v: f"numbers[{i}]" for i, v in enumerate(variables)}
+
+    def function(self) -> Any:
+        return self.written("numbers", [])
+
+    def _atom(self, atom: Atom) -> str:
+        if isinstance(atom, Variable):
+            return self.names[atom]
+        return repr(atom) if type(atom) is bool else self._constant(arb(_number(atom)))
+
+    def number(self, atom: Atom) -> str:
+        return self._atom(atom)
+
+    def _constant(self, number: arb) -> str:
+        name = f"number{len(self.known)}"
+        self.known[name] = number
+        return name
+
+    def _choose(self, operands: Sequence[Atom], _output: Variable) -> str:
+        condition, a, b = operands
+        return f"{self._last(a)} if decided({self._atom(condition)}) else {self._last(b)}"
+
+    def _power(self, operands: Sequence[Atom], output: Variable) -> str:
+        return self._power_of_nonzero(operands, output)
+
+
+def _decided(condition: bool | None) -> bool:
+    if condition is None:
+        raise TypeError
+    return condition
+
+
+def _number(atom: Any) -> Any:
+    return atom.numbers if type(atom) is Balls else exact(atom)
+
+
+class ComplexField:
+    """The slopes of the states, or other outputs of a body, on boxes of complex numbers."""
+
+    def __init__(self, body: Body, outputs: int) -> None:
+        self._program = WideProgram(body.program)
+        self._outputs = self._program.outputs[:outputs]
+
+    def sizes(self, time: acb, states: Sequence[acb], given: Sequence[acb]) -> list[arb]:
+        """Bounds of the magnitudes; not finite where an output is not known to be analytic on the box."""
+        found = self._program.all_values([time, *states, *given], analytic=True)
+        return [_size(found[o]) for o in self._outputs]
+
+
+def _size(number: acb) -> arb:
+    return number.abs_upper() if number.is_finite() else arb.pos_inf()
+
+
+def with_jacobian(system: System) -> Body:
+    """The right side of a system, followed by its derivatives by the states, row by row."""
+    states = system.states
+
+    def run(program: Program, inputs: Sequence[Any]) -> list[Any]:
+        slopes, others = slopes_by_states(program, inputs, states)
+        return [*stepwise.outputs(program, inputs)[:states], *slopes, *others]
+
+    return system.body.derived(run, system.body.bound, system.given)
+
 
 # Bounds on the number of discs at one place, and of attempts at one of them.
 _MOST_DISCS, _MOST_ATTEMPTS = 40, 10

@@ -14,9 +14,9 @@ from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.functionals.ode.hidden_peaks import PLACES, SHORTEST_PART, active_within, has_unseen_exponentials
-from gradcli.functionals.ode.piecewise_sides import PiecewiseSides
 from gradcli.functionals.ode.right_sides import RightSides
 from gradcli.functionals.ode.solver_progress import NoStepError, SolverProblem, SolverProgress
+from gradcli.functionals.ode.transitions import PiecewiseSides
 from gradcli.named_tuples import NamedTuple
 
 _STAGES = 9

@@ -1,9 +1,13 @@
 """The primitive of initial value problems, whose derivatives solve the variational equations.
 
 `trajectory(given, times, system=System, method=…, rtol=…, atol=…, breaks=…)` has the states of a system at some times,
-the first of which is its start: `given` of shape [..., given values] and `times`, of shape [..., times] and in ascending
-or descending order, give a result of shape [..., times, states]. Axes before the last one are independent problems, and
-are broadcast.
+the first of which is its start: `given` of shape [..., given values] and `times`, of shape [..., times] and in
+ascending or descending order, give a result of shape [..., times, states]. Axes before the last one are independent
+problems, and are broadcast.
+
+Functions inside functionals have numbers: `state_at_time(*times, *given, system=System, times=…, number=(…, …), …)` is
+a state, by its number, at one of the times, by its number. The operands are broadcast, and each element is a problem of
+its own.
 """
 
 from __future__ import annotations
@@ -17,10 +21,10 @@ from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.errors import EvaluationError
+from gradcli.functionals.body import coefficient_operands, of_each, stacked_balls
 from gradcli.functionals.ode.adjoint import cotangents, has_adjoint
 from gradcli.functionals.ode.known_solutions import solved
 from gradcli.functionals.ode.ode_system import System
-from gradcli.functionals.ode.state_at_time import state_at_time
 from gradcli.kinds.jets import Jet
 from gradcli.loops.loop_primitive import part
 from gradcli.primitives.bind import bind
@@ -29,6 +33,8 @@ from gradcli.primitives.entries.arithmetic import zeros_like
 from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.reductions import sum_
 from gradcli.primitives.entries.shape import concat, stack
+from gradcli.primitives.families import elementwise
+from gradcli.primitives.jet_rules import from_derivative
 from gradcli.primitives.primitive import Elements, Primitive
 
 # The cost of a state at an output time, in array elements.
@@ -300,6 +306,66 @@ trajectory = Primitive(
     batch=_batched,
     elements=_elements,
     result_shape=_shape,
+    fails=True,
+    derivative="the solution of the variational equations, and the right side",
+)  # fmt: skip
+
+
+# The number of a time, and that of a state.
+Number = tuple[int, int]
+
+
+def _computed_state(_xp: Any, *operands: Any, times: int, number: Number, **params: Any) -> Any:
+    if is_exact():
+        given = stacked_balls(operands)
+        return solved(given[..., times:], given[..., :times], **params)[..., *number]
+    return of_each(operands, lambda rows: solved(rows[:, times:], rows[:, :times], **params)[:, *number])
+
+
+def _pulled_back_state(
+    i: int, g: Any, y: Any, *operands: Any, system: System, times: int, number: Number, **params: Any
+) -> Any:
+    moment, state = number
+    if i >= times:
+        derivatives, column = system.sensitivities
+        return g * _state(operands, derivatives, times, (moment, column[i - times][state]), params)
+    # All lapses begin at the first time.
+    sign = (i == moment) - (i == 0)
+    if not sign:
+        return 0.0 * g
+    moments, given = operands[:times], operands[times:]
+    states = [y if k == state else _state(operands, system, times, (moment, k), params) for k in range(system.states)]
+    return sign * g * system.body(moments[moment] - moments[0], *states, *given)[state]
+
+
+def _state(operands: Sequence[Any], system: System, times: int, number: Number, params: Any) -> Any:
+    return bind(state_at_time, operands, {"system": system, "times": times, "number": number, **params})
+
+
+def _coefficients_of_state(
+    primitive: Primitive, y: Jet, *operands: Jet, system: System, times: int, number: Number, **params: Any
+) -> Iterator[Any]:
+    """The coefficients at fixed times, which are states of the system of series."""
+    moments, given = operands[:times], operands[times:]
+    if any(o.is_growing for o in operands) or any(t.degree for t in moments):
+        known = {"system": system, "times": times, "number": number, **params}
+        yield from from_derivative(primitive, y, *operands, **known)
+        return
+    moment, state = number
+    for order in itertools.count(1):
+        inner = [*(t.inner for t in moments), *coefficient_operands(given, order)]
+        yield _state(inner, system.series(order), times, (moment, order * system.states + state), params)
+
+
+state_at_time = elementwise(
+    "state_at_time", "times, given, system, method, rtol, atol, breaks, number", "a state of a system at a time",
+    internal="odeint",
+    forward=_computed_state,
+    vjp=_pulled_back_state,
+    variadic=True,
+    jet=_coefficients_of_state,
+    endless=True,
+    time=_TIME,
     fails=True,
     derivative="the solution of the variational equations, and the right side",
 )  # fmt: skip
