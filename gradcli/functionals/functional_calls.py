@@ -21,8 +21,14 @@ from gradcli.functionals.integrals.reciprocal_functions import with_reciprocal_f
 from gradcli.functionals.roots.root_primitives import number_solution, solution
 from gradcli.functionals.roots.searches import Search
 from gradcli.functionals.sums.series_sum import series_sum
-from gradcli.functionals.switches import IntegralPiece, number_of, pieces, samples
-from gradcli.functionals.switching_forms import by_comparisons, by_floor_and_comparisons
+from gradcli.functionals.switches import (
+    IntegralPiece,
+    by_comparisons,
+    by_floor_and_comparisons,
+    number_of,
+    pieces,
+    samples,
+)
 from gradcli.functionals.tracing import TracedFunction, traced
 from gradcli.loops.body_tracing import Traced
 from gradcli.primitives.bind import Kind, bind, constant
