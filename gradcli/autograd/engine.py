@@ -14,10 +14,18 @@ from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from gradcli import arrays, limits
-from gradcli.autograd.accumulate_grad import AccumulateGrad
 from gradcli.autograd.hooks import Attached, Hooks, checked, replaced
 from gradcli.autograd.modes import current_span, grad_enabled
-from gradcli.autograd.node import Edge, GradientEdge, Node, all_conjugated, conjugated, next_sequence, recorders
+from gradcli.autograd.node import (
+    AccumulateGrad,
+    Edge,
+    GradientEdge,
+    Node,
+    all_conjugated,
+    conjugated,
+    next_sequence,
+    recorders,
+)
 from gradcli.autograd.saved_values.untaken_masks import UntakenMasks, all_taken, has_zeros, taken_of_sum
 from gradcli.autograd.targets import (
     Target,

@@ -18,7 +18,7 @@ from gradcli.errors import DifferentiationError
 from gradcli.kinds.batch import nestings
 from gradcli.primitives.bind import constant, primal_and_tangents
 from gradcli.primitives.conversions import reshape
-from gradcli.primitives.node_name import NodeName
+from gradcli.primitives.primitive import NodeName
 
 F = TypeVar("F", bound=Callable[..., Any])
 

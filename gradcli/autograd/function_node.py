@@ -14,8 +14,15 @@ from gradcli.autograd.node import RELEASED, Edge, Node, conjugated
 from gradcli.autograd.operand_forms import shape_only
 from gradcli.autograd.primitive_node import fit
 from gradcli.autograd.saved_hooks import innermost
-from gradcli.autograd.saved_values.packed_tensors import Pack, Packed, SavedTensor, Unpack, restored
-from gradcli.autograd.saved_values.saved import SAVED_INFERENCE, SavedOutput
+from gradcli.autograd.saved_values.saved import (
+    SAVED_INFERENCE,
+    Pack,
+    Packed,
+    SavedOutput,
+    SavedTensor,
+    Unpack,
+    restored,
+)
 from gradcli.autograd.saved_values.untaken_masks import drop_if_untaken
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import DifferentiationError, ShapeError

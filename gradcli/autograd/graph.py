@@ -8,18 +8,17 @@ from contextvars import ContextVar
 from typing import Any, Literal
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from gradcli.autograd.accumulate_grad import AccumulateGrad
 from gradcli.autograd.engine import BackwardPass, current_pass
 from gradcli.autograd.function import Function
 from gradcli.autograd.hooks import HookHandle
-from gradcli.autograd.node import GradientEdge, Node
+from gradcli.autograd.node import AccumulateGrad, GradientEdge, Node
 from gradcli.autograd.saved_hooks import (
     disable_saved_tensors_hooks,
     save_on_cpu,
     saved_tensors_hooks,
     saved_tensors_hooks_is_enabled,
 )
-from gradcli.autograd.saved_values.packed_tensors import SavedTensor
+from gradcli.autograd.saved_values.saved import SavedTensor
 from gradcli.autograd.targets import as_tuple
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError, DifferentiationError

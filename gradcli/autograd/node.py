@@ -1,21 +1,25 @@
-"""The base class of nodes of the graph: what was computed, from which operands, and how cotangents are propagated."""
+"""The base class of nodes of the graph: what was computed, from which operands, and how cotangents are propagated.
+
+The node of a leaf accumulates its gradients.
+"""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from functools import cache
 from typing import Any, ClassVar
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
-from gradcli.autograd.hooks import Attached, Hook, HookHandle
+from gradcli.autograd.hooks import Attached, Hook, HookHandle, Hooks
 from gradcli.autograd.modes import grad_enabled, span_now
 from gradcli.errors import CallError, DifferentiationError, Span
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.entries.complex_parts import conjugate_of
-from gradcli.primitives.node_name import NodeName
+from gradcli.primitives.primitive import NodeName
 
 RELEASED = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they "
@@ -220,3 +224,53 @@ class GradientEdge(NamedTuple):
 
     node: Node
     output_nr: int
+
+
+class AccumulateGrad(Node):
+    """The node that accumulates the gradients of a leaf, `variable`.
+
+    The edges of the graph lead to the leaf itself. This node holds the hooks of the leaf: those in `accumulated` are
+    called with the leaf when its gradient has been accumulated.
+    """
+
+    __slots__ = ("_leaf", "accumulated")
+    name = NodeName("AccumulateGrad")
+
+    def __init__(self, leaf: Any) -> None:
+        super().__init__(())
+        # A weak reference, because the leaf owns this node.
+        self._leaf = weakref.ref(leaf)
+        self.accumulated = Hooks()
+
+    @property
+    def variable(self) -> Any:
+        return self._leaf()
+
+    def pull(
+        self,
+        cotangents: Sequence[Any],
+        wanted: Sequence[object],
+        *,
+        lift: Callable[..., Any] | None,
+        guarded: bool = False,
+        mask: Any = None,
+        masks: list[Any] | None = None,
+    ) -> Sequence[Any]:
+        (cotangent,) = cotangents
+        if cotangent is not None:
+            leaf, gradient = self.variable, conjugated(cotangent)
+            leaf.accumulate_grad(gradient if hasattr(gradient, "made") else leaf.made(gradient), lift is not None)
+        return ()
+
+    def shape_of(self, _number: int) -> Shape:
+        shape: Shape = self.variable.shape
+        return shape
+
+
+def clear_gradients(leaves: Iterable[Any], set_to_none: bool) -> None:
+    """Remove the gradients of leaves, or set them to 0."""
+    for leaf in leaves:
+        if set_to_none:
+            leaf.grad = None
+        elif leaf.grad is not None:
+            leaf.grad = leaf.grad.detach().zero_()

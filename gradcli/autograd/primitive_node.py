@@ -11,12 +11,16 @@ from gradcli.arrays.shapes import Shape
 from gradcli.autograd.modes import span_now
 from gradcli.autograd.node import RELEASED, Edge, Node, named_class, next_sequence
 from gradcli.autograd.operand_forms import UNDECIDED, ShapeOnly, form_of, shape_only
-from gradcli.autograd.saved_values.packed_tensors import Pack, Packed, SavedTensor, Unpack, restored
 from gradcli.autograd.saved_values.saved import (
     DETACHED,
     SAVED_INFERENCE,
     ModifiedResult,
+    Pack,
+    Packed,
+    SavedTensor,
+    Unpack,
     check_version,
+    restored,
 )
 from gradcli.autograd.saved_values.untaken_masks import has_zeros, mask_unless_plain, same_zeros, taken_of, zero_untaken
 from gradcli.autograd.tensor_base import TensorBase
@@ -28,9 +32,7 @@ from gradcli.primitives.entries.arithmetic import zeros_like
 from gradcli.primitives.entries.comparisons import not_equal, where
 from gradcli.primitives.entries.complex_parts import real_part
 from gradcli.primitives.entries.reductions import sum_, sum_to
-from gradcli.primitives.node_name import NodeName
-from gradcli.primitives.primitive import Primitive
-from gradcli.primitives.saved_tensors import SavedForBackward
+from gradcli.primitives.primitive import NodeName, Primitive, SavedForBackward
 
 # The versions of up to four operands that were never changed in place. All nodes share this tuple to save memory.
 UNCHANGED: Sequence[int | None] = (0,) * 4

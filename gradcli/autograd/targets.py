@@ -7,8 +7,7 @@ from operator import attrgetter
 from typing import Any
 
 from gradcli import arrays, limits
-from gradcli.autograd.accumulate_grad import AccumulateGrad
-from gradcli.autograd.node import Edge, GradientEdge, Node
+from gradcli.autograd.node import AccumulateGrad, Edge, GradientEdge, Node
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.errors import DifferentiationError
 from gradcli.primitives.bind import Kind, constant

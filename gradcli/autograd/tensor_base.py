@@ -9,13 +9,11 @@ from typing import Any, ClassVar, Self
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
-from gradcli.autograd.accumulate_grad import AccumulateGrad
 from gradcli.autograd.hooks import HookHandle
 from gradcli.autograd.modes import check_leaving_graph, inference
-from gradcli.autograd.node import Edge, Node, next_sequence
+from gradcli.autograd.node import AccumulateGrad, Edge, Node, next_sequence
 from gradcli.autograd.operand_forms import UNDECIDED, ShapeOnly
-from gradcli.autograd.storage import Counter, sharing_lock
-from gradcli.autograd.views import StoragePlace, attach_to, place_of, write
+from gradcli.autograd.views import Counter, StoragePlace, attach_to, place_of, sharing_lock, write
 from gradcli.errors import CallError, DifferentiationError, EvaluationError, NotBatchableError, ShapeError, as_bool
 from gradcli.kinds.batch import nestings
 from gradcli.kinds.levels import TENSOR

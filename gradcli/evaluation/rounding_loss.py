@@ -28,9 +28,8 @@ from gradcli.calculus.accuracy import digits_of, first_digits_left, half_of_digi
 from gradcli.calculus.derivatives import gradients
 from gradcli.calculus.first_orders import Function
 from gradcli.calculus.higher_orders import leaf_with_shadow
-from gradcli.evaluation.diagnose import Warning, inaccurate
+from gradcli.evaluation.diagnose import RoundingErrorEstimate, Warning, inaccurate
 from gradcli.evaluation.inner_derivative_accuracy import number_of, shadow_distance
-from gradcli.evaluation.rounding_estimate import RoundingErrorEstimate
 from gradcli.functionals import shortfalls
 from gradcli.kinds import jets
 from gradcli.kinds.perturbed_roundings import Perturbation, is_exact_result, is_first_power, is_short, rounding_key

@@ -26,8 +26,7 @@ from gradcli.errors import (
     did_you_mean,
     locating,
 )
-from gradcli.evaluation.diagnose import Warning, Watch, all_finite, unused_parts
-from gradcli.evaluation.rounding_estimate import RoundingErrorEstimate
+from gradcli.evaluation.diagnose import RoundingErrorEstimate, Warning, Watch, all_finite, unused_parts
 from gradcli.kinds.branch_points import BranchPointError, BranchPointWatcher, watching
 from gradcli.language.interpreter import lost_digits
 from gradcli.language.interpreter.run import Evaluation, evaluate

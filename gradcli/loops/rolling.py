@@ -25,7 +25,7 @@ from gradcli.primitives.entries.arithmetic import multiply, zeros_like
 from gradcli.primitives.entries.comparisons import equal, greater, less, not_equal
 from gradcli.primitives.entries.reductions import all_, any_
 from gradcli.primitives.entries.shape import concat, stack
-from gradcli.primitives.node_name import NodeName
+from gradcli.primitives.primitive import NodeName
 from gradcli.program.ir import Program, Variable
 from gradcli.program.passes import needed_variables, optimise
 from gradcli.program.scalarisation import TensorsNeededError, by_element

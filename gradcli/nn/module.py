@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
 
 from gradcli import arrays
-from gradcli.autograd.accumulate_grad import clear_gradients
 from gradcli.autograd.creation.factory import tensor
 from gradcli.autograd.hooks import HookHandle, Hooks
 from gradcli.autograd.modes import no_grad
+from gradcli.autograd.node import clear_gradients
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError, CallError, EvaluationError, expect_callable
 from gradcli.named_tuples import NamedTuple

@@ -8,8 +8,8 @@ from typing import Any
 
 from gradcli.arrays import is_array
 from gradcli.arrays import shape as array_shape
-from gradcli.autograd.accumulate_grad import clear_gradients
 from gradcli.autograd.modes import enable_grad, no_grad
+from gradcli.autograd.node import clear_gradients
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError, CallError, expect, expect_callable
 from gradcli.primitives.entries.elementwise.complex_numbers import view_as_complex, view_as_real

@@ -10,9 +10,8 @@ from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.autograd.dtype_names import Device, Dtype, canonical_dtype, known_dtype, named, type_of_tensors
 from gradcli.autograd.operations import bitwise
-from gradcli.autograd.storage import Storage
 from gradcli.autograd.tensor_base import TensorBase
-from gradcli.autograd.views import place_of
+from gradcli.autograd.views import Storage, place_of
 from gradcli.errors import DifferentiationError, ShapeError, as_bool, expect
 from gradcli.primitives import strides, table
 from gradcli.primitives.axes import gathered, integer, normalize_axes, normalize_axis

@@ -10,8 +10,7 @@ from typing import Any, BinaryIO, Protocol
 
 from gradcli import arrays, limits
 from gradcli.arrays import backends, mathematical_constants
-from gradcli.cli.process import streams
-from gradcli.cli.process.environment import Environment
+from gradcli.cli.process.environment import Environment, input_of
 from gradcli.errors import BindingError, MissingProgramError, Span, UnknownNameError, UsageError
 from gradcli.evaluation.constant_expressions import constant
 from gradcli.io import system, variables
@@ -392,7 +391,7 @@ def _from_files(
                 raise UsageError(
                     f"{what} and the value of '{name}' cannot both be standard input", hint="put one of them in a file"
                 )
-        return streams.input_of(environment, f"'{name}'")
+        return input_of(environment, f"'{name}'")
 
     reading = files.ValueReadOptions(options.max_elements, is_exact(options), form, standard_input)
     return dict(zip(asked, files.read_all([files.Reference(*place) for place in asked.values()], reading)))

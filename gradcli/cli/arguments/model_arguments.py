@@ -6,8 +6,7 @@ from typing import Annotated, Any
 
 from gradcli.cli import options as opt
 from gradcli.cli.arguments import inputs, map_arguments
-from gradcli.cli.process import streams
-from gradcli.cli.process.environment import Environment
+from gradcli.cli.process.environment import Environment, input_of
 from gradcli.models.data import DataTable, table_of
 from gradcli.named_tuples import NamedTuple
 from gradcli.rows.formats.outputs import STDIN
@@ -57,6 +56,6 @@ def read_words(
     for name in inputs.names_mentioned(text):
         if name in environment.names:
             values.setdefault(name, environment.names[name])
-    stream = streams.input_of(environment, "the data") if STDIN in sources else None
+    stream = input_of(environment, "the data") if STDIN in sources else None
     table = table_of(sources or None, reading, stream).with_names(titles) if sources or titles else None
     return ModelWords(text, table, values, bound)

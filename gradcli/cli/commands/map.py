@@ -12,8 +12,8 @@ from gradcli import arrays
 from gradcli.cli import options as opt
 from gradcli.cli.arguments import map_arguments
 from gradcli.cli.command import Command
-from gradcli.cli.process import progress, streams
-from gradcli.cli.process.environment import Environment
+from gradcli.cli.process import progress
+from gradcli.cli.process.environment import Environment, Output, input_of
 from gradcli.cli.rendering import row_report
 from gradcli.errors import ExitStatus, UsageError
 from gradcli.io.output import make_directory
@@ -187,7 +187,7 @@ def run(options: MapOptions, environment: Environment) -> ExitStatus:
 
         return map_cluster.run(options, Job(given.asked, reading, policy, options.to), sources, environment)
     outputs = targets(sources, options.output, options.to)
-    stream = streams.input_of(environment, "the table") if STDIN in sources else None
+    stream = input_of(environment, "the table") if STDIN in sources else None
     tables = [ConcatenatedTables(output.sources, reading, stream) for output in outputs]
     plans = [make_plan(given.asked, each.columns) for each in tables]
     _tell_header(given.asked, reading, tables, options, environment)
@@ -274,7 +274,7 @@ def _mapped(
             reports.append(run_rows(readers, plan, format, stream, policy, show))
 
     if output.path is None:
-        with closing(streams.Output(environment)) as stream:
+        with closing(Output(environment)) as stream:
             write(cast("IO[bytes]", stream))
     else:
         if output.directory is not None:

@@ -9,8 +9,7 @@ from gradcli import limits
 from gradcli.cli import options as opt
 from gradcli.cli.arguments import inputs
 from gradcli.cli.command import Command
-from gradcli.cli.process import streams
-from gradcli.cli.process.environment import Environment, is_unicode
+from gradcli.cli.process.environment import Environment, input_of, is_unicode
 from gradcli.cli.rendering.model_report import report
 from gradcli.errors import ExitStatus, UsageError
 
@@ -139,7 +138,7 @@ def _data(options: PlotOptions, environment: Environment) -> Any:
         return table_of(path), columns
     if options.vars == "-" or (options.file is None and (options.words or [])[:1] == ["-"]):
         raise UsageError("--data and the program cannot both be standard input", hint="put one of them in a file")
-    return table_of(path, None, streams.input_of(environment, "--data")), columns
+    return table_of(path, None, input_of(environment, "--data")), columns
 
 
 def _notes(made: Any) -> Iterator[str]:

@@ -12,6 +12,7 @@ from gradcli.arrays.dtypes import is_complex
 from gradcli.errors import EvaluationError
 from gradcli.primitives.axes import integer
 from gradcli.primitives.bind import constant
+from gradcli.primitives.costs import of_quotients
 from gradcli.primitives.entries.comparisons import (
     equal,
     greater_equal,
@@ -30,7 +31,6 @@ from gradcli.primitives.jet_rules import Coefficients, from_derivative, linear, 
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, names_elsewhere
 from gradcli.primitives.strides import always
-from gradcli.primitives.value_costs import of_quotients
 
 SUBJECT = "elementwise"
 

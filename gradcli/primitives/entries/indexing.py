@@ -17,9 +17,8 @@ from gradcli.primitives.bind import Kind, concrete
 from gradcli.primitives.costs import broadcast_elements
 from gradcli.primitives.families import permuting
 from gradcli.primitives.jet_rules import linear
-from gradcli.primitives.node_name import NodeName
 from gradcli.primitives.operation import Composite
-from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.primitive import NodeName, Primitive
 
 SUBJECT = "shape"
 

@@ -20,9 +20,8 @@ from gradcli.primitives.entries.indexing import take_diagonal
 from gradcli.primitives.entries.reductions import sum_
 from gradcli.primitives.entries.shape import matrix_transpose, moveaxis
 from gradcli.primitives.jet_rules import multilinear
-from gradcli.primitives.node_name import NodeName
 from gradcli.primitives.operation import Composite
-from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.primitive import NodeName, Primitive
 
 SUBJECT = "linear algebra"
 

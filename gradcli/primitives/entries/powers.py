@@ -11,6 +11,7 @@ from gradcli.arrays.definitions import common_definitions
 from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.primitives.bind import Kind, assume, bind, constant
 from gradcli.primitives.conversions import cast
+from gradcli.primitives.costs import of_powers
 from gradcli.primitives.entries.arithmetic import absolute, divide, multiply, subtract, zeros_like
 from gradcli.primitives.entries.comparisons import (
     equal,
@@ -26,10 +27,8 @@ from gradcli.primitives.entries.complex_parts import real_part
 from gradcli.primitives.entries.exponential import log
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.jet_rules import Coefficients, from_derivative, integrate_coefficients
-from gradcli.primitives.node_name import NodeName
 from gradcli.primitives.operation import Composite
-from gradcli.primitives.primitive import Primitive, names_elsewhere
-from gradcli.primitives.value_costs import of_powers
+from gradcli.primitives.primitive import NodeName, Primitive, names_elsewhere
 
 SUBJECT = "elementwise"
 

@@ -36,8 +36,7 @@ from gradcli.primitives.entries.exponential import exp2, log2
 from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.shape import concat, expand_dims, stack
 from gradcli.primitives.jet_rules import Coefficients, integrate_coefficients, linear, locally_constant
-from gradcli.primitives.node_name import NodeName
-from gradcli.primitives.primitive import Primitive, names_elsewhere
+from gradcli.primitives.primitive import NodeName, Primitive, names_elsewhere
 
 SUBJECT = "reductions"
 

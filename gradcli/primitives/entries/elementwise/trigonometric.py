@@ -10,6 +10,7 @@ from gradcli import arrays
 from gradcli.arrays.definitions import common_definitions
 from gradcli.arrays.mathematical_constants import by_formula
 from gradcli.primitives.bind import assume, constant
+from gradcli.primitives.costs import of_angles, of_points, of_sinc
 from gradcli.primitives.entries.arithmetic import divide, minus, multiply
 from gradcli.primitives.entries.comparisons import equal, greater, logical_and, nowhere, where
 from gradcli.primitives.entries.powers import sqrt
@@ -17,7 +18,6 @@ from gradcli.primitives.families import complex_definition, elementwise
 from gradcli.primitives.jet_rules import Coefficients, integrate_coefficients, jet_through_definition
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, names_elsewhere
-from gradcli.primitives.value_costs import of_angles, of_points, of_sinc
 
 SUBJECT = "elementwise"
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.primitives import batching
+from gradcli.primitives.costs import of_matrix_exp
 from gradcli.primitives.entries.arithmetic import divide, multiply, zeros_like
 from gradcli.primitives.entries.comparisons import maximum
 from gradcli.primitives.entries.indexing import index
@@ -20,7 +21,6 @@ from gradcli.primitives.entries.shape import concat, matrix_transpose
 from gradcli.primitives.entries.statistics import finite_scale
 from gradcli.primitives.jet_rules import Coefficients
 from gradcli.primitives.primitive import Primitive
-from gradcli.primitives.value_costs import of_matrix_exp
 
 SUBJECT = "linear algebra"
 

@@ -21,9 +21,8 @@ from gradcli.primitives.entries.elementwise.complex_numbers import conj
 from gradcli.primitives.entries.indexing import axis_key, index, scatter
 from gradcli.primitives.entries.shape import roll
 from gradcli.primitives.jet_rules import linear
-from gradcli.primitives.node_name import NodeName
 from gradcli.primitives.operation import Composite
-from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.primitive import NodeName, Primitive
 
 SUBJECT = "Fourier transforms"
 

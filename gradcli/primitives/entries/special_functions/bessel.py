@@ -8,6 +8,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.arrays.definitions import bessel_definitions as definitions
 from gradcli.primitives.bind import assume, bind, constant
+from gradcli.primitives.costs import of_bessel_of_number, of_derivative
 from gradcli.primitives.entries.arithmetic import absolute, divide, negative, sign
 from gradcli.primitives.entries.comparisons import (
     equal,
@@ -25,7 +26,6 @@ from gradcli.primitives.entries.special_functions.special import bessel_j
 from gradcli.primitives.families import complex_by_scipy, elementwise, keeping_float32
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, Vjp, names_elsewhere
-from gradcli.primitives.value_costs import of_bessel_of_number, of_derivative
 
 SUBJECT = "special"
 

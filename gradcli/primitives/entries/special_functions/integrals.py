@@ -12,6 +12,7 @@ from gradcli.arrays.mathematical_constants import by_formula
 from gradcli.errors import EvaluationError
 from gradcli.primitives.axes import integer
 from gradcli.primitives.bind import assume, bind, constant
+from gradcli.primitives.costs import of_betainc, of_derivative
 from gradcli.primitives.entries.arithmetic import divide
 from gradcli.primitives.entries.comparisons import equal, less, logical_not, logical_or, not_equal, where
 from gradcli.primitives.entries.complex_parts import any_complex
@@ -23,7 +24,6 @@ from gradcli.primitives.entries.special_functions.special import betaln, digamma
 from gradcli.primitives.families import complex_by_scipy, elementwise, keeping_float32
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, names_elsewhere
-from gradcli.primitives.value_costs import of_betainc, of_derivative
 
 SUBJECT = "special"
 

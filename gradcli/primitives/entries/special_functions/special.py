@@ -11,6 +11,7 @@ from gradcli.arrays.mathematical_constants import by_formula, decimal, is_exact,
 from gradcli.errors import EvaluationError
 from gradcli.primitives.axes import integer, option
 from gradcli.primitives.bind import assume, constant
+from gradcli.primitives.costs import of_bessel_i, of_bessel_j, of_digamma, of_digamma_rise
 from gradcli.primitives.entries.arithmetic import add, divide, multiply
 from gradcli.primitives.entries.comparisons import (
     equal,
@@ -25,7 +26,6 @@ from gradcli.primitives.entries.exponential import exp, expm1, sigmoid
 from gradcli.primitives.families import complex_by_scipy, elementwise, keeping_float32
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, names_elsewhere
-from gradcli.primitives.value_costs import of_bessel_i, of_bessel_j, of_digamma, of_digamma_rise
 
 SUBJECT = "special"
 

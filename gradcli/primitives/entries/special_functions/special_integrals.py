@@ -9,6 +9,7 @@ from gradcli.arrays.definitions import integral_definitions as definitions
 from gradcli.arrays.host_functions import by_balls, by_scipy
 from gradcli.arrays.mathematical_constants import by_formula
 from gradcli.primitives.bind import bind
+from gradcli.primitives.costs import of_derivative
 from gradcli.primitives.entries.arithmetic import divide
 from gradcli.primitives.entries.comparisons import equal, where
 from gradcli.primitives.entries.elementwise.elementary import cospi, sinpi
@@ -19,7 +20,6 @@ from gradcli.primitives.entries.special_functions.special import erf
 from gradcli.primitives.families import complex_by_scipy, elementwise, keeping_float32
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, names_elsewhere
-from gradcli.primitives.value_costs import of_derivative
 
 SUBJECT = "special"
 
