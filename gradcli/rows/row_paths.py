@@ -1,5 +1,8 @@
-"""Records one execution path of a program for a row that takes it, and runs the recording for all rows that do: block
-by block, on arrays of other libraries, or by batching rules."""
+"""Records one execution path of a program for a row that takes it, and runs the recording for all rows that do.
+
+They are run block by block, on arrays of other libraries, or by batching rules. Programs for different paths may be
+joined into one, which selects for each row the results of its own path.
+"""
 
 from __future__ import annotations
 
@@ -22,18 +25,17 @@ from gradcli.kinds.batch import Batched, new_batch_id, unbatched
 from gradcli.primitives.bind import bind
 from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.entries import linear
-from gradcli.primitives.entries.comparisons import logical_and
+from gradcli.primitives.entries.comparisons import logical_and, logical_or, where
 from gradcli.primitives.entries.reductions import all_
+from gradcli.primitives.primitive import Primitive
 from gradcli.program.abstract import Abstract
-from gradcli.program.ir import Atom, Executable, Program, Variable
+from gradcli.program.ir import Atom, Equation, Executable, Program, Variable
 from gradcli.program.passes import optimise
-from gradcli.program.path_selection import joined
 from gradcli.program.record import record
 from gradcli.rows.row_inputs import SelectedRows
 
 if TYPE_CHECKING:
     from gradcli.evaluation.callables import Computation
-
 
 # Elements of one array in a block, a size that suits the caches; with fewer rows threads wait for each other.
 _ELEMENTS = 2**15
@@ -132,7 +134,7 @@ class Paths:
             return
         if any(path.fixed or path.positions != first.positions for path in self.known):
             return
-        program = joined([path.program for path in self.known])
+        program = joined_paths([path.program for path in self.known])
         if program is not None and sum(e.primitive.time for e in program.equations) <= _SHORT:
             trace = Trace(program, (), first.positions, {})
             self.joined = len(self.known), RowPath(trace, first.inputs, first.columns, {}, first.limits)
@@ -435,3 +437,52 @@ def _computed(
     if joined:
         found = [functools.reduce(logical_and, (all_(f) if arrays.shape(f) else f for f in found))]
     return [unbatched(f, nesting, size) for f in found]
+
+
+def joined_paths(programs: Sequence[Program]) -> Program | None:
+    """Return a program with the outputs of the first of `programs` whose guards hold, valid for inputs for which there
+    is one.
+
+    None where not all programs can be evaluated for all numbers: they must be scalar and must not fail. The programs
+    have inputs of the same names, equal numbers of outputs, and guards.
+    """
+    if not all(map(_is_of_numbers, programs)):
+        return None
+    inputs = {v.name: v for program in programs for v in program.inputs}
+    equations: list[Equation] = []
+
+    def apply(primitive: Primitive, *operands: Atom, dtype: str) -> Variable:
+        result = Variable((), dtype)
+        equations.append(Equation(primitive, operands, {}, result))
+        return result
+
+    def both(a: Atom, b: Atom) -> Variable:
+        return apply(logical_and, a, b, dtype="bool")
+
+    outputs: Sequence[Atom] = ()
+    known: Atom = None
+    for program in reversed(programs):
+        own = {v: inputs[v.name] for v in program.inputs}
+        equations += (e._replace(inputs=tuple(_among(own, a) for a in e.inputs)) for e in program.equations)
+        held = functools.reduce(both, (_among(own, guard) for guard in program.guards))
+        found = [_among(own, output) for output in program.outputs]
+        if known is None:
+            outputs, known = found, held
+        else:
+            outputs = [apply(where, held, a, b, dtype="float64") for a, b in zip(found, outputs)]
+            known = apply(logical_or, held, known, dtype="bool")
+    return Program(tuple(inputs.values()), tuple(equations), tuple(outputs), (known,))
+
+
+def _is_of_numbers(program: Program) -> bool:
+    atoms = [*program.inputs, *(e.output for e in program.equations), *program.outputs]
+    return (
+        bool(program.guards)
+        and all(e.primitive.elementwise and not e.primitive.fails for e in program.equations)
+        and not any(map(arrays.shape, atoms))
+        and all(arrays.dtype_name(output) == "float64" for output in program.outputs)
+    )
+
+
+def _among(own: dict[Variable, Variable], atom: Any) -> Any:
+    return own.get(atom, atom) if isinstance(atom, Variable) else atom

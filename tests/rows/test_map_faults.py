@@ -93,7 +93,7 @@ def test_a_disk_that_is_full(run):
 
 @pytest.mark.usefixtures("_table")
 def test_a_file_that_changes_is_no_longer_like_the_first(run, monkeypatch):
-    from gradcli.rows.formats import concatenation
+    from gradcli.rows.formats import opening
 
     Path("b.csv").write_text("x\n1\n")
     opened = []
@@ -104,7 +104,7 @@ def test_a_file_that_changes_is_no_longer_like_the_first(run, monkeypatch):
             Path("b.csv").write_text("y\n1\n")
         return open_table(source, *further, **named)
 
-    monkeypatch.setattr(concatenation, "open_table", open_and_change)
+    monkeypatch.setattr(opening, "open_table", open_and_change)
     done = run("map", "x**2", "in.csv", "b.csv", "--output", "out.csv")
     assert (done.status, Path("out.csv").read_bytes()) == (2, EARLIER)
     assert done.err.startswith("error: b.csv and in.csv have not the same columns")

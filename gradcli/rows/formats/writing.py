@@ -14,8 +14,7 @@ from gradcli.io import by_polars, json_text
 from gradcli.rows.formats import columnar
 from gradcli.rows.formats.blocks import Column, RowBlock, without
 from gradcli.rows.formats.json_line_rows import FORMAT as LINES
-from gradcli.rows.formats.json_line_rows import LinesWriter
-from gradcli.rows.formats.plain_columns import plain
+from gradcli.rows.formats.json_line_rows import LinesWriter, plain
 from gradcli.rows.formats.reading import TableReader
 
 if TYPE_CHECKING:
