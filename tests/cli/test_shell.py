@@ -18,7 +18,7 @@ import pytest
 from gradcli.cli.main import COMMANDS, main
 from gradcli.cli.process.environment import Environment
 from gradcli.cli.shell import colon_commands, completions, live_checks, read_loop
-from gradcli.cli.shell.history_file import HistoryFile, default_path
+from gradcli.cli.shell.editor import HistoryFile, default_path
 from gradcli.cli.shell.read_loop import Shell
 from gradcli.cli.shell.typed_text import InputReader, command_words, inputs_of, is_complete
 

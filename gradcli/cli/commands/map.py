@@ -20,7 +20,7 @@ from gradcli.io.output import make_directory
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.rows.distributed.job import Job
 from gradcli.rows.failures import RowError
-from gradcli.rows.formats.concatenation import ConcatenatedTables
+from gradcli.rows.formats.opening import ConcatenatedTables
 from gradcli.rows.formats.outputs import STDIN, OutputTarget, compressing, targets
 from gradcli.rows.formats.reading import TableReadOptions
 from gradcli.rows.formats.sources import files
