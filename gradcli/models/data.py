@@ -14,7 +14,7 @@ from gradcli.named_tuples import NamedTuple
 from gradcli.rows.failures import failure_of
 from gradcli.rows.formats.blocks import Column
 from gradcli.rows.formats.columns import hint_of
-from gradcli.rows.formats.concatenation import ConcatenatedTables
+from gradcli.rows.formats.opening import ConcatenatedTables
 from gradcli.rows.formats.outputs import STDIN
 from gradcli.rows.formats.reading import ColumnSelection, TableReadOptions
 from gradcli.rows.formats.sources import files

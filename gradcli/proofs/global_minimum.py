@@ -15,9 +15,8 @@ from gradcli.named_tuples import NamedTuple
 from gradcli.proofs.box_arithmetic import BoxInterval, add, multiply, negative, subtract, total
 from gradcli.proofs.box_arithmetic import divide as quotient
 from gradcli.proofs.box_programs import BoxBounds, BoxProgram
-from gradcli.proofs.clusters import clusters
 from gradcli.proofs.feasible_points import Condition, feasible_boxes, holds
-from gradcli.proofs.newton_contraction import contracted, cut, distances, mean_value, middle
+from gradcli.proofs.newton_contraction import clusters, contracted, cut, distances, mean_value, middle
 
 # Boxes that are evaluated at once.
 _BATCH = 256

@@ -16,8 +16,7 @@ from gradcli.errors import LimitError
 from gradcli.named_tuples import NamedTuple
 from gradcli.proofs.box_arithmetic import BoxInterval
 from gradcli.proofs.box_programs import BoxBounds, BoxProgram
-from gradcli.proofs.clusters import clusters
-from gradcli.proofs.newton_contraction import Contracted, contracted, cut, mean_value, middle
+from gradcli.proofs.newton_contraction import Contracted, clusters, contracted, cut, mean_value, middle
 
 # The number of boxes that are processed at once, which limits the memory of their Jacobians.
 _BATCH = 512

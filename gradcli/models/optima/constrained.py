@@ -12,8 +12,7 @@ from gradcli import arrays
 from gradcli.models import dense_matrices
 from gradcli.models.optima import scipy_methods
 from gradcli.models.optima.constraints import Constraints
-from gradcli.models.optima.end_messages import VANISHES
-from gradcli.models.optima.newton import NewtonEnd
+from gradcli.models.optima.newton import VANISHES, NewtonEnd
 from gradcli.models.optima.objectives import MOST_DENSE, Objective, is_sparse
 from gradcli.models.optima.optimality import Active, active, curvature, infeasible, is_stationary
 from gradcli.models.results import Iteration, ProgressCallback

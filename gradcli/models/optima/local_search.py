@@ -9,8 +9,7 @@ from gradcli import arrays
 from gradcli.errors import LimitError, UsageError
 from gradcli.models.optima import scipy_methods
 from gradcli.models.optima.constrained import constrained, polished
-from gradcli.models.optima.end_messages import STUCK
-from gradcli.models.optima.newton import NewtonEnd, NoHessianError, newton
+from gradcli.models.optima.newton import STUCK, NewtonEnd, NoHessianError, newton
 from gradcli.models.optima.objectives import MOST_DENSE, Objective
 from gradcli.models.optima.optimization_problems import OptimizationProblem
 from gradcli.models.optima.verdicts import shortest_convex_combination

@@ -10,7 +10,7 @@ from gradcli import arrays
 from gradcli.models import dense_matrices
 from gradcli.models.optima import optimality
 from gradcli.models.optima.constrained import lagrangian_hessian
-from gradcli.models.optima.end_messages import (
+from gradcli.models.optima.newton import (
     BY_BOUNDS,
     FALLS_FROM_FLAT,
     FALLS_FROM_KINK,
@@ -20,10 +20,10 @@ from gradcli.models.optima.end_messages import (
     STUCK,
     UNBOUNDED,
     VANISHES,
+    NewtonEnd,
     extremum,
     worded,
 )
-from gradcli.models.optima.newton import NewtonEnd
 from gradcli.models.optima.objectives import Objective
 from gradcli.models.optima.optimality import Active
 from gradcli.models.optima.optimization_problems import OptimizationProblem

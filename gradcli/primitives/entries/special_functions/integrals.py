@@ -241,7 +241,7 @@ betainc = elementwise(
 def _complex_zeta(xp: Any, x: Any, _one: Any = 1.0, *, n: int = 0) -> Any:
     """The derivative of Riemann's function: `_zeta` refuses complex numbers beside another q than 1."""
     # Imported here, because only programs with complex numbers need it.
-    from gradcli.arrays.complex_zeta import zeta_derivative
+    from gradcli.arrays.scipy_complex import zeta_derivative
 
     return zeta_derivative(xp, x, n)
 
