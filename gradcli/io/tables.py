@@ -56,14 +56,13 @@ def read_table(
     for a column that does not exist.
     """
     # Imported only where a table is read.
-    from gradcli.io import preambles
-    from gradcli.io.separators import DEFAULT, detected_notation
+    from gradcli.io.separators import DEFAULT, detected_notation, preamble_of
 
     separators = separators or DEFAULT
     with phase("import"):
         import numpy  # noqa: F401
     start = text_lines.beginning(source.stream, _LARGE)
-    preamble = preambles.of(start, separators)
+    preamble = preamble_of(start, separators)
     line, start = 1 + start.count(b"\n", 0, preamble.size), start[preamble.size :]
     notation = detected_notation(
         start.decode(errors="replace"), [preamble.separator] if preamble.separator else separators

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradcli.io import preambles
+from gradcli.io import separators
 from gradcli.io.separators import detected_notation
 
 TOLD = [
@@ -93,8 +93,8 @@ def test_numbers(cell, point, comma):
     ],
 )
 def test_what_stands_before_the_first_record(table, size, separator):
-    assert preambles.of(table) == (size, separator)
+    assert separators.preamble_of(table) == (size, separator)
 
 
 def test_no_comment_is_a_header_where_there_is_none():
-    assert preambles.of(b"#n,x\n1,2\n", header=False).size == 5
+    assert separators.preamble_of(b"#n,x\n1,2\n", header=False).size == 5

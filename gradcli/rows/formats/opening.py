@@ -8,7 +8,7 @@ from contextlib import closing
 from typing import IO
 
 from gradcli.errors import BindingError, UsageError
-from gradcli.io import preambles
+from gradcli.io import separators
 from gradcli.io.file_formats import begins_with_object
 from gradcli.rows.formats import columnar, sources
 from gradcli.rows.formats.json_line_rows import FORMAT as LINES
@@ -72,7 +72,7 @@ def _head(stream: sources.Stream, format: str | None) -> bytes:
         if format == LINES and b"\n" in head:
             break
         one = begins_with_object(head) or len(head) >= SAMPLE
-        if head.count(b"\n", preambles.end_of_comments(head)) >= (1 if one else 2):
+        if head.count(b"\n", separators.end_of_comments(head)) >= (1 if one else 2):
             break
     return head
 

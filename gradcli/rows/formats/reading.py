@@ -8,7 +8,7 @@ from functools import partial
 from typing import IO, cast
 
 from gradcli.errors import BindingError, did_you_mean
-from gradcli.io import preambles, separators
+from gradcli.io import separators
 from gradcli.named_tuples import NamedTuple
 from gradcli.rows.formats import records, sources
 from gradcli.rows.formats.blocks import RowBlock, UnparsedPiece
@@ -122,7 +122,7 @@ class DelimitedReader(TextReader):
     ) -> None:
         super().__init__(stream, reading, part)
         said = [reading.separator] if reading.separator else separators.DEFAULT
-        preamble = preambles.of(head, said, reading.header)
+        preamble = separators.preamble_of(head, said, reading.header)
         self._start = preamble.size
         self._rest = head[self._start :]
         if b"\0" in self._rest.partition(b"\n")[0]:
