@@ -52,7 +52,7 @@ from gradcli.models.fitting.responses.density_problems import posed_density
 from gradcli.models.fitting.results.fit_results import Fit, failed
 from gradcli.models.fitting.search.estimation import SearchOptions
 from gradcli.models.fitting.search.orthogonal_distance import check_predictors
-from gradcli.models.fitting.statistics.robust_errors import INFORMATION
+from gradcli.models.fitting.statistics.inference import INFORMATION
 from gradcli.named_tuples import NamedTuple
 
 if TYPE_CHECKING:

@@ -14,8 +14,14 @@ from gradcli.models.fitting.problem.fit_problems import Parameters
 from gradcli.models.fitting.problem.likelihoods import FAMILIES, LOG_DENSITY, LOSSES, MEANS, Assumptions, likelihood
 from gradcli.models.fitting.results.fit_results import Fit
 from gradcli.models.fitting.search.estimation import SearchEnd, SearchEnds, SearchOptions
-from gradcli.models.fitting.statistics.inference import FitRows, Statistics
-from gradcli.models.fitting.statistics.robust_errors import CLUSTER, ERRORS, INFORMATION, cluster_column
+from gradcli.models.fitting.statistics.inference import (
+    CLUSTER,
+    ERRORS,
+    INFORMATION,
+    FitRows,
+    Statistics,
+    cluster_column,
+)
 from gradcli.models.uncertainty.uncertain_values import Uncertain
 from gradcli.named_tuples import NamedTuple
 

@@ -25,8 +25,13 @@ from gradcli.models.fitting.search.estimation import SearchEnd, SearchEnds, Sear
 from gradcli.models.fitting.search.group_fits import GroupSearch, fit_stacked, plan_groups
 from gradcli.models.fitting.search.orthogonal_distance import DistanceFit, distance_fit
 from gradcli.models.fitting.search.robust_fits import robust_fit
-from gradcli.models.fitting.statistics.inference import FitRows, statistics
-from gradcli.models.fitting.statistics.robust_errors import INFORMATION, cluster_warnings, with_robust_errors
+from gradcli.models.fitting.statistics.inference import (
+    INFORMATION,
+    FitRows,
+    cluster_warnings,
+    statistics,
+    with_robust_errors,
+)
 from gradcli.models.results import ProgressCallback
 from gradcli.named_tuples import NamedTuple
 from gradcli.proofs import digits

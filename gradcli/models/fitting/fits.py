@@ -18,7 +18,7 @@ from gradcli.models.fitting.problem.fit_problems import Parameters
 from gradcli.models.fitting.problem.likelihoods import FAMILIES, LOG_DENSITY, MEDIAN, Assumptions
 from gradcli.models.fitting.responses.complex_fits import in_parts
 from gradcli.models.fitting.search.estimation import SearchOptions
-from gradcli.models.fitting.statistics.robust_errors import INFORMATION
+from gradcli.models.fitting.statistics.inference import INFORMATION
 from gradcli.models.optima.bounds import bounds_of
 from gradcli.models.packing import Bounds
 from gradcli.models.results import ProgressCallback

@@ -18,7 +18,7 @@ from gradcli.models.fitting.responses.density_problems import DensityProblem
 from gradcli.models.fitting.results.fit_records import CrossValidation, Resampled, ResampledEstimate
 from gradcli.models.fitting.search.estimation import DESCENT_VARIANTS
 from gradcli.models.fitting.search.group_fits import GroupSearch, fit_stacked
-from gradcli.models.fitting.statistics.robust_errors import INFORMATION
+from gradcli.models.fitting.statistics.inference import INFORMATION
 
 # Number of samples beyond an end of an interval below which that end is rough.
 _FEW_BEYOND = 10

@@ -26,7 +26,7 @@ from gradcli.models.fitting.problem.fit_problems import PosedFit, program_values
 from gradcli.models.fitting.problem.fit_texts import FitTexts
 from gradcli.models.fitting.problem.problems import Problem
 from gradcli.models.fitting.search.estimation import SearchOptions
-from gradcli.models.fitting.statistics.robust_errors import INFORMATION
+from gradcli.models.fitting.statistics.inference import INFORMATION
 from gradcli.named_tuples import NamedTuple
 from gradcli.rows.formats.new_tables import unused_name
 

@@ -23,7 +23,7 @@ from gradcli.models.fitting.fit_requests import FitRequest
 from gradcli.models.fitting.notation.model_texts import rewritten
 from gradcli.models.fitting.problem.fit_problems import program_values
 from gradcli.models.fitting.problem.fit_texts import FitTexts
-from gradcli.models.fitting.statistics.robust_errors import ROBUST
+from gradcli.models.fitting.statistics.inference import ROBUST
 from gradcli.named_tuples import NamedTuple
 from gradcli.rows.formats.new_tables import unused_name
 

@@ -46,8 +46,7 @@ from gradcli.models.fitting.problem.problems import Problem, ResponseFit
 from gradcli.models.fitting.responses.correlated_rows import CorrelatedRows, Spreads
 from gradcli.models.fitting.responses.density_problems import DensityProblem
 from gradcli.models.fitting.search.estimation import SearchOptions, estimate
-from gradcli.models.fitting.statistics.inference import Statistics
-from gradcli.models.fitting.statistics.robust_errors import ROBUST
+from gradcli.models.fitting.statistics.inference import ROBUST, Statistics
 from gradcli.named_tuples import NamedTuple
 from gradcli.rows.formats.new_tables import unused_name
 
