@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
@@ -9,7 +11,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from gradcli.errors import BackendError, UsageError
+from gradcli.errors import BackendError, LimitError, UsageError
 from gradcli.named_tuples import NamedTuple
 from gradcli.timing import phase
 
@@ -238,3 +240,36 @@ def _version(name: str) -> str | None:
 def first_line(error: Exception) -> str:
     """The first line of an exception's message, or its class name if the message is empty."""
     return next(iter(str(error).splitlines()), "") or type(error).__name__
+
+
+# Compiled at its first use, as few runs need it.
+_SIZE = r"allocat(?:e|ing) ([\d,]+(?:\.\d+)?) ?(bytes|[KMGT]iB)"
+
+
+def host(name: str) -> Device:
+    """The CPU as a device, with the memory of the machine if the system reports it."""
+    try:
+        page = os.sysconf("SC_PAGE_SIZE")
+        total, free = (os.sysconf(key) * page for key in ("SC_PHYS_PAGES", "SC_AVPHYS_PAGES"))
+    except (ValueError, OSError, AttributeError):
+        return Device(name, "processor")
+    # Imported here, because few runs need it.
+    from gradcli import subprocess_calls
+
+    left = subprocess_calls.memory_left()
+    return Device(name, "processor", total, free if left is None else min(free, left))
+
+
+def out_of_memory(text: str, free: int | None) -> LimitError:
+    """The error for running out of memory, with the free bytes and the requested size.
+
+    The size is taken from the library's message `text`, if it is found there.
+    """
+    size = re.search(_SIZE, text, re.IGNORECASE)
+    known = [f"{size[1]} {size[2]} asked for"] if size else []
+    if free is not None:
+        known.append(f"{free:,} bytes free")
+    return LimitError(
+        "out of memory" + (f": {', '.join(known)}" if known else ""),
+        hint="make the arrays smaller, use --dtype float32, or a device with more memory (gradcli backends)",
+    )

@@ -15,11 +15,10 @@ import numpy as np
 
 from gradcli import install_command
 from gradcli.arrays import spellings
-from gradcli.arrays.backends import Device
+from gradcli.arrays.backends import Device, out_of_memory
 from gradcli.arrays.definitions import common_definitions
 from gradcli.arrays.dtypes import complex_dtype
 from gradcli.arrays.index_keys import check_key
-from gradcli.arrays.memory import out_of_memory
 from gradcli.arrays.standard import StandardArrays
 from gradcli.errors import BackendError, GradcliError, UsageError
 

@@ -15,10 +15,9 @@ import jax.scipy.linalg
 import jax.scipy.special
 
 from gradcli.arrays import numpy_arrays, spellings
-from gradcli.arrays.backends import Device
+from gradcli.arrays.backends import Device, host, out_of_memory
 from gradcli.arrays.definitions import common_definitions
 from gradcli.arrays.index_keys import check_key
-from gradcli.arrays.memory import host, out_of_memory
 from gradcli.arrays.standard import StandardArrays, Step
 from gradcli.errors import BackendError, GradcliError, UsageError
 from gradcli.named_tuples import NamedTuple

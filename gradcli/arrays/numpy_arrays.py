@@ -17,10 +17,9 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.arrays import dtypes, scipy_special, spellings
-from gradcli.arrays.backends import Device
+from gradcli.arrays.backends import Device, host, out_of_memory
 from gradcli.arrays.definitions import common_definitions
 from gradcli.arrays.dtypes import PYTHON_NUMBERS, complex_dtype, default_dtype, dtype_name
-from gradcli.arrays.memory import host, out_of_memory
 from gradcli.errors import GradcliError
 
 Array = Any

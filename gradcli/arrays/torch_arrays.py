@@ -13,11 +13,10 @@ import array_api_compat.torch as standard_torch
 import torch
 
 from gradcli.arrays import floats, numpy_arrays, spellings
-from gradcli.arrays.backends import Device
+from gradcli.arrays.backends import Device, host, out_of_memory
 from gradcli.arrays.definitions import common_definitions
 from gradcli.arrays.dtypes import PYTHON_NUMBERS
 from gradcli.arrays.index_keys import check_key, has_arrays, without_negative_steps
-from gradcli.arrays.memory import host, out_of_memory
 from gradcli.arrays.standard import StandardArrays, Step
 from gradcli.errors import BackendError, GradcliError, UsageError
 

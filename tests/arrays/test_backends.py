@@ -12,7 +12,7 @@ import pytest
 
 import gradcli
 from gradcli import arrays, install_command
-from gradcli.arrays import backends, index_keys, memory, numpy_arrays
+from gradcli.arrays import backends, index_keys, numpy_arrays
 from gradcli.arrays.definitions import common_definitions
 from gradcli.arrays.protocol import Namespace
 from gradcli.errors import BackendError, EvaluationError, UsageError
@@ -211,11 +211,11 @@ class TestMemory:
         ],
     )
     def test_the_bytes_asked_and_free(self, text, asked):
-        error = memory.out_of_memory(text, 1234)
+        error = backends.out_of_memory(text, 1234)
         assert error.message == f"out of memory: {asked} asked for, 1,234 bytes free"
 
     def test_where_the_library_does_not_tell(self):
-        assert memory.out_of_memory("no memory", None).message == "out of memory"
+        assert backends.out_of_memory("no memory", None).message == "out of memory"
 
     def test_numpy(self, run):
         outcome = run("eval", "sum(ones(1, 1000000) + ones(1000000, 1)*ones(1, 1000000))", "--max-elements", "9" * 15)

@@ -454,6 +454,6 @@ def version() -> str:
 
 
 def devices() -> Iterator[Device]:
-    from gradcli.arrays.memory import host
+    from gradcli.arrays.backends import host
 
     yield host("cpu")

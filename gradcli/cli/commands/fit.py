@@ -29,7 +29,7 @@ from gradcli.models.fitting.problem.likelihoods import CATEGORICAL, FAMILIES, LO
 from gradcli.models.fitting.responses.complex_fits import MODULUS, in_parts
 from gradcli.models.fitting.results import fit_tables
 from gradcli.models.fitting.search.estimation import SearchOptions
-from gradcli.models.fitting.statistics.robust_errors import INFORMATION
+from gradcli.models.fitting.statistics.inference import INFORMATION
 from gradcli.models.optima.bounds import bounds_of
 from gradcli.models.plotting.charts import axes_of
 from gradcli.models.uncertainty import uncertain_values
