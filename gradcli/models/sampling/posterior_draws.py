@@ -26,8 +26,7 @@ from gradcli.models.results import MAY_BE_NULL, Reported, Sampling
 from gradcli.models.sampling import chain_processes
 from gradcli.models.sampling.chains import Chain, SamplerSettings
 from gradcli.models.sampling.densities import SampledDensity
-from gradcli.models.sampling.unconstrained_parameters import BoundedTransform
-from gradcli.models.sampling.vector_constraints import ConstrainedVector, freed, kinds_of
+from gradcli.models.sampling.unconstrained_parameters import BoundedTransform, ConstrainedVector, freed, kinds_of
 
 # Above the one, and below the other for each chain, draws cannot be relied on (Vehtari and others, 2021).
 _AGREED, _FEW = 1.01, 100
