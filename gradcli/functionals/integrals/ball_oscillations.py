@@ -60,7 +60,7 @@ def constant_bounds(x: arb) -> SectorBounds:
     return found
 
 
-def bounds(name: str, *operands: SectorBounds, **params: Any) -> SectorBounds:
+def bounds_of(name: str, *operands: SectorBounds, **params: Any) -> SectorBounds:
     """The bounds of a function of others. Raises BackendError for a function of which no bounds are known."""
     rule = _RULES.get(name)
     if rule is None:
@@ -509,21 +509,21 @@ def _bounds(tail: Tail, start: arb) -> Waves:
 
     def power(exponent: Fraction) -> SectorBounds:
         constant = constant_bounds(_as_ball(exponent / tail.power))
-        return bounds("pow", v, constant) if exponent else constant_bounds(arb(1))
+        return bounds_of("pow", v, constant) if exponent else constant_bounds(arb(1))
 
     def sum_of_powers(powers: Powers) -> SectorBounds:
-        terms = [bounds("multiply", constant_bounds(c), power(e)) for e, c in powers.items()]
-        return reduce(lambda x, y: bounds("add", x, y), terms, constant_bounds(arb(0)))
+        terms = [bounds_of("multiply", constant_bounds(c), power(e)) for e, c in powers.items()]
+        return reduce(lambda x, y: bounds_of("add", x, y), terms, constant_bounds(arb(0)))
 
     def wave(_name: str, phase: _Phase, _sign: int) -> SectorBounds:
         """Bounds of exp(i*rest)/2. The constant term of `rest` is real and left out: its exponential has magnitude 1."""
         rest = sum_of_powers({e: c for e, c in phase.rest.items() if e})
         half = constant_bounds(arb(1) / 2)
-        return bounds("multiply", half, bounds("exp", rest))._replace(least=None)
+        return bounds_of("multiply", half, bounds_of("exp", rest))._replace(least=None)
 
-    waves = _waves(tail, _Algebra(constant_bounds, bounds, wave, sum_of_powers))
+    waves = _waves(tail, _Algebra(constant_bounds, bounds_of, wave, sum_of_powers))
     slope = sum_of_powers(_slope(tail))
-    return {key: bounds("multiply", found, slope) for key, found in waves.items()}
+    return {key: bounds_of("multiply", found, slope) for key, found in waves.items()}
 
 
 def _as_ball(fraction: Fraction) -> arb:
