@@ -38,6 +38,7 @@ from gradcli.arrays.dtypes import (
 )
 from gradcli.arrays.namespaces import (
     chosen_namespace,
+    chosen_scalars,
     default_namespace,
     foreign_namespace,
     in_default_namespace,
@@ -65,6 +66,7 @@ __all__ = [
     "backend_of",
     "check_dtype",
     "chosen_namespace",
+    "chosen_scalars",
     "complex_dtype",
     "default_dtype",
     "default_namespace",

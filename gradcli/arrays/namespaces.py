@@ -74,6 +74,12 @@ _default: ContextVar[Namespace | None] = ContextVar("gradcli_namespace", default
 chosen_namespace = _default.get
 
 
+def chosen_scalars() -> Any:
+    """What makes the numbers that are written in a program, None where these are floats."""
+    namespace = chosen_namespace()
+    return None if namespace is None else namespace.scalars
+
+
 def default_namespace() -> Namespace:
     """The namespace of arrays that a program makes from numbers."""
     return chosen_namespace() or numpy_namespace()

@@ -7,10 +7,9 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import GradcliError, ProgramSyntaxError, Proposal, Span, UnknownNameError
-from gradcli.evaluation import python_values
-from gradcli.language.interpreter.run import evaluate
+from gradcli.language.interpreter.run import evaluate, literal_value
 from gradcli.language.syntax import parse_expression
-from gradcli.language.syntax.tree import Evaluate, Module
+from gradcli.language.syntax.tree import Evaluate, Module, Number
 
 _OTHER_NAMES = "a value is made of numbers alone: what is made of other names is computed in the program"
 _IMAGINARY_UNITS = ("i", "j", "I", "J")
@@ -53,6 +52,8 @@ def constant(text: str, dtype: str, whole: str, offset: int = 0, *, truths: bool
     """
     try:
         expression = parse_expression(text)
+        if isinstance(expression, Number):
+            return arrays.in_precision(literal_value(expression, text), dtype)
         program = Module(expression.span, text, (Evaluate(expression.span, expression),))
         value = evaluate(program, {}).value
     except GradcliError as error:
@@ -76,7 +77,13 @@ def constant(text: str, dtype: str, whole: str, offset: int = 0, *, truths: bool
             error.hint = f"write {whole[:offset]}@{text} for what a file holds"
         raise
     array = value if arrays.is_array(value) else getattr(value, "data", value)
-    return array if truths and python_values.is_boolean_array(array) else arrays.in_precision(array, dtype)
+    if truths:
+        # Imported here as few values are used as masks.
+        from gradcli.evaluation.python_values import is_boolean_array
+
+        if is_boolean_array(array):
+            return array
+    return arrays.in_precision(array, dtype)
 
 
 def _without_unit(number: str, unit: str, span: Span) -> Proposal | str:

@@ -23,7 +23,7 @@ from gradcli.formulas.rule_equations import (
 )
 from gradcli.formulas.symbolic import derivatives_as_formulas
 from gradcli.formulas.writing.text_writer import write
-from gradcli.language.names import scope
+from gradcli.language.names import binders, scope
 from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree
 from gradcli.named_tuples import NamedTuple
@@ -122,7 +122,7 @@ class _Formula:
 
     def _define(self, statement: tree.Statement) -> None:
         if isinstance(statement, tree.Define):
-            reads = {n.id for n in tree.walk(statement) if isinstance(n, tree.Name)} - scope.local_names(statement)
+            reads = {n.id for n in tree.walk(statement) if isinstance(n, tree.Name)} - binders.local_names(statement)
             if reads & self._dependent:
                 raise no_formula(statement, self._program, f"'{statement.name}' reads more than its parameters")
             self._functions[statement.name] = statement

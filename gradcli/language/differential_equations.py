@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from gradcli.errors import GradcliError, ProgramSyntaxError, Span, UnknownNameError
-from gradcli.language.names import scope
+from gradcli.language.names import binders, scope
 from gradcli.language.names.unused import does_something
 from gradcli.language.parsing import charge_parsing
 from gradcli.language.syntax import derivative_marks, parse_expression, parse_timed_equations, tree
@@ -224,7 +224,7 @@ class _Reader:
         if isinstance(statement, tree.Define) and statement.name.endswith(PRIME):
             hint = f"write {readable(statement.name)} = …"
             raise self._error("states are functions of the time already", statement.span, hint)
-        for name in scope.names_given(statement):
+        for name in binders.names_given(statement):
             if name in self.defined:
                 raise self._error(f"'{name}' is given a value twice", statement.span, "use another name")
             self.defined[name] = statement.span

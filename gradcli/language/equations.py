@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from itertools import pairwise
 
 from gradcli.errors import GradcliError, ProgramSyntaxError, Proposal, Span, UnknownNameError, closest_word
-from gradcli.language.names import scope
+from gradcli.language.names import binders
 from gradcli.language.names.unused import does_something
 from gradcli.language.parsing import charge_parsing
 from gradcli.language.stable import stable_expressions
@@ -104,14 +104,14 @@ class _Reader:
         if not isinstance(statement, tree.Assign):
             return True
         if isinstance(left, tree.List):
-            return not scope.bound_names(statement.targets[0]).isdisjoint(self.names)
+            return not binders.bound_names(statement.targets[0]).isdisjoint(self.names)
         base = left
         while isinstance(base, tree.Index):
             base = base.value
         return not isinstance(base, tree.Name) or base.id in self.names
 
     def _define(self, statement: tree.Statement) -> None:
-        for name in scope.names_given(statement):
+        for name in binders.names_given(statement):
             if name in self.names:
                 raise self._error(f"'{name}' has a value from outside", statement.span, _HINT)
             if name in self.defined:

@@ -8,11 +8,10 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import Span
-from gradcli.language.names.scope import PYTHON_FUNCTIONS
+from gradcli.language.names.resolution import called_function
 from gradcli.language.syntax import tree
 from gradcli.primitives import table
 from gradcli.primitives.entries.shape import matrix_transpose, transpose
-from gradcli.primitives.operation import Operation
 
 # The binary operators, by symbol.
 _OPERATORS = {symbol: table.known(name) for name, symbol in table.operators().items() if name != "negative"}
@@ -61,16 +60,3 @@ def operation_at(program: tree.Module, span: Span) -> str | None:
         if isinstance(node, tree.Call) and node.span == span:
             return called_function(node) or node.name
     return None
-
-
-def called_function(node: tree.SyntaxNode) -> str | None:
-    """The name of the function of the table that a node calls, None where it calls none."""
-    operation = called_operation(node) if isinstance(node, tree.Call) else None
-    return operation.name if operation else None
-
-
-def called_operation(call: tree.Call) -> Operation | None:
-    """The function of the table that a call means, None where it means none, as that of Python's `range` does."""
-    if call.name in PYTHON_FUNCTIONS and call.receiver is None and not call.module:
-        return None
-    return table.find(call.name)

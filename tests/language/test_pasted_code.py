@@ -10,6 +10,7 @@ import gradcli
 from gradcli.errors import GradcliError
 from gradcli.language.interpreter.builtin_calls import function_transforms, python_functions
 from gradcli.language.names import scope
+from gradcli.language.names.resolution import PYTHON_FUNCTIONS
 
 
 def value_and_grad(program, **values):
@@ -433,7 +434,7 @@ def test_a_list_is_what_its_items_are_now(program, value, gradient):
 def test_the_names_of_functions_are_those_of_the_tables():
     """The names of functions are known before the module that implements them is loaded."""
     functions = python_functions._FUNCTIONS.keys() | python_functions._METHODS_OF_TENSORS.keys()
-    assert functions == scope.PYTHON_FUNCTIONS
+    assert functions == PYTHON_FUNCTIONS
     assert python_functions._METHODS.keys() == scope.LIST_METHODS
     made = (
         function_transforms.TRANSFORMATIONS.keys()

@@ -23,7 +23,7 @@ from gradcli.evaluation import session
 from gradcli.evaluation.constant_expressions import constant
 from gradcli.io import variables
 from gradcli.language.interpreter.run import evaluate
-from gradcli.language.names import scope
+from gradcli.language.names import binders, scope
 from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import parse, statement_spans, tree
 from gradcli.named_tuples import NamedTuple
@@ -145,7 +145,7 @@ def _names_written(node: tree.Statement) -> Iterator[str]:
             yield part.name
             continue
         if isinstance(part, tree.Statement):
-            yield from scope.bound_by(part)
+            yield from binders.bound_by(part)
             waiting += [child for child in tree.children(part) if isinstance(child, tree.Statement)]
         targets = part.targets if isinstance(part, tree.Assign) else ()
         if isinstance(part, tree.Augment):

@@ -22,6 +22,7 @@ from gradcli.language.interpreter.values import (
 )
 from gradcli.language.names import dialects
 from gradcli.language.names import scope as scope_of_program
+from gradcli.language.names.resolution import PYTHON_FUNCTIONS
 from gradcli.language.syntax import tree
 from gradcli.primitives import table
 from gradcli.primitives.distribution_names import METHODS, is_distribution, may_be_distribution
@@ -30,6 +31,22 @@ from gradcli.primitives.signature import SignatureParameter, parse_signature, re
 
 
 def _call(machine: Evaluator, node: tree.Call, scope: Scope) -> Task:
+    meaning = machine.meanings.get(node)
+    if meaning is None:
+        return (yield from _call_by_values(machine, node, scope))
+    positional, keywords = yield from arguments_of(tree.positional(node), node.keywords)
+    if positional and isinstance(positional[0], _HAVING_CALLS):
+        return (yield from _call_on_values(machine, node, positional, keywords, scope))
+    operation = meaning.operation
+    return _call_operation(machine, node, operation, operation.parameters, positional, keywords, scope, meaning.fits)
+
+
+# First arguments that may decide what a call means.
+_HAVING_CALLS = (RandomVariable, *FUNCTIONS)
+
+
+def _call_by_values(machine: Evaluator, node: tree.Call, scope: Scope) -> Task:
+    """Call what a name means only at run time, as a name of the program may be that of a function."""
     if scope_of_program.is_update(node):
         # Imported here as few programs use it.
         from gradcli.language.interpreter.builtin_calls.functional_updates import evaluate_update
@@ -40,6 +57,13 @@ def _call(machine: Evaluator, node: tree.Call, scope: Scope) -> Task:
     if function is not None:
         again = defined_functions.repeated_call(machine, node, function, scope, positional, keywords)
         return again or (yield from _invoke(machine, node, function, positional, keywords, scope))
+    return (yield from _call_on_values(machine, node, positional, keywords, scope))
+
+
+def _call_on_values(
+    machine: Evaluator, node: tree.Call, positional: list[Value], keywords: dict[str, Value], scope: Scope
+) -> Task:
+    """Call a method of a list or of a random variable, or a function of the language by name."""
     if (
         node.receiver is not None
         and isinstance(positional[0], ProgramList)
@@ -133,17 +157,37 @@ def _call_named(
         from gradcli.language.interpreter.builtin_calls import functionals
 
         return functionals.call(machine, node, Caller(_invoke, machine, node, scope), scope, positional, given)
-    if node.name in _GRADIENT_DROPPING and len(positional) == 1 and not given and machine.loses_no_gradient(node):
+    if (
+        node.name in scope_of_program.GRADIENT_DROPPING
+        and len(positional) == 1
+        and not given
+        and machine.loses_no_gradient(node)
+    ):
         from gradcli.primitives.entries.manipulation.copies import one_element
 
         return machine.apply(node, node.name, one_element, as_tensor_or_number(positional[0], f"'{node.name}'"))
-    if node.name in scope_of_program.PYTHON_FUNCTIONS:
+    if node.name in PYTHON_FUNCTIONS:
         from gradcli.language.interpreter.builtin_calls import python_functions
 
         function = python_functions.find(node)
         if function is not None:
             return function(*positional, **given)
     operation, parameters = _meaning(machine, node)
+    return _call_operation(machine, node, operation, parameters, positional, given, scope)
+
+
+def _call_operation(
+    machine: Evaluator,
+    node: tree.Call,
+    operation: Operation | None,
+    parameters: Sequence[SignatureParameter],
+    positional: list[Value],
+    given: dict[str, Value],
+    scope: Scope,
+    fits: bool = False,
+) -> Value:
+    """Call a function of the table, None for one of the evaluator itself. With `fits`, its arguments are known to fit
+    the signature."""
     if operation is not None and (
         len(positional) > 1 or any(isinstance(v, ProgramList) for v in positional[:1]) or machine.imports
     ):
@@ -161,8 +205,9 @@ def _call_named(
         if name in keywords:
             raise CallError(f"'{node.name}' got '{name}' twice", span=node.span)
         keywords[name] = value
-    _spread(parameters, positional, keywords)
-    call_arguments.fit(node.name, parameters, positional, keywords)
+    if not fits:
+        _spread(parameters, positional, keywords)
+        call_arguments.fit(node.name, parameters, positional, keywords)
     first = positional[0] if positional else None
     if isinstance(first, MutableReference) and node.name in _VIEWS:
         rest = positional[1:]
@@ -226,7 +271,7 @@ def _meaning(machine: Evaluator, node: tree.Call) -> tuple[Operation | None, tup
 
         if (error := random_variables.missing_method_error(node)) is not None:
             raise error
-    if operation is None and node.receiver is not None and node.name in scope_of_program.PYTHON_FUNCTIONS:
+    if operation is None and node.receiver is not None and node.name in PYTHON_FUNCTIONS:
         raise UnknownNameError(f"'{node.name}' is a function and no method", hint=f"write {node.name}(x)")
     if operation is None:
         raise UnknownNameError(f"'{node.name}' is defined later, or in a branch that was not taken")
@@ -263,8 +308,6 @@ def _call_builtin(
 
 # Keywords that state properties of the result.
 _PROPERTY_KEYWORDS = frozenset({"dtype", "device", "requires_grad"})
-# Functions that drop the gradient in Python.
-_GRADIENT_DROPPING = frozenset({"item", "float"})
 
 
 def _place_of_list(operation: Operation | None) -> int | None:

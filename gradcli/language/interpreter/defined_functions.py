@@ -12,6 +12,7 @@ from gradcli.language.interpreter.lists import ProgramList
 from gradcli.language.interpreter.loop_policy import MOST_ROUNDS, rolled_calls
 from gradcli.language.interpreter.machine import Evaluator, Scope, ScopedNode, Task, block
 from gradcli.language.interpreter.values import Closure, TailCall, Value
+from gradcli.language.names import binders
 from gradcli.language.names import scope as scope_of_program
 from gradcli.language.syntax import tree
 from gradcli.primitives.signature import SignatureParameter
@@ -32,7 +33,7 @@ def _closure(_machine: Evaluator, node: tree.Define | tree.Lambda, scope: Scope)
     for parameter in node.parameters:
         if parameter.default is not None:
             defaults[parameter.name] = yield parameter.default
-    own = scope_of_program.local_names(node) if isinstance(node.body, tree.Block) else ()
+    own = binders.local_names(node) if isinstance(node.body, tree.Block) else ()
     # Parameters are described like those of the functions of the table, for error messages.
     parameters = tuple(
         SignatureParameter(p.name, None if p.default is None else "…", False, p.keyword_only) for p in node.parameters

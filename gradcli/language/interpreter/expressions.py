@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import ModuleType
@@ -24,9 +23,9 @@ from gradcli.language.interpreter.loop_policy import count_of, rolled_calls
 from gradcli.language.interpreter.machine import Evaluator, Scope, ScopedNode, Task
 from gradcli.language.interpreter.mutable_references import ElementwiseInput, MutableReference, is_basic
 from gradcli.language.interpreter.statements import bind, evaluate_index, loop_values
-from gradcli.language.interpreter.values import Value, as_bool, as_tensor_or_number, select_result
+from gradcli.language.interpreter.values import Value, as_bool, as_tensor_or_number, select_result, written_number
 from gradcli.language.names.scope import IMAGINARY_UNIT, unknown_name
-from gradcli.language.operations import ATTRIBUTES, BINARY, COMPARE, EXACT_INTEGERS, TRUTH
+from gradcli.language.operations import ATTRIBUTES, BINARY, COMPARE, TRUTH
 from gradcli.language.stable.removable import (
     ExpressionWithLimit,
     RemovableSingularity,
@@ -509,13 +508,7 @@ def _view(machine: Evaluator, node: tree.Index, value: MutableReference, key: An
 
 
 def _number(machine: Evaluator, node: Any, _scope: Scope) -> Value:
-    if machine.scalars is None or not node.text:
-        return node.value
-    # Whole numbers are exact as floats. A text that is not longer than the 15 digits which a float distinguishes, and
-    # whose value is whole, was not rounded to it.
-    if len(node.text) <= sys.float_info.dig and node.value % 1.0 == 0.0 and 0.0 < node.value < EXACT_INTEGERS:
-        return node.value
-    return machine.scalars.number(node.text)
+    return written_number(node, machine.scalars)
 
 
 def _imaginary(machine: Evaluator, node: Any, scope: Scope) -> Value:

@@ -19,6 +19,7 @@ from gradcli.language.interpreter.provenance import Provenance
 from gradcli.language.interpreter.values import FUNCTIONS, BuiltinFunction, Value, as_tensor_or_number
 from gradcli.language.names import dialects
 from gradcli.language.names import scope as scope_of_program
+from gradcli.language.names.call_meanings import call_meanings
 from gradcli.language.operations import error_span
 from gradcli.language.stable.stable_expressions import RewrittenExpression
 from gradcli.language.syntax import tree
@@ -102,13 +103,14 @@ class Evaluator:
         # Values of subexpressions that are already known while the expression around them is evaluated in some form.
         self.held: dict[tree.SyntaxNode, Value] = {}
         # Makes the numbers written in the program, where these are not floats.
-        namespace = arrays.chosen_namespace()
-        self.scalars = None if namespace is None else namespace.scalars
+        self.scalars = arrays.chosen_scalars()
         # The names of inputs.
         self.inputs = scope_of_program.input_names(program, bindings)
         self.targets = scope_of_program.differentiation_targets(program, self.inputs)
         self.names: dict[str, Value] = {}
         self.scope = Scope(self.names)
+        # The functions that calls run, where the text alone says so.
+        self.meanings = call_meanings(program)
         self.dialect = dialects.dialect_of(program)
         self.imports = any(isinstance(n, tree.Import) for n in program.body)
         self._lossless: frozenset[tree.SyntaxNode] | None = None

@@ -12,7 +12,7 @@ from gradcli.language.interpreter.lists import ProgramList
 from gradcli.language.interpreter.machine import TOO_DEEP_MESSAGE, Evaluator, Observer, Rolling, Task, block
 from gradcli.language.interpreter.mutable_references import ElementwiseInput, MutableReference
 from gradcli.language.interpreter.provenance import UNKNOWN, Provenance
-from gradcli.language.interpreter.values import FUNCTIONS, Value, as_tensor_or_number
+from gradcli.language.interpreter.values import FUNCTIONS, Value, as_tensor_or_number, written_number
 from gradcli.language.names import scope
 from gradcli.language.stable.removable import rewritten_expressions
 from gradcli.language.stable.stable_expressions import RewrittenExpression
@@ -24,6 +24,8 @@ _SIMPLE: dict[type, Callable[..., Value]] = {**statements.SIMPLE, **expressions.
 
 # Cost of analysing the source before it runs, in eighths of a step for each character.
 _CHARACTER_COST = 2
+# Cost of a statement that is a literal, in eighths of a step.
+_LITERAL_STATEMENT_COST = 9
 
 
 class Evaluation(NamedTuple):
@@ -66,6 +68,12 @@ def evaluate(
     )
     handlers = provenance.handlers(_HANDLERS)
     return _run(Evaluator(program, bindings, forms, observe, provenance, handlers, _SIMPLE, clauses, rolling))
+
+
+def literal_value(literal: tree.Number, source: str) -> Value:
+    """The value of a program that is one literal, without running it, at the same cost."""
+    limits.charge_steps(_CHARACTER_COST * len(source) + _LITERAL_STATEMENT_COST)
+    return written_number(literal, arrays.chosen_scalars())
 
 
 def _run(machine: Evaluator) -> Evaluation:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import EvaluationError, SeveralTensorsError, ShapeError
 from gradcli.language.interpreter.lists import ProgramList
 from gradcli.language.interpreter.mutable_references import MutableReference
+from gradcli.language.operations import EXACT_INTEGERS
 from gradcli.language.syntax import tree
 from gradcli.primitives.axes import integer
 from gradcli.primitives.bind import Kind, concrete, decide
@@ -91,6 +93,17 @@ class RandomVariable:
 TENSOR_CONVERTIBLE = (ProgramList, MutableReference, range)
 # Types that can be called.
 FUNCTIONS = (Closure, BuiltinFunction, TransformedFunction)
+
+
+def written_number(node: tree.Number, scalars: Any) -> Value:
+    """The value of a literal: a float, or a number of `scalars`, those of a namespace that has others."""
+    if scalars is None or not node.text:
+        return node.value
+    # Whole numbers are exact as floats. A text that is not longer than the 15 digits which a float distinguishes, and
+    # whose value is whole, was not rounded to it.
+    if len(node.text) <= sys.float_info.dig and node.value % 1.0 == 0.0 and 0.0 < node.value < EXACT_INTEGERS:
+        return node.value
+    return scalars.number(node.text)
 
 
 def length_of(numbers: range) -> int:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal as OneOf
-
 from gradcli.errors import CallError
 from gradcli.language.names import scope
+from gradcli.language.names.resolution import Dialect, Resolution, resolve
 from gradcli.language.syntax import tree
 from gradcli.primitives import table
 from gradcli.primitives.operation import Operation
 from gradcli.primitives.signature import resolve_keyword
-
-# Whose meaning names without a prefix and methods have: that of PyTorch, of NumPy, of JAX (NumPy's meaning, but with
-# immutable tensors), or "both" where it is ambiguous, as the program uses PyTorch and another library.
-Dialect = OneOf["torch", "numpy", "jax", "both"]
 
 _TORCH = ("torch",)
 # `math`, `scipy.special` and `scipy.stats` have no names with another meaning elsewhere.
@@ -34,19 +29,24 @@ def dialect_of(program: tree.Module) -> Dialect:
 
     Raises CallError for a name with another meaning in SymPy, where the program has names that only SymPy has.
     """
-    libraries: set[str] = set()
+    resolution = resolve(program)
+    if resolution.dialect is None:
+        resolution.dialect = _dialect(program, resolution)
+    return resolution.dialect
+
+
+def _dialect(program: tree.Module, resolution: Resolution) -> Dialect:
+    libraries = {name.module for name in resolution.nodes(tree.Name, tree.ImaginaryUnit)}
+    libraries.update(*(imported.libraries.split() for imported in resolution.nodes(tree.Import)))
     doubtful: tree.Call | None = None
     symbolic = False
-    for node in tree.all_nodes(program):
-        if isinstance(node, (tree.Call, tree.Name)):
-            libraries.add(node.module)
-            if isinstance(node, tree.Call) and not node.module:
-                symbolic = symbolic or node.name in _OF_SYMPY
-                doubtful = node if node.name in table.LIBRARY_MEANINGS["sympy"] and node.receiver is None else doubtful
-        elif isinstance(node, tree.Import):
-            libraries.update(node.libraries.split())
-        if isinstance(node, tree.Call) and table.differs(node.name) and _may_say(node):
-            libraries.add("" if _is_defined(program, node.name) else _said_by_keywords(node) or "")
+    for call in resolution.operations:
+        libraries.add(call.module)
+        if not call.module:
+            symbolic = symbolic or call.name in _OF_SYMPY
+            doubtful = call if call.name in table.LIBRARY_MEANINGS["sympy"] and call.receiver is None else doubtful
+        if call.keywords and table.differs(call.name) and _may_say(call):
+            libraries.add("" if _is_defined(program, call.name) else _said_by_keywords(call) or "")
     if doubtful is not None and (symbolic or "sympy" in libraries):
         raise CallError(
             f"'{doubtful.name}' means one thing in SymPy and another in {_OTHER_THAN_SYMPY[doubtful.name]}",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from gradcli.language.names import scope
+from gradcli.language.names import binders
 from gradcli.language.syntax import tree
 
 # Functions that are piecewise constant, or that count.
@@ -23,7 +23,7 @@ def gradient_free_calls(program: tree.Module) -> frozenset[tree.SyntaxNode]:
     assigned = [node for node in nodes if isinstance(node, tree.Assign) and node not in last]
     while True:
         read = {n.id for n in nodes if isinstance(n, tree.Name) and n not in within} | _changed(nodes)
-        further = _below(a.value for a in assigned if a.value not in within and not scope.bound_by(a) & read)
+        further = _below(a.value for a in assigned if a.value not in within and not binders.bound_by(a) & read)
         if not further:
             return frozenset(n for n in within if isinstance(n, tree.Call))
         within |= further
@@ -52,4 +52,4 @@ def _changed(nodes: Iterable[tree.SyntaxNode]) -> set[str]:
     """The names that are assigned in loops, by `+=` and the like, or by unpacking, all of which count as reads."""
     others = [n for n in nodes if isinstance(n, (tree.For, tree.Augment, tree.Clause))]
     elements = [t for n in nodes if isinstance(n, tree.Assign) for t in n.targets if not isinstance(t, tree.BoundName)]
-    return set().union(*map(scope.bound_by, others), *map(scope.bound_names, elements))
+    return set().union(*map(binders.bound_by, others), *map(binders.bound_names, elements))

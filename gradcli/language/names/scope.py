@@ -1,4 +1,7 @@
-"""Static analysis of the names of a program: which ones it reads, assigns, calls and never defines."""
+"""Questions about the names of a program: which ones it reads, assigns, calls and never defines.
+
+What its tree alone says of them is found once, see `gradcli.language.names.resolution`.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,8 @@ from gradcli.errors import (
     UsageError,
     did_you_mean,
 )
+from gradcli.language.names import binders
+from gradcli.language.names.resolution import PYTHON_FUNCTIONS, resolve
 from gradcli.language.syntax import tree
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives import table
@@ -36,10 +41,6 @@ DERIVATIVES = {
     "vjp": "y, x, v",
 }
 DETACH = ("detach", "stop_gradient")
-# Python's functions, see `gradcli.language.interpreter.builtin_calls.python_functions`.
-PYTHON_FUNCTIONS = frozenset(
-    {"range", "zip", "enumerate", "reversed", "list", "tuple", "len", "float", "int", "sorted", "double", "astype"}
-)
 # Functions that take functions, see `gradcli.language.interpreter.builtin_calls.function_transforms`.
 TRANSFORMS = frozenset(
     [
@@ -76,6 +77,8 @@ FUNCTIONALS = {
     "solve_ivp": f"fun, t_span, y0, method='auto', t_eval=None, args=None, {_TOLERANCES}, adjoint=None",
     "tplquad": f"func, a, b, gfun, hfun, qfun, rfun, args=None, {_TOLERANCES}",
 }
+# Functions that drop the gradient in Python.
+GRADIENT_DROPPING = frozenset({"item", "float"})
 LIST_METHODS = frozenset({"append", "extend", "pop", "copy"})
 
 
@@ -115,7 +118,7 @@ def free_names(program: tree.Module) -> dict[str, Read]:
     # Names that an earlier statement may have assigned, in a branch or a loop.
     before: set[str] = set()
     found: dict[str, Read] = {}
-    everywhere = _assigned(program)
+    everywhere = resolve(program).assigned
     for event, certain in _events(program):
         if isinstance(event, _Bind):
             before.add(event.name)
@@ -141,7 +144,7 @@ def _events(program: tree.Module) -> Iterator[tuple[tree.Name | tree.Input | _Bi
         elif isinstance(part.node, tree.Expression):
             for node in _below(part.node):
                 if isinstance(node, (tree.Lambda, tree.Comprehension)):
-                    stack.extend(reversed([*_parts(part._replace(node=node))]))
+                    stack.extend(reversed([*_parts(_ContextNode(node, part.certain, part.bound))]))
                 elif node.id not in part.bound and node.id not in functions:
                     yield node, part.certain
         else:
@@ -170,92 +173,41 @@ def _parts(part: _ContextNode) -> Iterator[_ContextNode]:
     """The children of a node in the order of execution."""
     node, certain, bound = part
     if isinstance(node, tree.Assign):
-        yield part._replace(node=node.value)
+        yield _ContextNode(node.value, certain, bound)
         for target in node.targets:
             yield from _bindings(target, certain, bound)
     elif isinstance(node, tree.Augment):
-        yield part._replace(node=node.target)
-        yield part._replace(node=node.value)
+        yield _ContextNode(node.target, certain, bound)
+        yield _ContextNode(node.value, certain, bound)
         yield from _bindings(node.target, certain, bound)
     elif isinstance(node, (tree.Define, tree.Lambda)):
-        yield from (part._replace(node=p.default) for p in node.parameters if p.default is not None)
-        inner = bound | local_names(node)
-        yield from (_ContextNode(n, False, inner) for n in _body(node))
+        yield from (_ContextNode(p.default, certain, bound) for p in node.parameters if p.default is not None)
+        inner = bound | binders.local_names(node)
+        yield from (_ContextNode(n, False, inner) for n in binders.body_of(node))
     elif isinstance(node, tree.For):
-        yield part._replace(node=node.iterable)
+        yield _ContextNode(node.iterable, certain, bound)
         # The loop variable is bound in the body, but may be unbound after it, where no round runs.
-        inner = bound | bound_names(node.target)
+        inner = bound | binders.bound_names(node.target)
         yield from (_ContextNode(s, False, inner) for s in node.body)
         yield from _bindings(node.target, False, bound)
     elif isinstance(node, tree.Comprehension):
         for clause in node.clauses:
             yield _ContextNode(clause.iterable, certain, bound)
-            bound |= bound_names(clause.target)
+            bound |= binders.bound_names(clause.target)
             yield from (_ContextNode(c, certain, bound) for c in clause.conditions)
         yield _ContextNode(node.element, certain, bound)
     elif isinstance(node, (tree.If, tree.While)):
-        yield part._replace(node=node.test)
+        yield _ContextNode(node.test, certain, bound)
         yield from (_ContextNode(s, False, bound) for s in tree.children(node) if s is not node.test)
     else:
-        yield from (part._replace(node=child) for child in tree.children(node))  # type: ignore[arg-type]
+        yield from (_ContextNode(child, certain, bound) for child in tree.children(node))  # type: ignore[arg-type]
 
 
 def _bindings(target: tree.SyntaxNode, certain: bool, bound: frozenset[str]) -> Iterator[_ContextNode]:
     if isinstance(target, tree.Index):
         yield _ContextNode(target, certain, bound)
     else:
-        yield from (_ContextNode(_Bind(name, certain), certain, bound) for name in bound_names(target))
-
-
-def bound_names(target: tree.SyntaxNode) -> frozenset[str]:
-    """The names that an assignment target or a loop target binds."""
-    return frozenset(
-        n.id if isinstance(n, tree.Name) else n.name
-        for n in ([target] if isinstance(target, tree.Name) else tree.walk(target))
-        if isinstance(n, (tree.BoundName, tree.Name)) and not isinstance(target, tree.Index)
-    )
-
-
-def names_given(statement: tree.Statement) -> list[str]:
-    """The names that a definition or an assignment gives; none for other statements."""
-    if isinstance(statement, tree.Define):
-        return [statement.name]
-    if isinstance(statement, tree.Assign):
-        return [name for target in statement.targets for name in bound_names(target)]
-    return []
-
-
-def local_names(node: tree.Define | tree.Lambda) -> frozenset[str]:
-    """The local names of a function: its parameters and the names that it assigns."""
-    found = {p.name for p in node.parameters}
-    stack = [*_body(node)]
-    while stack:
-        within = stack.pop()
-        if isinstance(within, tree.Define):
-            found.add(within.name)
-        elif isinstance(within, tree.Statement):
-            found |= bound_by(within)
-            stack += [s for s in tree.children(within) if isinstance(s, tree.Statement)]
-    if isinstance(node, tree.Define) and node.backward is not None:
-        found.add(node.backward.cotangent.name)
-    return frozenset(found)
-
-
-def _body(node: tree.Define | tree.Lambda) -> Sequence[tree.SyntaxNode]:
-    """The statements or expressions that run when a function is called."""
-    if isinstance(node.body, tree.Block):
-        return node.body.statements
-    rule = node.backward if isinstance(node, tree.Define) else None
-    return (node.body, *(rule.gradients if rule is not None else ()))
-
-
-def bound_by(statement: tree.SyntaxNode) -> frozenset[str]:
-    """The names that a statement itself binds, without those of statements within it."""
-    if isinstance(statement, tree.Assign):
-        return frozenset().union(*map(bound_names, statement.targets))
-    if isinstance(statement, (tree.For, tree.Augment, tree.Clause)):
-        return bound_names(statement.target)
-    return frozenset()
+        yield from (_ContextNode(_Bind(name, certain), certain, bound) for name in binders.bound_names(target))
 
 
 def input_names(program: tree.Module, bound: Iterable[str]) -> frozenset[str]:
@@ -267,12 +219,12 @@ def input_names(program: tree.Module, bound: Iterable[str]) -> frozenset[str]:
             and isinstance(statement.value, tree.Name)
             and statement.value.id in found
         ):
-            found |= bound_by(statement)
+            found |= binders.bound_by(statement)
     return frozenset(found)
 
 
 def defined_functions(program: tree.Module) -> frozenset[str]:
-    return frozenset(n.name for n in tree.all_nodes(program) if isinstance(n, tree.Define))
+    return resolve(program).functions
 
 
 # Functions that select elements by positions or masks.
@@ -281,27 +233,25 @@ _BY_MASKS = frozenset({"masked_select", "masked_fill", "masked_scatter", "index_
 
 def names_used_as_masks(program: tree.Module) -> frozenset[str]:
     """The names used as indices or masks, as `m` in `x[m]`, where a boolean selects differently than a number."""
+    resolution = resolve(program)
+    parts: list[tree.SyntaxNode] = [item for index in resolution.nodes(tree.Index) for item in index.items]
+    for call in resolution.nodes(tree.Call):
+        if call.name in _BY_MASKS:
+            parts += [*call.arguments, *(keyword.value for keyword in call.keywords)]
     found: set[str] = set()
-    for node in tree.all_nodes(program):
-        parts: list[tree.SyntaxNode] = []
-        if isinstance(node, tree.Index):
-            parts += node.items
-        elif isinstance(node, tree.Call) and node.name in _BY_MASKS:
-            parts += [*node.arguments, *(keyword.value for keyword in node.keywords)]
-        for part in parts:
-            if isinstance(part, tree.Name) and not part.module:
-                found.add(part.id)
-            elif isinstance(part, (tree.List, tree.Unary)) or (isinstance(part, tree.Binary) and part.operator in "&|"):
-                parts += tree.children(part)
+    for part in parts:
+        if isinstance(part, tree.Name) and not part.module:
+            found.add(part.id)
+        elif isinstance(part, (tree.List, tree.Unary)) or (isinstance(part, tree.Binary) and part.operator in "&|"):
+            parts += tree.children(part)
     return frozenset(found)
 
 
 def changes_in_place(program: tree.Module) -> bool:
     """Return whether a program may change tensors in place: by assigning to elements, or by `+=` and the like."""
-    return any(
-        isinstance(n, tree.Augment) or (isinstance(n, tree.Assign) and any(_is_element(t) for t in n.targets))
-        for n in tree.all_nodes(program)
-    )
+    resolution = resolve(program)
+    targets = (target for assign in resolution.nodes(tree.Assign) for target in assign.targets)
+    return bool(resolution.nodes(tree.Augment)) or any(map(_is_element, targets))
 
 
 def _is_element(target: tree.SyntaxNode) -> bool:
@@ -315,12 +265,12 @@ def may_be_left(loop: tree.For | tree.While) -> bool:
 
 def functions_with_backward(program: tree.Module) -> list[tree.Define]:
     """The functions of `program` that have a `backward` clause."""
-    return [n for n in tree.all_nodes(program) if isinstance(n, tree.Define) and n.backward is not None]
+    return [define for define in resolve(program).nodes(tree.Define) if define.backward is not None]
 
 
 def differentiation_targets(program: tree.Module, inputs: Collection[str]) -> frozenset[str]:
     """The names by which the program itself differentiates."""
-    calls = [n for n in tree.all_nodes(program) if isinstance(n, tree.Call)]
+    calls: Sequence[tree.Call] = resolve(program).nodes(tree.Call)
     named = {a.id for call in calls for a in _targets(call) if isinstance(a, tree.Name)}
     # Arguments of `diff` after the second are its order or further inputs to differentiate by.
     mixed = {
@@ -335,8 +285,7 @@ def differentiation_targets(program: tree.Module, inputs: Collection[str]) -> fr
 
 def differentiates(program: tree.Module) -> bool:
     """Return whether a program may take derivatives itself."""
-    takes = (TRANSFORMS - CONTROL_FLOW) | DERIVATIVES.keys()
-    return any(name in takes for name in mentioned_names(tree.all_nodes(program)))
+    return not resolve(program).mentioned.isdisjoint((TRANSFORMS - CONTROL_FLOW) | DERIVATIVES.keys())
 
 
 # The input that formulas have in place of the imaginary unit: no name of the language, so that nothing else is called so.
@@ -348,28 +297,28 @@ _COMPLEX_PARTS = ("fft", "eig")
 
 def makes_complex(program: tree.Module) -> bool:
     """Return whether a program may make complex numbers of real ones."""
-    return any(
-        isinstance(node, (tree.Imaginary, tree.ImaginaryUnit))
-        or (isinstance(node, tree.Name) and node.id in _COMPLEX_DTYPES)
-        or (isinstance(node, tree.String) and node.value in _COMPLEX_DTYPES)
-        or (isinstance(node, tree.Call) and (node.name in COMPLEX or any(p in node.name for p in _COMPLEX_PARTS)))
-        for node in tree.all_nodes(program)
+    resolution = resolve(program)
+    return (
+        bool(resolution.nodes(tree.Imaginary, tree.ImaginaryUnit))
+        or any(name.id in _COMPLEX_DTYPES for name in resolution.nodes(tree.Name))
+        or any(string.value in _COMPLEX_DTYPES for string in resolution.nodes(tree.String))
+        or any(call.name in COMPLEX or any(p in call.name for p in _COMPLEX_PARTS) for call in resolution.operations)
     )
 
 
 def has_imaginary_literals(program: tree.Module) -> bool:
     """Return whether a program has numbers such as `2j`, and `2i` where `i` may have no value."""
-    return any(isinstance(node, (tree.Imaginary, tree.ImaginaryUnit)) for node in tree.all_nodes(program))
+    return bool(resolve(program).nodes(tree.Imaginary, tree.ImaginaryUnit))
 
 
 def calls_functionals(program: tree.Module) -> bool:
     """Return whether a program may call one of FUNCTIONALS."""
-    return any(name in FUNCTIONALS for name in mentioned_names(tree.all_nodes(program)))
+    return not resolve(program).mentioned.isdisjoint(FUNCTIONALS)
 
 
 def reached_functions(program: tree.Module, node: tree.SyntaxNode) -> list[tree.Define]:
     """The functions of a program that are mentioned at a node or below it, or in one of these functions."""
-    defined = {n.name: n for n in tree.all_nodes(program) if isinstance(n, tree.Define)}
+    defined: dict[str, tree.Define] = {define.name: define for define in resolve(program).nodes(tree.Define)}
     found: list[tree.Define] = []
     waiting = [node]
     while waiting:
@@ -406,18 +355,22 @@ def check_names(program: tree.Module, bound: Collection[str]) -> None:
     `bound` are the input names. Names that are only read are looked up at run time, as a branch that is not taken may
     read one without a value.
     """
-    functions = defined_functions(program)
-    values: set[str] | None = None
+    resolution = resolve(program)
+    if resolution.has_known_functions:
+        return
     _check_leaving(program)
-    for node in tree.all_nodes(program):
-        if isinstance(node, tree.Call) and not is_function(node.name, functions) and not _is_method(node):
-            values = assigned_names(program) if values is None else values
-            if node.module or node.receiver is not None or node.name not in values:
-                raise _unknown_function(node, functions, bound, program.source)
+    for call, operation in resolution.operations.items():
+        known = operation is not None or is_function(call.name, resolution.functions) or _is_method(call)
+        is_value = not call.module and call.receiver is None and call.name in assigned_names(program)
+        if not known and not is_value:
+            raise _unknown_function(call, resolution.functions, bound, program.source)
+    resolution.has_known_functions = True
 
 
 def _check_leaving(program: tree.Module) -> None:
     """Raise ProgramSyntaxError for `return` outside a function, and for `break` or `continue` outside a loop."""
+    if not resolve(program).nodes(tree.Return, tree.Break, tree.Continue):
+        return
     stack: list[tuple[tree.SyntaxNode, bool, bool]] = [(s, False, False) for s in program.body]
     while stack:
         node, in_function, in_loop = stack.pop()
@@ -453,18 +406,13 @@ def is_update(call: tree.Call) -> bool:
     return isinstance(at, tree.Attribute) and at.name == "at"
 
 
-def assigned_names(program: tree.Module) -> set[str]:
+def assigned_names(program: tree.Module) -> frozenset[str]:
     """The names that a program itself binds: parameters of its functions, and assigned names."""
-    parameters = {n.name for n in tree.all_nodes(program) if isinstance(n, tree.Parameter)}
-    return parameters | _assigned(program)
+    return resolve(program).parameters | resolve(program).assigned
 
 
-def known_names(program: tree.Module, bound: Collection[str]) -> set[str]:
-    return _assigned(program) | set(bound)
-
-
-def _assigned(program: tree.Module) -> set[str]:
-    return set().union(*map(bound_by, tree.all_nodes(program)))
+def known_names(program: tree.Module, bound: Collection[str]) -> frozenset[str]:
+    return resolve(program).assigned.union(bound)
 
 
 def is_function(name: str, functions: Collection[str]) -> bool:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from gradcli.errors import Span
-from gradcli.language.names import scope
+from gradcli.language.names import binders, scope
 from gradcli.language.syntax import tree
 from gradcli.named_tuples import NamedTuple
 
@@ -90,6 +90,6 @@ def _lines(program: tree.Module) -> Iterator[Unused]:
         return
     names = {before.name} if isinstance(before, tree.Define) else set()
     if isinstance(before, tree.Assign):
-        names = set().union(*map(scope.bound_names, before.targets))
+        names = set().union(*map(binders.bound_names, before.targets))
     if names and not names.intersection(scope.mentioned_names(tree.walk(last))):
         yield Unused(last.span, _OF_ITS_OWN)

@@ -10,8 +10,9 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import GradcliError
-from gradcli.language.names import scope
-from gradcli.language.operations import BINARY, called_operation
+from gradcli.language.names import binders, scope
+from gradcli.language.names.resolution import called_operation
+from gradcli.language.operations import BINARY
 from gradcli.language.stable import stable_expressions
 from gradcli.language.syntax import tree
 from gradcli.named_tuples import NamedTuple
@@ -97,8 +98,7 @@ class ExpressionReader:
     def __init__(
         self, program: tree.Module, own: Collection[str], bound: Collection[str], apart: Collection[str]
     ) -> None:
-        namespace = arrays.chosen_namespace()
-        self._scalars = None if namespace is None else namespace.scalars
+        self._scalars = arrays.chosen_scalars()
         self._one: Real = 1.0 if self._scalars is None else _fraction(1)
         self._program = program
         self._own = own
@@ -490,7 +490,7 @@ def _counts(statements: Sequence[tree.Statement]) -> Counter[str]:
         if isinstance(statement, tree.Define):
             found[statement.name] += 1
         else:
-            found.update(scope.bound_by(statement))
+            found.update(binders.bound_by(statement))
             waiting += [s for s in tree.children(statement) if isinstance(s, tree.Statement)]
     return found
 
@@ -505,11 +505,11 @@ def _read(
     for statement in block.statements:
         found.update((name, known[name.id]) for name in _names(statement) if name.id in known)
         if isinstance(statement, (tree.If, tree.For, tree.While)):
-            own = {n for n in scope.bound_by(statement) if counts[n] == 1}
+            own = {n for n in binders.bound_by(statement) if counts[n] == 1}
             for inside in (statement.body, statement.orelse if isinstance(statement, tree.If) else ()):
                 yield _Block(inside, counts, settled | own, {**known})
         elif isinstance(statement, tree.Assign):
-            own = {n for n in scope.bound_by(statement) if counts[n] == 1}
+            own = {n for n in binders.bound_by(statement) if counts[n] == 1}
             target, value = statement.targets[0], statement.value
             name = target.name if isinstance(target, tree.BoundName) else None
             settled_in = all(n.id in settled or not counts[n.id] for n in _names(value))

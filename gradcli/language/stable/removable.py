@@ -20,6 +20,7 @@ from gradcli import arrays, limits
 from gradcli.arrays.mathematical_constants import is_exact, ratio
 from gradcli.errors import EvaluationError, GradcliError, LimitError
 from gradcli.language.names import scope
+from gradcli.language.names.resolution import resolve
 from gradcli.language.operations import EXACT_INTEGERS
 from gradcli.language.stable import singularity_search, stable_expressions
 from gradcli.language.stable.stable_expressions import RewrittenExpression
@@ -132,7 +133,7 @@ def _removable(
 ) -> dict[tree.SyntaxNode, RemovableSingularity]:
     """The expressions of a program with a removable singularity; `own` are the functions that it defines, `known` the
     stable forms that are used away from the singularity."""
-    if not any(map(singularity_search.may_be, tree.all_nodes(program))):
+    if not any(singularity_search.may_be(node, root) for node, root in resolve(program).roots.items()):
         return {}
     # Imported here as few programs have such expressions.
     from gradcli.language.stable.one_variable import ExpressionReader

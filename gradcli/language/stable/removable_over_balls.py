@@ -18,7 +18,7 @@ from gradcli.arrays.flint.balls import Balls, Number, Undecided, exact, interval
 from gradcli.errors import EvaluationError, LimitError, UndecidedError
 from gradcli.kinds.laurent_range import LaurentRange
 from gradcli.language.names import scope
-from gradcli.language.operations import called_function
+from gradcli.language.names.resolution import called_function
 from gradcli.language.stable import removable, stable_expressions
 from gradcli.language.stable.one_variable import Form
 from gradcli.language.stable.stable_expressions import RewrittenExpression, StableExpression

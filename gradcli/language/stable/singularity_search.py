@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from gradcli.language.operations import called_function
+from gradcli.language.names.resolution import resolve, root_of
 from gradcli.language.syntax import tree
 
 if TYPE_CHECKING:
@@ -30,9 +30,10 @@ class SingularitySearch:
         self,
         program: tree.Module,
         reader: ExpressionReader | WrittenReader,
-        is_singular: Callable[[tree.SyntaxNode], bool] | None = None,
+        is_singular: Callable[[tree.SyntaxNode, str | None], bool] | None = None,
     ) -> None:
         self._reader = reader
+        self._roots = resolve(program).roots
         self._is_singular = is_singular or may_be
         # Whether singular functions of singular operands count as well.
         self._nested = is_singular is not None
@@ -64,18 +65,19 @@ class SingularitySearch:
             if not names[node]:
                 continue
             self._parts[node] = parts = 1 + sum([self._parts.get(b, 1) for b in below])
-            singular = self._is_singular(node)
+            root = self._roots.get(node)  # type: ignore[call-overload]
+            singular = self._is_singular(node, root)
             met = len(below) > 1 and self._meet(node, below, singular)
             # exp has limits at infinite operands.
-            near_pole = self._nested and (singular or called_function(node) == "exp")
-            met = met or (near_pole and _singular_with(node, below) in self._poles)
+            near_pole = self._nested and (singular or root == "exp")
+            met = met or (near_pole and _singular_with(root, below) in self._poles)
             if not self._removed.isdisjoint(below):
                 # Digits of the limit may cancel.
                 met = met or not _multiplies(node)
                 self._removed |= {node} if _multiplies(node) else set()
             poles = [self._poles[b] for b in below if b in self._poles]
             if singular:
-                poles.append(names[_singular_with(node, below)])
+                poles.append(names[_singular_with(root, below)])
             if poles:
                 self._poles[node] = frozenset().union(*poles)
             if met and parts <= _MOST_PARTS:
@@ -107,10 +109,9 @@ class SingularitySearch:
         return False
 
 
-def _singular_with(node: tree.SyntaxNode, below: Sequence[tree.Expression]) -> tree.Expression:
+def _singular_with(root: str | None, below: Sequence[tree.Expression]) -> tree.Expression:
     """The operand in which an expression is singular: the base of a power, the last operand of any other function."""
-    is_power = isinstance(node, tree.Binary) and node.operator == "**"
-    return below[0] if is_power or called_function(node) == "pow" else below[-1]
+    return below[0] if root in ("**", "pow") else below[-1]
 
 
 class WrittenReader:
@@ -130,29 +131,33 @@ def has_irregular(program: tree.Module) -> bool:
 
     This is a cheap check that avoids reading programs where that is impossible.
     """
-    nodes = tree.all_nodes(program)
-    if not any(map(may_be_irregular, nodes)):
+    resolution = resolve(program)
+    if not any(may_be_irregular(node, root) for node, root in resolution.roots.items()):
         return False
-    named = any(isinstance(n, tree.Assign) for n in nodes)
-    return named or next(iter(SingularitySearch(program, WrittenReader(), may_be_irregular)), None) is not None
+    return (
+        bool(resolution.nodes(tree.Assign))
+        or next(iter(SingularitySearch(program, WrittenReader(), may_be_irregular)), None) is not None
+    )
 
 
 def singular_operand(node: tree.SyntaxNode, below: Sequence[tree.Expression]) -> int | None:
     """The index of the operand in which an expression may be singular or have infinite derivatives, or None."""
-    return below.index(_singular_with(node, below)) if may_be_irregular(node) else None
+    root = root_of(node)
+    return below.index(_singular_with(root, below)) if may_be_irregular(node, root) else None
 
 
-def may_be_irregular(node: tree.SyntaxNode) -> bool:
-    """Return whether a derivative may be infinite or nan at finite operands."""
-    if isinstance(node, tree.Binary) and node.operator == "**" and isinstance(node.right, tree.Number):
+def may_be_irregular(node: tree.SyntaxNode, root: str | None) -> bool:
+    """Return whether a derivative may be infinite or nan at finite operands; `root` is the function or operator."""
+    if root == "**" and isinstance(node, tree.Binary) and isinstance(node.right, tree.Number):
         return node.right.value % 1.0 != 0.0
-    return called_function(node) in _IRREGULAR or may_be(node)
+    return root in _IRREGULAR or may_be(node, root)
 
 
-def may_be(node: tree.SyntaxNode) -> bool:
+def may_be(node: tree.SyntaxNode, root: str | None) -> bool:
+    """Return whether a value may be infinite or nan at finite operands; `root` is the function or operator."""
     if isinstance(node, tree.Binary):
-        return (node.operator == "/" or node.operator == "**") and not isinstance(node.right, tree.Number)
-    return called_function(node) in _SINGULAR
+        return root in ("/", "**") and not isinstance(node.right, tree.Number)
+    return root in _SINGULAR
 
 
 def _multiplies(node: tree.SyntaxNode) -> bool:

@@ -14,7 +14,10 @@ from typing import Any
 
 from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.errors import Span
-from gradcli.language.operations import EXACT_INTEGERS, called_function
+from gradcli.language.names.call_meanings import add_meanings, call_meanings
+from gradcli.language.names.dialects import dialect_of
+from gradcli.language.names.resolution import Resolution, resolve
+from gradcli.language.operations import EXACT_INTEGERS
 from gradcli.language.stable.stable_forms import RULES_BY_ROOT, RULES_FOR_STABLE_SUMS, StableForm
 from gradcli.language.syntax import parse_expression, tree
 from gradcli.named_tuples import NamedTuple
@@ -64,18 +67,18 @@ def stable_expressions(
     Functions that the program defines (`own_functions`) do not match a rule, and a name with a value (`named`) does not
     match a constant.
     """
+    resolution = resolve(program)
     powers = euler_powers(program, named, MODULE)
     found: dict[tree.SyntaxNode, RewrittenExpression] = {
         node: StableExpression(node.span, _OF_EULER, node, call, {"x": call.arguments}) for node, call in powers.items()
     }
-    nodes = tree.all_nodes(program)
-    used = _used(nodes, powers)
+    if resolution.used.isdisjoint(RULES_BY_ROOT):
+        return found
+    calls = [*powers.values()]
+    used = _used(resolution, powers)
     # Subexpressions come before the expressions that contain them.
-    for node in reversed(nodes):
-        if not isinstance(node, tree.Expression) or node in powers:
-            continue
-        root = _root(node)
-        if root not in RULES_BY_ROOT:
+    for node, root in reversed(resolution.roots.items()):
+        if root not in RULES_BY_ROOT or node in powers:
             continue
         fits: tree.Expression = node
         for rule, read in [*_readings(root, node, powers, used)]:
@@ -87,8 +90,9 @@ def stable_expressions(
             if read.sign or read.factor is not None:
                 rule = _scaled(rule, read.sign, read.factor is not None)
                 parts = parts if read.factor is None else {**parts, _FACTOR: [read.factor]}
-            stable = _filled(_parsed(rule.stable), parts, node.span)
+            stable = _filled(_parsed(rule.stable), parts, node.span, calls)
             fits = found[node] = StableExpression(node.span, rule, fits, stable, parts)
+    add_meanings(call_meanings(program), calls, dialect_of(program))
     return found
 
 
@@ -144,19 +148,10 @@ def _is_loose(node: tree.SyntaxNode) -> bool:
     return loose and tree.children(node)[0].span.start == node.span.start
 
 
-def _root(node: tree.SyntaxNode) -> str | None:
-    """The function or operator at the root of an expression, by which rules are looked up."""
-    return node.operator if isinstance(node, tree.Binary) else called_function(node)
-
-
-def _used(nodes: Sequence[tree.SyntaxNode], powers: _ReadAs) -> frozenset[str]:
+def _used(resolution: Resolution, powers: _ReadAs) -> frozenset[str]:
     """The functions and operators of a program, `-` as `+`, since -x + y matches y - x."""
-    roots = {"+" if isinstance(node, tree.Unary) else _root(node) for node in nodes}
-    if "-" in roots:
-        roots.add("+")
-    if powers:
-        roots.add("exp")
-    return frozenset(filter(None, roots))
+    has_minus = "-" in resolution.used or resolution.nodes(tree.Unary)
+    return resolution.used.union(("+",) if has_minus else (), ("exp",) if powers else ())
 
 
 # The type, operator or function at the root of an expression, and the outlines of its operands down to `_LEVELS`; None
@@ -435,23 +430,28 @@ def _named_arguments(call: tree.Call) -> dict[str, tree.Expression] | None:
     return named if len(named) == len(positional) + len(call.keywords) else None
 
 
-def _filled(template: tree.Expression, parts: Mapping[str, Sequence[tree.Expression]], span: Span) -> Any:
-    """A template with its names replaced by `parts`; new nodes get the span of the original expression."""
+def _filled(
+    template: tree.Expression, parts: Mapping[str, Sequence[tree.Expression]], span: Span, calls: list[tree.Call]
+) -> Any:
+    """A template with its names replaced by `parts`; new nodes get the span of the original expression, and those that
+    are calls are added to `calls`."""
     if isinstance(template, tree.Name):
         return parts[template.id][0]
-    fields = [_moved(getattr(template, field), parts, span) for field in template.__match_args__]
+    fields = [_moved(getattr(template, field), parts, span, calls) for field in template.__match_args__]
     if isinstance(template, tree.Call):
         # The prefix keeps a function of the program with the same name from being called.
         fields[-1] = MODULE
+        calls.append(tree.Call(*fields))
+        return calls[-1]
     return type(template)(*fields)
 
 
-def _moved(value: Any, parts: Mapping[str, Sequence[tree.Expression]], span: Span) -> Any:
+def _moved(value: Any, parts: Mapping[str, Sequence[tree.Expression]], span: Span, calls: list[tree.Call]) -> Any:
     if isinstance(value, Span):
         return span
     if isinstance(value, tree.SyntaxNode):
-        return _filled(value, parts, span)  # type: ignore[arg-type]
-    return tuple(_moved(v, parts, span) for v in value) if isinstance(value, tuple) else value
+        return _filled(value, parts, span, calls)  # type: ignore[arg-type]
+    return tuple(_moved(v, parts, span, calls) for v in value) if isinstance(value, tuple) else value
 
 
 # --- powers of Euler's number
@@ -466,8 +466,8 @@ def euler_powers(program: tree.Module, named: Collection[str], module: str) -> d
     """
     return {
         node: tree.Call(node.span, "exp", node.span, None, (node.right,), (), module)
-        for node in tree.all_nodes(program)
-        if isinstance(node, tree.Binary) and node.operator == "**" and _is_number(node.left, named)
+        for node in resolve(program).nodes(tree.Binary)
+        if node.operator == "**" and _is_number(node.left, named)
     }
 
 

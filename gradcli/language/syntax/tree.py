@@ -387,7 +387,7 @@ class Input(Expression):
 class Module(SyntaxNode):
     """A whole program and its source."""
 
-    __slots__ = ("_everything", "_rewrites")
+    __slots__ = ("_everything", "_resolution", "_rewrites")
 
     source: str
     body: tuple[Statement, ...]

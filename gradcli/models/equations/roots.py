@@ -25,7 +25,7 @@ from gradcli.errors import (
 from gradcli.evaluation import python_values
 from gradcli.io.text_tables import Table, members, number_text
 from gradcli.language.equations import Equations, read_equations
-from gradcli.language.names import scope
+from gradcli.language.names import binders, scope
 from gradcli.language.syntax import parse_equations, tree
 from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
 from gradcli.models import checked_arguments, dense_matrices
@@ -537,9 +537,9 @@ def _names(text: str) -> set[str]:
             elif isinstance(node, tree.BoundName | tree.Define | tree.Parameter):
                 found |= {node.name} - bound
             elif isinstance(node, tree.Lambda):
-                bound |= scope.local_names(node)
+                bound |= binders.local_names(node)
             elif isinstance(node, tree.Comprehension):
-                bound = bound.union(*(scope.bound_names(c.target) for c in node.clauses))
+                bound = bound.union(*(binders.bound_names(c.target) for c in node.clauses))
             waiting += [(child, bound) for child in tree.children(node)]
     return found
 
