@@ -657,8 +657,8 @@ def fresh_tables() -> Iterator[None]:
 @pytest.mark.usefixtures("fresh_tables")
 def test_prepared_tables_are_those_of_the_grammar(monkeypatch: pytest.MonkeyPatch) -> None:
     generated = grammar_tables()
-    monkeypatch.setattr(parse_tables, "generate", None)
     prepared = prepared_module()
+    monkeypatch.setattr(generate, "generate", None)
     monkeypatch.setitem(sys.modules, "gradcli.language.syntax._lalr", prepared)
     assert {name: getattr(prepared, name) for name in generated} == generated
     assert parse_tables.load().rules is prepared.rules
@@ -669,7 +669,7 @@ def test_prepared_tables_are_those_of_the_grammar(monkeypatch: pytest.MonkeyPatc
 def test_tables_are_generated_where_none_fit(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     module = None if kind == "missing" else ModuleType("empty")
     if kind == "of another grammar":
-        module = prepared_module(fingerprint="1:00", rows=())
+        module = prepared_module(grammar=b"", rows=())
     monkeypatch.setitem(sys.modules, "gradcli.language.syntax._lalr", module)  # None: as if there were no such module
     assert show(parse("log(x**q)")) == "(log (** x q))"
 

@@ -6,18 +6,9 @@ The build of a wheel loads this file on its own, so it must not import gradcli.
 from __future__ import annotations
 
 import re
-from importlib.util import source_hash
 from typing import Any
 
-# Incremented when the format of the tables changes, so that older prepared tables are not used.
-FORMAT = 2
-
 START = ("program", "expression")
-
-
-def fingerprint(grammar: bytes) -> str:
-    """A text that prepared tables contain, and that identifies the grammar and the format of the tables."""
-    return f"{FORMAT}:{source_hash(grammar).hex()}"
 
 
 def generate(grammar: bytes) -> dict[str, Any]:
@@ -52,8 +43,8 @@ def generate(grammar: bytes) -> dict[str, Any]:
 
 
 def module_text(grammar: bytes) -> str:
-    """The source of a module with the tables of `grammar`, which `parse_tables.load` imports."""
-    fields = {"fingerprint": fingerprint(grammar), **generate(grammar)}
+    """The source of a module with the tables of `grammar` and with itself, which `parse_tables.load` imports."""
+    fields = {"grammar": grammar, **generate(grammar)}
     return "".join(f"{name} = {value!r}\n" for name, value in fields.items())
 
 

@@ -7,7 +7,6 @@ from functools import cache
 from importlib import import_module
 from os import path
 
-from gradcli.language.syntax.generate import fingerprint, generate
 from gradcli.named_tuples import NamedTuple
 
 
@@ -77,8 +76,11 @@ def load() -> Tables:
         prepared = vars(import_module("gradcli.language.syntax._lalr"))
     except ImportError:
         prepared = {}
-    if prepared.get("fingerprint") == fingerprint(grammar):
+    if prepared.get("grammar") == grammar:
         return Tables(*(prepared[field] for field in _FIELDS))
+    # Imported here as it is needed only where the grammar has changed since the installation.
+    from gradcli.language.syntax.generate import generate
+
     return Tables(**generate(grammar))
 
 
