@@ -7,9 +7,9 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
-from typing import Self
 
 from gradcli.named_tuples import NamedTuple
+from gradcli.type_hints import Self
 
 
 class ExitStatus(IntEnum):

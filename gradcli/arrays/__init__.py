@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
 
 from gradcli import limits
 from gradcli.arrays import backends, floats
@@ -51,6 +50,7 @@ from gradcli.arrays.namespaces import (
 from gradcli.arrays.shapes import ElementCount, Shape, Size
 from gradcli.errors import EvaluationError, GradcliError, LimitError, ShapeError, UsageError
 from gradcli.timing import phase
+from gradcli.type_hints import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gradcli.arrays.protocol import Namespace

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import BackendError, LimitError, UsageError
 from gradcli.named_tuples import NamedTuple
 from gradcli.timing import phase
+from gradcli.type_hints import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gradcli.arrays.protocol import Namespace

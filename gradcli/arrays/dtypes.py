@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from contextvars import ContextVar
 from functools import cache
-from typing import Any
 
 from gradcli.arrays.shapes import ElementCount, Shape
 from gradcli.errors import EvaluationError, UsageError
+from gradcli.type_hints import Any
 
 Array = Any
 PYTHON_NUMBERS = frozenset({float, bool, int, complex, ElementCount})

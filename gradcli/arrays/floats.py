@@ -12,9 +12,9 @@ import sys
 from collections.abc import Callable
 from math import copysign, inf, isfinite, isinf, isnan, nan
 from types import BuiltinFunctionType
-from typing import Any, TypeVar
 
 from gradcli.arrays.definitions import common_definitions
+from gradcli.type_hints import Any, TypeVar
 
 __all__ = ["copysign", "isfinite", "isinf", "isnan"]
 

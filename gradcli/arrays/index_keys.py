@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from gradcli.arrays.shapes import Shape
+from gradcli.type_hints import Any
 
 Key = tuple[Any, ...]
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 from gradcli.arrays.namespaces import chosen_namespace
+from gradcli.type_hints import Any
 
 Array = Any
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
-from typing import TYPE_CHECKING, Any
 
 from gradcli.arrays import backends
 from gradcli.arrays.backends import STANDARD, backend_of
 from gradcli.errors import EvaluationError
 from gradcli.timing import phase
+from gradcli.type_hints import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gradcli.arrays.protocol import Namespace

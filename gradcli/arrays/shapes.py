@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, zip_longest
 from operator import index
-from typing import Any
 
 from gradcli.errors import CallError, ShapeError
+from gradcli.type_hints import Any
 
 Shape = tuple[int, ...]
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
 
 from gradcli.errors import BackendError
 from gradcli.named_tuples import NamedTuple
+from gradcli.type_hints import Any
 
 
 class Spelling(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 # Nothing is imported here: importing one module of the package must not load the others.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from gradcli.type_hints import Any
 
 # The modules of the public names, which are imported at first use.
 _HOMES = {

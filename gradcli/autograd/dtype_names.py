@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 from types import SimpleNamespace
-from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import CallError, GradcliError
+from gradcli.type_hints import Any
 
 # The dtypes of Python's types, and PyTorch's names of dtypes that differ from the names here.
 _TYPES = {float: "float64", int: "int64", complex: "complex128"}

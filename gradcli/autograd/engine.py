@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, TypeVar
 
 from gradcli import arrays, limits
 from gradcli.autograd.hooks import Attached, Hooks, checked, replaced
@@ -44,6 +43,7 @@ from gradcli.errors import ArgumentError, DifferentiationError, GradcliError, Sp
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.entries.arithmetic import zeros_like
 from gradcli.primitives.entries.comparisons import not_equal
+from gradcli.type_hints import Any, TypeVar
 
 # Called with each node, its cotangents and the resulting cotangents of its operands.
 Observer = Callable[[Node, Sequence[Any], Sequence[Any]], None]

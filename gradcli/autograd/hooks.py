@@ -6,11 +6,11 @@ import itertools
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
-from typing import Any, Self
 
 from gradcli import arrays
 from gradcli.errors import CallError, DifferentiationError
 from gradcli.primitives.operators import operand
+from gradcli.type_hints import Any, Self
 
 # A hook takes gradients as Tensors, or one Tensor, and returns replacements or None.
 Hook = Callable[..., Any]

@@ -11,9 +11,9 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, Token
 from types import GeneratorType, TracebackType
-from typing import Any, TypeVar
 
 from gradcli.errors import MissingRuleError, Span, as_bool
+from gradcli.type_hints import Any, TypeVar
 
 grad_enabled: ContextVar[bool] = ContextVar("gradcli_grad_enabled", default=True)
 inference: ContextVar[bool] = ContextVar("gradcli_inference", default=False)

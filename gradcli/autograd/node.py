@@ -10,7 +10,6 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from functools import cache
-from typing import Any, ClassVar
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
@@ -20,6 +19,7 @@ from gradcli.errors import CallError, DifferentiationError, Span
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.entries.complex_parts import conjugate_of
 from gradcli.primitives.primitive import NodeName
+from gradcli.type_hints import Any, ClassVar
 
 RELEASED = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they "

@@ -4,10 +4,10 @@ operation runs and is recorded."""
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 from gradcli import arrays
 from gradcli.primitives.bind import Kind, readings
+from gradcli.type_hints import Any
 
 
 class ShapeOnly:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
-from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
@@ -33,6 +32,7 @@ from gradcli.primitives.entries.comparisons import not_equal, where
 from gradcli.primitives.entries.complex_parts import real_part
 from gradcli.primitives.entries.reductions import sum_, sum_to
 from gradcli.primitives.primitive import NodeName, Primitive, SavedForBackward
+from gradcli.type_hints import Any
 
 # The versions of up to four operands that were never changed in place. All nodes share this tuple to save memory.
 UNCHANGED: Sequence[int | None] = (0,) * 4

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence, ValuesView
 from operator import attrgetter
-from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.autograd.node import AccumulateGrad, Edge, GradientEdge, Node
@@ -12,6 +11,7 @@ from gradcli.autograd.tensor_base import TensorBase
 from gradcli.errors import DifferentiationError
 from gradcli.primitives.bind import Kind, constant
 from gradcli.primitives.conversions import cast
+from gradcli.type_hints import Any
 
 Target = TensorBase | GradientEdge
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays import chosen_namespace
@@ -41,6 +40,7 @@ from gradcli.primitives.entries.indexing import check_order_of_axes, index, norm
 from gradcli.primitives.entries.shape import iter_first_axis
 from gradcli.primitives.operators import operand
 from gradcli.primitives.primitive import Primitive
+from gradcli.type_hints import Any
 
 _INFERENCE_IN_PLACE = (
     "Inplace update to inference tensor outside InferenceMode is not allowed. "

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Callable
-from typing import Any, ClassVar, Self
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
@@ -22,6 +21,7 @@ from gradcli.primitives.bind import Kind, primal_and_tangents
 from gradcli.primitives.conversions import cast
 from gradcli.primitives.entries.arithmetic import identity
 from gradcli.primitives.operators import Operators
+from gradcli.type_hints import Any, ClassVar, Self
 
 _NON_LEAF_GRAD = (
     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't "

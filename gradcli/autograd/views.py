@@ -11,7 +11,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping, Sequence
 from threading import RLock
-from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd.modes import grad_enabled, inference
@@ -23,6 +22,7 @@ from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.operation import Operation
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.strides import Layout, always
+from gradcli.type_hints import Any
 
 # Writing a part of shared data reads, changes and replaces all of it, which threads must not interleave.
 sharing_lock = RLock()

@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
-from typing import Annotated, Any, Generic, TypeVar
 
 from gradcli.cli import options as opt
 from gradcli.cli.options import Field, Option, Options, fields, fields_called
 from gradcli.cli.process.environment import Environment
 from gradcli.errors import ExitStatus, GradcliError, MissingProgramError, UsageError
 from gradcli.named_tuples import NamedTuple
+from gradcli.type_hints import Annotated, Any, Generic, TypeVar
 
 # The bound is the class itself, as `typing` compiles one that is a string, which would be a thirtieth of a short run.
 Asked = TypeVar("Asked", bound=Options)

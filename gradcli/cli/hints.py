@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from shlex import quote
-from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import BindingError, GradcliError, ProgramSyntaxError, Proposal, Span, UnknownNameError, WordError
 from gradcli.io import system
 from gradcli.language.names import scope
 from gradcli.language.syntax import parse, tree
+from gradcli.type_hints import Any
 
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 # Options after the name of another command are checked against that command.

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from io import StringIO
 from itertools import pairwise
-from typing import Any
 
 from gradcli.cli import command
 from gradcli.cli.process.environment import Environment, process_arguments
 from gradcli.cli.process.interrupts import Interrupts
 from gradcli.errors import ExitStatus, GradcliError, PipeClosed, internal
+from gradcli.type_hints import Any
 
 # The commands, whose modules have the same names, and the first lines of their help pages.
 COMMANDS = {

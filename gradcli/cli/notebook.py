@@ -11,7 +11,6 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
-from typing import IO, Any
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from gradcli.cli.main import main
 from gradcli.cli.process.environment import Environment
 from gradcli.errors import ExitStatus
 from gradcli.named_tuples import NamedTuple
+from gradcli.type_hints import IO, Any
 
 # The picture of a command that was asked for none is drawn for the notebook.
 _PICTURE = "notebook.svg"

@@ -6,13 +6,13 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from types import GenericAlias, UnionType
-from typing import Annotated, Any, Literal, Self
 
 from gradcli.arrays import DTYPES
 from gradcli.arrays.backends import BACKENDS
 from gradcli.errors import UsageError
 from gradcli.io.file_formats import FORMS
 from gradcli.limits import MAX_DIGITS, MAX_ELEMENTS, MAX_STEPS
+from gradcli.type_hints import Annotated, Any, Literal, Self
 
 # The headings of options that several commands share. The limits stand last.
 INPUT, OUTPUT, COMPUTING, LIMITS = "Input", "Output", "Computing", "Limits"

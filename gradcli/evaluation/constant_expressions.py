@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import GradcliError, ProgramSyntaxError, Proposal, Span, UnknownNameError
 from gradcli.language.interpreter.run import evaluate, literal_value
 from gradcli.language.syntax import parse_expression
 from gradcli.language.syntax.tree import Evaluate, Module, Number
+from gradcli.type_hints import Any
 
 _OTHER_NAMES = "a value is made of numbers alone: what is made of other names is computed in the program"
 _IMAGINARY_UNITS = ("i", "j", "I", "J")

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays
 from gradcli.autograd.engine import observing
@@ -29,6 +28,7 @@ from gradcli.primitives.bind import Kind, assume, constant
 from gradcli.primitives.entries.arithmetic import add, subtract
 from gradcli.primitives.entries.comparisons import equal, isfinite
 from gradcli.primitives.primitive import Primitive
+from gradcli.type_hints import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gradcli.kinds.jets import Jet

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import CallError, EvaluationError, expect
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.operators import operand
+from gradcli.type_hints import Any
 
 # NumPy dtype kinds that are rejected: durations and dates.
 _NO_NUMBERS = "mM"

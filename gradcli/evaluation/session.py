@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays, limits
 from gradcli.arrays import backends
@@ -40,6 +39,7 @@ from gradcli.primitives.bind import concrete
 from gradcli.primitives.entries.arithmetic import multiply
 from gradcli.primitives.entries.comparisons import isnan, nowhere
 from gradcli.primitives.entries.reductions import sum_
+from gradcli.type_hints import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gradcli.calculus.first_orders import Function

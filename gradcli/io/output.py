@@ -7,10 +7,10 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import IO, TYPE_CHECKING
 
 from gradcli.errors import OutputError, UsageError
 from gradcli.io import system
+from gradcli.type_hints import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -9,7 +9,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader, BufferedWriter, FileIO, TextIOWrapper
-from typing import IO, Any, TextIO
+
+from gradcli.type_hints import IO, Any, TextIO
 
 # Characters that are read at a time.
 _CHUNK = 2**18

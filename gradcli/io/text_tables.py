@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
 
 from gradcli.named_tuples import NamedTuple
+from gradcli.type_hints import Any
 
 
 class Table(NamedTuple):

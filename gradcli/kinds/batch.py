@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, NoReturn
 
 from gradcli import arrays
 from gradcli.errors import NotBatchableError
@@ -20,6 +19,7 @@ from gradcli.primitives.entries.reductions import sum_
 from gradcli.primitives.jet_rules import linear
 from gradcli.primitives.operators import Operators
 from gradcli.primitives.primitive import Primitive
+from gradcli.type_hints import Any, NoReturn
 
 
 class Batched(Operators):

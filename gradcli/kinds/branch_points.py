@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import NotRecordableError, UndecidedError
@@ -25,6 +24,7 @@ from gradcli.primitives.entries.comparisons import (
     nowhere,
 )
 from gradcli.primitives.primitive import Primitive
+from gradcli.type_hints import Any
 
 
 class BranchPointError(NotRecordableError):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import Span
@@ -12,6 +11,7 @@ from gradcli.language.names.resolution import called_function
 from gradcli.language.syntax import tree
 from gradcli.primitives import table
 from gradcli.primitives.entries.shape import matrix_transpose, transpose
+from gradcli.type_hints import Any
 
 # The binary operators, by symbol.
 _OPERATORS = {symbol: table.known(name) for name, symbol in table.operators().items() if name != "negative"}

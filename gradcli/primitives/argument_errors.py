@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import CallError, EvaluationError, GradcliError
 from gradcli.primitives.bind import Kind
+from gradcli.type_hints import Any
 
 # The exceptions that Python and array libraries raise for arguments of unsupported types or values.
 FOREIGN = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)

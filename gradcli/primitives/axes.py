@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives.bind import Kind, concrete
+from gradcli.type_hints import Any
 
 # NumPy's limit on the number of dimensions; no array library has a higher one.
 MOST_AXES = 64

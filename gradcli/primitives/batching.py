@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from gradcli import arrays
 from gradcli.primitives.bind import bind
 from gradcli.primitives.conversions import broadcast_to, cast, permute, reshaped, with_rank
 from gradcli.primitives.primitive import Primitive
+from gradcli.type_hints import Any
 
 Operands = Sequence[Any]
 Flags = Sequence[bool]

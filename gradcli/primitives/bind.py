@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradcli import arrays
 from gradcli.arrays import chosen_namespace
@@ -12,6 +11,7 @@ from gradcli.arrays.shapes import broadcast
 from gradcli.errors import CallError, EvaluationError, GradcliError, ShapeError
 from gradcli.limits import Budget
 from gradcli.limits import budget as budget_now
+from gradcli.type_hints import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from gradcli.primitives.primitive import Primitive

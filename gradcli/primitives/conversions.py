@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
@@ -19,6 +18,7 @@ from gradcli.primitives.bind import bind
 from gradcli.primitives.jet_rules import linear
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.strides import always
+from gradcli.type_hints import Any
 
 SUBJECT = "shape"
 

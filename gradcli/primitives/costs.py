@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.errors import ShapeError
+from gradcli.type_hints import Any
 
 
 def broadcast_elements(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> int:

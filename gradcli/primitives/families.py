@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from gradcli import arrays
 from gradcli.primitives import batching
 from gradcli.primitives.jet_rules import from_derivative, linear
 from gradcli.primitives.primitive import Primitive
+from gradcli.type_hints import Any
 
 
 def elementwise(name: str, signature: str, doc: str, **fields: Any) -> Primitive:

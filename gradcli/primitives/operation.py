@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 from gradcli.primitives.argument_errors import FOREIGN, refuse
 from gradcli.primitives.bind import Kind
 from gradcli.primitives.signature import SEQUENCES, lists_to_arrays, parse_signature, resolve_keywords
+from gradcli.type_hints import Any
 
 
 class Operation:

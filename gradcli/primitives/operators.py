@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any
 
 from gradcli import arrays
 from gradcli.primitives.bind import Kind, bind
@@ -15,6 +14,7 @@ from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.linear import matmul, prepared_matmul
 from gradcli.primitives.entries.shape import matrix_transpose, stack
 from gradcli.primitives.primitive import Primitive
+from gradcli.type_hints import Any
 
 _NO_PARAMS: Mapping[str, Any] = {}
 _AS_THEY_ARE = Kind, float, int

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, NoReturn, final
 
 from gradcli.arrays import floats, spellings
 from gradcli.arrays.shapes import Shape
@@ -16,6 +15,7 @@ from gradcli.primitives.costs import broadcast_elements, largest_operand_size, o
 from gradcli.primitives.operation import Operation
 from gradcli.primitives.signature import SEQUENCES, lists_to_arrays, parameters_read
 from gradcli.primitives.strides import Layout, always
+from gradcli.type_hints import Any, Literal, NoReturn, final
 
 
 class SavedForBackward:

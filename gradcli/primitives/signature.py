@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any
 
 from gradcli import arrays
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import CONTAINER_RANK, Kind, Params, bind, readings
+from gradcli.type_hints import Any
 
 # inspect.CO_VARARGS; importing inspect would slow the start.
 _HAS_VARARGS = 0x04

@@ -10,9 +10,9 @@ import itertools
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 from gradcli.arrays.shapes import Shape
+from gradcli.type_hints import Any
 
 # The shape of a tensor, and the strides along its axes, in elements.
 Layout = tuple[Shape, Shape]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from gradcli import arrays
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.errors import EvaluationError
 from gradcli.primitives.bind import Kind
 from gradcli.primitives.entries.comparisons import logical_and, logical_not, logical_or, not_equal
 from gradcli.primitives.operators import operand
+from gradcli.type_hints import Any
 
 _OF_TRUTHS = {"and": logical_and, "or": logical_or, "xor": not_equal, "invert": logical_not}
 

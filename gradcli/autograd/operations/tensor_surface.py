@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import math
-from typing import Any, Self
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
@@ -22,6 +21,7 @@ from gradcli.primitives.entries.indexing import axis_key, index
 from gradcli.primitives.entries.reductions import sum_
 from gradcli.primitives.entries.shape import concat, squeeze, tile
 from gradcli.primitives.operation import Operation
+from gradcli.type_hints import Any, Self
 
 _OTHER = "the other one is a tensor"
 _NO_VIEW = (

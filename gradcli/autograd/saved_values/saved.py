@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
 
 from gradcli import arrays
 from gradcli.autograd.modes import grad_enabled
@@ -12,6 +11,7 @@ from gradcli.autograd.operand_forms import ShapeOnly
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.errors import CallError, DifferentiationError
 from gradcli.primitives.entries.arithmetic import identity
+from gradcli.type_hints import Any, NoReturn
 
 SAVED_INFERENCE = (
     "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "

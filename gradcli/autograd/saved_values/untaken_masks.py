@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
@@ -33,6 +32,7 @@ from gradcli.primitives.entries.scans import sort
 from gradcli.primitives.families import predicate
 from gradcli.primitives.jet_rules import linear
 from gradcli.primitives.primitive import Primitive
+from gradcli.type_hints import Any
 
 
 class UntakenMasks(dict[Node, Any]):

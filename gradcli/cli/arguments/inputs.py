@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, BinaryIO, Protocol
 
 from gradcli import arrays, limits
 from gradcli.arrays import backends, mathematical_constants
@@ -20,6 +19,7 @@ from gradcli.language.syntax.lexer import MAX_LENGTH
 from gradcli.language.syntax.tree import Module
 from gradcli.named_tuples import NamedTuple
 from gradcli.timing import phase
+from gradcli.type_hints import Any, BinaryIO, Protocol
 
 
 class BindingOptions(Protocol):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Protocol
 
 from gradcli.cli.arguments import inputs
 from gradcli.cli.options import Option, Options
@@ -17,6 +16,7 @@ from gradcli.named_tuples import NamedTuple
 from gradcli.rows.formats.outputs import NAMES, STDIN
 from gradcli.rows.formats.reading import TableReadOptions
 from gradcli.rows.plan import COLUMN, RowRequest
+from gradcli.type_hints import Annotated, Any, Protocol
 
 # A binding with a wrong sign, such as x~1 or x:=1.
 _MISWRITTEN = re.compile(r"\s*([^\W\d]\w*)\s*(?:~|:=|==|=$|:(?=\s*[-+.]?\d))\s*(.*)", re.DOTALL)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
 from gradcli.cli import options as opt
 from gradcli.cli.arguments import inputs, map_arguments
 from gradcli.cli.process.environment import Environment, input_of
@@ -11,6 +9,7 @@ from gradcli.models.data import DataTable, table_of
 from gradcli.named_tuples import NamedTuple
 from gradcli.rows.formats.outputs import STDIN
 from gradcli.rows.formats.reading import TableReadOptions
+from gradcli.type_hints import Annotated, Any
 
 
 class SearchArguments(map_arguments.TableOptions, opt.ProgramRun):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
 
 from gradcli.errors import UsageError
 from gradcli.models.plotting import ranges
 from gradcli.models.plotting.charts import Presentation
+from gradcli.type_hints import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gradcli.cli.options import PictureRun

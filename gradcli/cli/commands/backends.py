@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from gradcli.arrays import backends
 from gradcli.arrays.backends import BackendStatus, Device
 from gradcli.cli import options as opt
@@ -12,6 +10,7 @@ from gradcli.cli.process.environment import Environment
 from gradcli.cli.rendering.render import show, show_json
 from gradcli.errors import ExitStatus
 from gradcli.io.text_tables import Table
+from gradcli.type_hints import Any
 
 _HEADER = ("backend", "version", "device", "what it is", "memory", "free")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any
 
 from gradcli import arrays
 from gradcli.calculus.checks.gradcheck import KINK, MISMATCH, NONFINITE, UNRESOLVED, Check, Report
@@ -17,6 +16,7 @@ from gradcli.errors import DifferentiationError, ExitStatus, UsageError
 from gradcli.io.text_tables import Table, number_text
 from gradcli.language.names import scope
 from gradcli.language.syntax.tree import Module
+from gradcli.type_hints import Annotated, Any
 
 _HEADER = ("leaf", "order", "index", "reverse", "{}", "digits", "agrees")
 # The text of the last column, and of the error message, for each kind of problem.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
-from typing import Annotated
 
 from gradcli.cli import options as opt
 from gradcli.cli.command import Command, command_named
@@ -15,6 +14,7 @@ from gradcli.cli.process.environment import Environment
 from gradcli.errors import ExitStatus, UsageError, did_you_mean
 from gradcli.language.names import reference
 from gradcli.named_tuples import NamedTuple
+from gradcli.type_hints import Annotated
 
 # The prefix of the path in x=@data.csv.
 _FILE_SIGN = "@"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
 
 from gradcli.cli import options as opt
 from gradcli.cli.arguments import inputs, map_arguments
@@ -14,6 +13,7 @@ from gradcli.errors import EvaluationError, ExitStatus, UsageError
 from gradcli.language.syntax.lexer import MAX_LENGTH
 from gradcli.models.designs.design_regions import input_value
 from gradcli.models.designs.optimal_designs import CRITERIA, FAMILIES, DesignRequest, designed
+from gradcli.type_hints import Annotated
 
 _HELP = """\
 Inputs have a range, c=0.01..1, or levels, c=[1,2,5]; the other names are parameters, at whose

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Annotated, Any
 
 from gradcli import arrays, limits
 from gradcli.cli import options as opt
@@ -26,6 +25,7 @@ from gradcli.language.syntax import tree
 from gradcli.limits import MAX_PRECISION
 from gradcli.named_tuples import NamedTuple
 from gradcli.program.ir import Variable, owner_name
+from gradcli.type_hints import Annotated, Any
 
 _HELP = """\
 Several formulas, as in 'sin(x); x^2' or '[sin(x), x**2]', are differentiated one by one.

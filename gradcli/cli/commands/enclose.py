@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
-
 from gradcli.cli.arguments import inputs
 from gradcli.cli.process.environment import Environment
 from gradcli.cli.rendering.render import opening, show, show_json
@@ -13,6 +11,7 @@ from gradcli.limits import MAX_PRECISION
 from gradcli.proofs import complex_enclosures
 from gradcli.proofs.complex_enclosures import Rectangle
 from gradcli.proofs.enclosed import Enclosure
+from gradcli.type_hints import Any, Protocol
 
 
 class EnclosingOptions(inputs.ProgramOptions, Protocol):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any
 
 from gradcli import arrays, timing
 from gradcli.cli import options as opt
@@ -19,6 +18,7 @@ from gradcli.io import output
 from gradcli.io.text_tables import flat, number_text, rounded
 from gradcli.language.stable.stable_expressions import RewrittenExpression
 from gradcli.limits import MAX_PRECISION
+from gradcli.type_hints import Annotated, Any
 
 # The number of digits that a hint proposes for --digits; about those of a float64.
 _SOME_DIGITS = 15

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import shlex
 from itertools import chain, repeat
-from typing import Any
 
 from gradcli.cli.commands.eval import EvalOptions, run
 from gradcli.cli.process.environment import Environment
@@ -13,6 +12,7 @@ from gradcli.errors import DifferentiationError
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.operation import Operation
 from gradcli.primitives.signature import SignatureParameter
+from gradcli.type_hints import Any
 
 
 class Example(NamedTuple):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Annotated
 
 from gradcli import limits
 from gradcli.cli import options as opt
@@ -17,6 +16,7 @@ from gradcli.errors import DifferentiationError, ExitStatus, UsageError, did_you
 from gradcli.evaluation.explanation.chain_rule import Explanation, ExplanationRequest, explain
 from gradcli.evaluation.explanation.rules import RulesExplanation, explain_rules
 from gradcli.language.names import scope
+from gradcli.type_hints import Annotated
 
 _HELP = """\
 Each step that PROGRAM takes has its value and its local derivatives, as formulas and as numbers; then

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
 
 from gradcli import arrays
 from gradcli.cli import options as opt
@@ -33,6 +32,7 @@ from gradcli.models.fitting.statistics.inference import INFORMATION
 from gradcli.models.optima.bounds import bounds_of
 from gradcli.models.plotting.charts import axes_of
 from gradcli.models.uncertainty import uncertain_values
+from gradcli.type_hints import Annotated, Any
 
 _EXAMPLE = "gradcli fit 'y ~ b1*(1 - exp(-b2*x))' misra.csv b1=500 b2=0.0001"
 

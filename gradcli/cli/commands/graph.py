@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Annotated
 
 from gradcli.cli import options as opt
 from gradcli.cli.arguments import inputs
@@ -14,6 +13,7 @@ from gradcli.cli.rendering.drawing.node_labels import Picture
 from gradcli.errors import ExitStatus, UsageError, did_you_mean, locating
 from gradcli.evaluation import graph_view as graphs
 from gradcli.evaluation.graph_view import GraphRequest
+from gradcli.type_hints import Annotated
 
 # The formats that a graph is drawn in, and their modules in `rendering.drawing`.
 FORMATS = {"tree": "text_tree", "dot": "dot", "mermaid": "mermaid", "svg": "svg", "json": "json_graph"}

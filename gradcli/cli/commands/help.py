@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Annotated
 
 from gradcli.cli import help_pages
 from gradcli.cli import options as opt
@@ -14,6 +13,7 @@ from gradcli.cli.main import COMMANDS
 from gradcli.cli.options import Field
 from gradcli.cli.process.environment import Environment
 from gradcli.errors import ExitStatus, UnknownNameError
+from gradcli.type_hints import Annotated
 
 _HELP = """\
 A command is explained with all its options, a function as by gradcli ops. Of any other word, what mentions it is

@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
-from typing import IO, Annotated, cast
 
 from gradcli import arrays
 from gradcli.cli import options as opt
@@ -26,6 +25,7 @@ from gradcli.rows.formats.reading import TableReadOptions
 from gradcli.rows.formats.sources import files
 from gradcli.rows.pipeline import FailurePolicy, RunReport, run_rows
 from gradcli.rows.plan import Plan, RowRequest, has_numbers_for_names, make_plan
+from gradcli.type_hints import IO, Annotated, cast
 
 # The policies for rows that fail: empty results, no row, or stop.
 ON_ERROR = ("null", "skip", "fail")

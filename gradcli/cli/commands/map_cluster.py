@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
-from typing import Protocol
 
 from gradcli import subprocess_calls
 from gradcli.cli.process import cluster_runs
@@ -19,6 +18,7 @@ from gradcli.rows.formats.opening import open_table
 from gradcli.rows.formats.outputs import STDIN, check_format
 from gradcli.rows.pipeline import first_shapes
 from gradcli.rows.plan import make_plan
+from gradcli.type_hints import Protocol
 
 
 class MapOptionsOnCluster(cluster_runs.ClusterOptions, Protocol):

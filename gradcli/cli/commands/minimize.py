@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from gradcli import arrays
 from gradcli.cli import options as opt
 from gradcli.cli.arguments import inputs, map_arguments, model_arguments
@@ -16,6 +14,7 @@ from gradcli.models.optima.minima import METHODS, minimize
 from gradcli.models.optima.training import SCHEDULES
 from gradcli.models.packing import Packing
 from gradcli.models.results import Iteration
+from gradcli.type_hints import Annotated
 
 _HELP = """\
 NAME=START says what is varied, and where the search begins. The names in

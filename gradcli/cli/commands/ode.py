@@ -8,7 +8,6 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Annotated, Any
 
 from gradcli import limits
 from gradcli.cli import options as opt
@@ -19,6 +18,7 @@ from gradcli.cli.rendering import model_report
 from gradcli.errors import BindingError, ExitStatus, ProgramSyntaxError, UsageError
 from gradcli.evaluation.constant_expressions import constant
 from gradcli.io import json_text, variables
+from gradcli.type_hints import TYPE_CHECKING, Annotated, Any
 
 _EXAMPLE = "gradcli ode 'dx/dt = -k*x' x=1 k=0.5 t=0..10"
 _HELP = """\

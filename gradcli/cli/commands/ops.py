@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Annotated, Any
 
 from gradcli.arrays.flint.flint_names import MISSING_FUNCTIONALS, MISSING_FUNCTIONS
 from gradcli.cli import help_pages
@@ -20,6 +19,7 @@ from gradcli.language.names import reference
 from gradcli.language.names.reference import Entry
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives import table
+from gradcli.type_hints import Annotated, Any
 
 _HELP = """\
 WORD is a function, an alias or an operator, which are described; or a group, whose functions are listed; or

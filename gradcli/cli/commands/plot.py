@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any
 
 from gradcli import limits
 from gradcli.cli import options as opt
@@ -12,6 +11,7 @@ from gradcli.cli.command import Command
 from gradcli.cli.process.environment import Environment, input_of, is_unicode
 from gradcli.cli.rendering.model_report import report
 from gradcli.errors import ExitStatus, UsageError
+from gradcli.type_hints import Annotated, Any
 
 # The width of a picture that is not drawn on a terminal.
 _COLUMNS = 80

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Annotated, Any
 
 from gradcli.cli import options as opt
 from gradcli.cli.arguments import inputs
@@ -23,6 +22,7 @@ from gradcli.models.uncertainty.input_quantities import input_of_text, quantity_
 from gradcli.models.uncertainty.propagation import PropagateRequest, propagated
 from gradcli.models.uncertainty.propagation_tables import check_budget_path, save_budget
 from gradcli.named_tuples import NamedTuple
+from gradcli.type_hints import Annotated, Any
 
 # A suffix of a file name that means all of its columns.
 _ALL = ":all"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Annotated
 
 from gradcli.cli import options as opt
 from gradcli.cli.arguments import inputs, map_arguments, model_arguments
@@ -12,6 +11,7 @@ from gradcli.cli.process.environment import Environment
 from gradcli.cli.rendering import model_report
 from gradcli.errors import EvaluationError, ExitStatus
 from gradcli.models.sampling.posterior_draws import check_output, sample, save_draws
+from gradcli.type_hints import Annotated
 
 _HELP = """\
 PROGRAM is the logarithm of a density, up to a constant, as of a posterior; NUTS, an MCMC sampler,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
 from gradcli import limits
 from gradcli.cli import options as opt
 from gradcli.cli.arguments import inputs
@@ -18,6 +16,7 @@ from gradcli.limits import MAX_PRECISION
 from gradcli.models.expansions.power_series import LANGUAGES, ORDER, SeriesAnswer, expand
 from gradcli.models.expansions.taylor_coefficients import SeriesRequest
 from gradcli.models.results import as_json
+from gradcli.type_hints import Annotated, Any
 
 _HELP = """\
 Around the values of its names. What is rational there has fractions as its coefficients, which are

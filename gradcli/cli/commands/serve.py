@@ -6,7 +6,6 @@ import gc
 import os
 import secrets
 from functools import partial
-from typing import Annotated
 
 from gradcli import install_command
 from gradcli.cli import options as opt
@@ -15,6 +14,7 @@ from gradcli.cli.process.environment import Environment
 from gradcli.errors import BackendError, ExitStatus, UsageError
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.subprocess_calls import byte_count
+from gradcli.type_hints import Annotated
 
 # The variable with the token of the HTTP server; without it, one is made.
 _TOKEN = "GRADCLI_TOKEN"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from gradcli.cli import options as opt
 from gradcli.cli.command import Command
 from gradcli.cli.process.environment import Environment
 from gradcli.cli.shell import read_loop
 from gradcli.errors import ExitStatus
+from gradcli.type_hints import Annotated
 
 _HELP = """\
 x = 5 gives a name a value, log(x**q) prints the value and the gradient by the names that have one, _ is the last value.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from typing import Annotated, Any
 
 from gradcli import arrays, limits
 from gradcli.cli import options as opt
@@ -19,6 +18,7 @@ from gradcli.limits import MAX_PRECISION
 from gradcli.models.equations import roots
 from gradcli.models.equations.roots import START, ProofOptions, RootProblem, bracket_and_box, question_of, solve_problem
 from gradcli.named_tuples import NamedTuple
+from gradcli.type_hints import Annotated, Any
 
 # The most steps and array elements of a search for a complex root that a hint proposes.
 _TRIAL = (200_000, 2_000_000)

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from tempfile import TemporaryFile
-from typing import IO, Any, Protocol, TextIO
 
 from gradcli import subprocess_calls
 from gradcli.arrays.backends import BACKENDS
 from gradcli.cli.process.environment import Environment
 from gradcli.errors import ExitStatus, UsageError
 from gradcli.named_tuples import NamedTuple
+from gradcli.type_hints import IO, Any, Protocol, TextIO
 
 # Characters per read of buffered output, and bytes per copy of saved files.
 _CHUNK = 2**20

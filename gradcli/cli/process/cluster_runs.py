@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import Protocol
 
 from gradcli.cli.process import progress
 from gradcli.cli.process.environment import Environment
@@ -14,6 +13,7 @@ from gradcli.rows.distributed import cluster, dask_pool
 from gradcli.rows.distributed.manifest import Manifest
 from gradcli.rows.formats.outputs import STDOUT
 from gradcli.rows.formats.sources import is_url
+from gradcli.type_hints import Protocol
 
 # The maximum number of missing parts that are reported; the manifest lists all.
 _MOST_TOLD = 10

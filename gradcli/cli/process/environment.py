@@ -8,12 +8,12 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import IO, Any, TextIO
 
 from gradcli.cli.process.interrupts import Interrupts
 from gradcli.errors import GradcliError, OutputError, PipeClosed, UsageError
 from gradcli.io import output, system
 from gradcli.named_tuples import NamedTuple
+from gradcli.type_hints import IO, Any, TextIO
 
 # ASCII replacements of drawing characters, for encodings that lack them.
 _DRAWN = str.maketrans("─│┌┐└┘├┤┬┴┼╭╮╰╯…×", "-|+++++++++++++.x")

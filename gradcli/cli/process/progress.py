@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from gradcli.cli.process.environment import Environment
 from gradcli.rows.pipeline import RunProgress
+from gradcli.type_hints import Any
 
 # Seconds before the bar is shown; most runs are over by then.
 _FIRST_SHOWN = 0.5

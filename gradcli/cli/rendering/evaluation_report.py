@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from gradcli.arrays import is_array, is_complex
 from gradcli.evaluation import session
 from gradcli.io.text_tables import Table, has_complex_texts, number_text
+from gradcli.type_hints import Any
 
 # A sparse matrix with more entries is abbreviated in tables.
 _MOST_ENTRIES = 200

@@ -6,7 +6,6 @@ import cmath
 import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from gradcli import arrays
 from gradcli.cli.process.environment import Environment, is_unicode
@@ -20,6 +19,7 @@ from gradcli.evaluation.explanation.step_texts import escaped
 from gradcli.formulas.differentiation_rules import RuleDerivation
 from gradcli.io.text_tables import number_text
 from gradcli.named_tuples import NamedTuple
+from gradcli.type_hints import Any
 
 FORMATS = ("text", "markdown", "latex", "json")
 # The languages of the formulas in each format.

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from gradcli.cli.process.environment import Environment
 from gradcli.cli.rendering.render import show, show_json
 from gradcli.io.text_tables import Table
 from gradcli.models.results import Iteration, Sampling, as_json
+from gradcli.type_hints import Any
 
 # Seconds before a progress line is shown, and between its updates.
 _FIRST_SHOWN, _UPDATE_INTERVAL = 1.0, 0.1

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays
 from gradcli.cli.process.environment import Environment, is_unicode
 from gradcli.errors import caret_text, position
 from gradcli.io.text_tables import Table, plain
+from gradcli.type_hints import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gradcli.evaluation.diagnose import Warning

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.cli.process.environment import Environment, is_unicode
@@ -15,6 +14,7 @@ from gradcli.rows.failures import Failure, TextForNumber
 from gradcli.rows.formats.blocks import MOST_LOST
 from gradcli.rows.pipeline import FailurePolicy, NonfiniteRow, RunReport
 from gradcli.rows.plan import Plan
+from gradcli.type_hints import Any
 
 
 def tell(report: RunReport, plan: Plan, policy: FailurePolicy, several: bool, environment: Environment) -> None:

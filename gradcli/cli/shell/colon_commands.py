@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from textwrap import wrap
-from typing import IO, TYPE_CHECKING
 
 from gradcli.arrays import shape
 from gradcli.cli import command, main
@@ -16,6 +15,7 @@ from gradcli.cli.process.environment import Environment
 from gradcli.cli.shell.typed_text import BINDING, LAST, Words, command_words
 from gradcli.errors import ExitStatus, GradcliError, UsageError, did_you_mean
 from gradcli.io import system
+from gradcli.type_hints import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gradcli.cli.shell.shell_session import Session

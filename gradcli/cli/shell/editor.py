@@ -8,7 +8,6 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from textwrap import fill
-from typing import TYPE_CHECKING, TextIO
 
 import typer
 from prompt_toolkit.application import Application
@@ -42,6 +41,7 @@ from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
 
 from gradcli.cli.shell.typed_text import CONTINUED, PROMPT, inputs_of, is_complete
+from gradcli.type_hints import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from gradcli.cli.shell.live_checks import FunctionDescriptions, Mistake

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from traceback import format_exception
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays
 from gradcli.cli import main
@@ -19,6 +18,7 @@ from gradcli.cli.shell.shell_session import Session, check_hint
 from gradcli.cli.shell.typed_text import CONTINUED, PROMPT, InputReader, inputs_of, is_command
 from gradcli.errors import ExitStatus, GradcliError, PipeClosed, UnknownNameError, UsageError
 from gradcli.install_command import install_command
+from gradcli.type_hints import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gradcli.cli.shell.workspace import Answer

@@ -8,11 +8,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 from gradcli.cli import main
 from gradcli.cli.process.environment import Environment
 from gradcli.errors import ExitStatus, GradcliError
+from gradcli.type_hints import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gradcli.cli.shell.workspace import Workspace

@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, suppress
 from itertools import count
 from types import SimpleNamespace
-from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.cli.arguments import inputs
@@ -28,6 +27,7 @@ from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import parse, statement_spans, tree
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import concrete
+from gradcli.type_hints import Any
 
 # The dtype of a session's numbers.
 _DTYPE = "float64"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from gradcli.errors import CallError, did_you_mean
 from gradcli.primitives.signature import SignatureParameter
+from gradcli.type_hints import Any
 
 
 def fit(

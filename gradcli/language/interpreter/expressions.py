@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import ModuleType
-from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.errors import (
@@ -42,6 +41,7 @@ from gradcli.primitives.entries.comparisons import equal, isfinite, less, logica
 from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.powers import power
 from gradcli.primitives.operation import Operation
+from gradcli.type_hints import Any
 
 
 def _list(machine: Evaluator, node: tree.List, _scope: Scope) -> Task:

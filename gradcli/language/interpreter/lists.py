@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
-from typing import Literal as OneOf
 
 from gradcli import arrays, limits
 from gradcli.autograd.modes import current_span
@@ -15,6 +13,8 @@ from gradcli.primitives.axes import integer
 from gradcli.primitives.bind import Kind
 from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.shape import concat, stack
+from gradcli.type_hints import Any
+from gradcli.type_hints import Literal as OneOf
 
 Value = Any
 

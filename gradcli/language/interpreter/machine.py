@@ -7,7 +7,6 @@ so that neither deep trees nor recursive programs use Python's recursion.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
-from typing import Any, Literal
 
 from gradcli import arrays, limits
 from gradcli.autograd.modes import current_span
@@ -24,6 +23,7 @@ from gradcli.language.operations import error_span
 from gradcli.language.stable.stable_expressions import RewrittenExpression
 from gradcli.language.syntax import tree
 from gradcli.named_tuples import NamedTuple
+from gradcli.type_hints import Any, Literal
 
 # Called for each operation with its span, name, operands and result.
 Observer = Callable[[Span, str, tuple[Value, ...], Value], None]

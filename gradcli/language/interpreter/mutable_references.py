@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.errors import NotRecordableError, ShapeError
 from gradcli.primitives.conversions import broadcast_to, reshape
 from gradcli.primitives.entries.indexing import index, normalize_key
+from gradcli.type_hints import Any
 
 Value = Any
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from gradcli.autograd.node import next_sequence
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.syntax import tree
+from gradcli.type_hints import Any
 
 
 class Provenance:

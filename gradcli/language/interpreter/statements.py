@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.autograd.modes import current_span
@@ -19,6 +18,7 @@ from gradcli.language.names import scope as scope_of_program
 from gradcli.language.operations import BINARY
 from gradcli.language.syntax import tree
 from gradcli.primitives.entries.indexing import check_order_of_axes, index
+from gradcli.type_hints import Any
 
 # Rounds after which a loop that takes more steps than are left is an error: earlier, there may be another one to report.
 # A power of 2, as loops with a condition look for another execution path after powers of 2 of rounds.

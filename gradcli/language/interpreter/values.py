@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.autograd.tensor import Tensor
@@ -17,6 +16,7 @@ from gradcli.primitives.axes import integer
 from gradcli.primitives.bind import Kind, concrete, decide
 from gradcli.primitives.operation import Operation
 from gradcli.primitives.signature import SignatureParameter
+from gradcli.type_hints import Any
 
 # A number, array or Tensor; True, False or None; a string; a list or a range; the tuple of tensors that a function such
 # as `qr` returns; a function of the program.

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any
 
 from gradcli.errors import (
     BindingError,
@@ -25,6 +24,7 @@ from gradcli.language.syntax import tree
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives import table
 from gradcli.primitives.distribution_names import METHODS, is_distribution, may_be_distribution
+from gradcli.type_hints import Any
 
 # Python's number types, and the dtypes that they stand for in arguments.
 TYPES = {"float": "float64", "int": "int64", "bool": "bool", "complex": "complex128"}

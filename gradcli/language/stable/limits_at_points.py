@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays
 from gradcli.arrays.mathematical_constants import GOLDEN_RATIO, is_exact
@@ -26,6 +25,7 @@ from gradcli.primitives.entries.arithmetic import absolute, divide, multiply, ne
 from gradcli.primitives.entries.comparisons import equal, isfinite, logical_not, where
 from gradcli.primitives.entries.powers import power
 from gradcli.primitives.operation import Operation
+from gradcli.type_hints import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gradcli.kinds.asymptotic import Asymptotic

@@ -6,7 +6,6 @@ import functools
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import GradcliError
@@ -23,6 +22,7 @@ from gradcli.primitives.entries.arithmetic import add, divide, multiply, negativ
 from gradcli.primitives.entries.powers import power
 from gradcli.primitives.operation import Operation
 from gradcli.primitives.primitive import Primitive
+from gradcli.type_hints import Any
 
 # The longest text that identifies a subexpression; each one with a longer text is distinct from all others.
 _LONGEST = 200

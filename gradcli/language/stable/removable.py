@@ -14,7 +14,6 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays, limits
 from gradcli.arrays.mathematical_constants import is_exact, ratio
@@ -28,6 +27,7 @@ from gradcli.language.stable.stable_forms import COMPLETE_AT_0, StableForm
 from gradcli.language.syntax import tree
 from gradcli.primitives.entries.arithmetic import add, multiply
 from gradcli.primitives.entries.powers import power
+from gradcli.type_hints import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gradcli.language.stable.limits_at_points import ExpressionPlan

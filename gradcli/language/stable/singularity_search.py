@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from gradcli.language.names.resolution import resolve, root_of
 from gradcli.language.syntax import tree
+from gradcli.type_hints import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gradcli.language.stable.one_variable import ExpressionReader

@@ -10,7 +10,6 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from typing import Any
 
 from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.errors import Span
@@ -25,6 +24,7 @@ from gradcli.primitives import table
 from gradcli.primitives.bind import constant
 from gradcli.primitives.entries.comparisons import not_equal
 from gradcli.primitives.signature import resolve_keyword
+from gradcli.type_hints import Any
 
 _OF_EULER = StableForm("e**x", "exp(x)", "e is Euler's number")
 _COMMUTATIVE = ("+", "*")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
@@ -25,6 +24,7 @@ from gradcli.primitives.entries.comparisons import (
     maximum,
     usable_divisor,
 )
+from gradcli.type_hints import Any
 
 
 class StableForm(NamedTuple):

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Iterable
-from typing import Any, TypeAlias
 
 from gradcli.errors import ProgramSyntaxError, Proposal, Span
 from gradcli.language.syntax import tree
 from gradcli.language.syntax.bound_variables import with_function
 from gradcli.language.syntax.lexer import Token, place
+from gradcli.type_hints import Any, TypeAlias
 
 Child: TypeAlias = "tree.SyntaxNode | Token"
 

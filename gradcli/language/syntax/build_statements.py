@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Any
 
 from gradcli.errors import ProgramSyntaxError, Span
 from gradcli.language.syntax import tree
 from gradcli.language.syntax.build_expressions import Child, check_parameters, identifier, nodes
 from gradcli.language.syntax.lexer import Token, place
 from gradcli.named_tuples import NamedTuple
+from gradcli.type_hints import Any
 
 
 class ParsedBlock(NamedTuple):

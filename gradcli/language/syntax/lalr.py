@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 from gradcli.language.syntax.lexer import END, Token
 from gradcli.language.syntax.parse_tables import Tables
+from gradcli.type_hints import Any
 
 
 class UnexpectedToken(Exception):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Iterator
-from typing import NoReturn
 
 from gradcli.errors import ProgramSyntaxError, Proposal, Span
 from gradcli.language.syntax.parse_tables import Tables
 from gradcli.named_tuples import NamedTuple
+from gradcli.type_hints import NoReturn
 
 # Longest program in characters.
 MAX_LENGTH = 1_000_000

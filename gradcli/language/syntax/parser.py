@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
 
 from gradcli.errors import GradcliError, ProgramSyntaxError, Proposal, Span
 from gradcli.language.syntax import build_expressions, build_statements, lalr, layout, lexer, parse_tables, tree
@@ -12,6 +11,7 @@ from gradcli.language.syntax.build_expressions import AmbiguousSyntax, two_readi
 from gradcli.language.syntax.layout import bracketed_text
 from gradcli.language.syntax.lexer import Token
 from gradcli.named_tuples import NamedTuple
+from gradcli.type_hints import Any
 
 _OPENING, _CLOSING = ("LPAR", "LSQB", "LBRACE", "INDENT"), ("RPAR", "RSQB", "RBRACE", "DEDENT")
 # The semantic actions, by the names that the grammar gives them.

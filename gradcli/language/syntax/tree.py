@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, dataclass_transform
-from typing import Literal as OneOf
 
 from gradcli.errors import Span
+from gradcli.type_hints import Any, dataclass_transform
+from gradcli.type_hints import Literal as OneOf
 
 # Prefixes of annotations of fields that never hold nodes.
 _PLAIN = ("Span", "str", "float", "bool", "OneOf", "tuple[OneOf")

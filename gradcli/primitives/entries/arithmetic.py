@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
 
 from gradcli.arrays import mathematical_constants
 from gradcli.arrays.definitions import common_definitions
@@ -31,6 +30,7 @@ from gradcli.primitives.jet_rules import Coefficients, from_derivative, linear, 
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, names_elsewhere
 from gradcli.primitives.strides import always
+from gradcli.type_hints import Any
 
 SUBJECT = "elementwise"
 

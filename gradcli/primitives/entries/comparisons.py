@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from gradcli import arrays
 from gradcli.primitives.bind import assume
 from gradcli.primitives.families import elementwise, predicate
 from gradcli.primitives.jet_rules import linear
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, names_elsewhere
+from gradcli.type_hints import Any
 
 SUBJECT = "elementwise"
 

@@ -8,13 +8,13 @@ operands are complex.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from gradcli.arrays.dtypes import is_complex
 from gradcli.primitives.bind import real_numbers_only
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.jet_rules import linear
 from gradcli.primitives.primitive import Primitive
+from gradcli.type_hints import Any
 
 SUBJECT = "complex numbers"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
 from gradcli.arrays.definitions import common_definitions
 from gradcli.arrays.dtypes import is_complex
@@ -23,6 +22,7 @@ from gradcli.primitives.families import complex_definition, elementwise
 from gradcli.primitives.jet_rules import Coefficients, integrate_coefficients
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, names_elsewhere
+from gradcli.type_hints import Any
 
 SUBJECT = "elementwise"
 

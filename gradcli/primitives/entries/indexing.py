@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.arrays.index_keys import has_arrays
@@ -19,6 +18,7 @@ from gradcli.primitives.families import permuting
 from gradcli.primitives.jet_rules import linear
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import NodeName, Primitive
+from gradcli.type_hints import Any
 
 SUBJECT = "shape"
 

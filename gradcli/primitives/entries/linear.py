@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape
@@ -22,6 +21,7 @@ from gradcli.primitives.entries.shape import matrix_transpose, moveaxis
 from gradcli.primitives.jet_rules import multilinear
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import NodeName, Primitive
+from gradcli.type_hints import Any
 
 SUBJECT = "linear algebra"
 

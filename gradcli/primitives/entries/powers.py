@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.definitions import common_definitions
@@ -29,6 +28,7 @@ from gradcli.primitives.families import elementwise
 from gradcli.primitives.jet_rules import Coefficients, from_derivative, integrate_coefficients
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import NodeName, Primitive, names_elsewhere
+from gradcli.type_hints import Any
 
 SUBJECT = "elementwise"
 

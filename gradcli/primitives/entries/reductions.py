@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
@@ -37,6 +36,7 @@ from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.shape import concat, expand_dims, stack
 from gradcli.primitives.jet_rules import Coefficients, integrate_coefficients, linear, locally_constant
 from gradcli.primitives.primitive import NodeName, Primitive, names_elsewhere
+from gradcli.type_hints import Any
 
 SUBJECT = "reductions"
 

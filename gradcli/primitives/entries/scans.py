@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.primitives import batching
@@ -23,6 +22,7 @@ from gradcli.primitives.entries.statistics import logsumexp
 from gradcli.primitives.jet_rules import Coefficients, from_derivative, jet_through_definition, linear
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, names_elsewhere
+from gradcli.type_hints import Any
 
 SUBJECT = "reductions"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape
@@ -26,6 +25,7 @@ from gradcli.primitives.families import permuting
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.strides import always
+from gradcli.type_hints import Any
 
 SUBJECT = "shape"
 

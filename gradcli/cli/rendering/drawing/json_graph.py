@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from gradcli import arrays, limits
 from gradcli.cli.process.environment import Environment
 from gradcli.cli.rendering.drawing.node_labels import Picture, Texts
 from gradcli.cli.rendering.render import opening, show_json
 from gradcli.evaluation.graph_view import GraphRequest, Group, Vertex
+from gradcli.type_hints import Any
 
 # Cost of describing and writing one vertex, in eighths of a step.
 _VERTEX = 28

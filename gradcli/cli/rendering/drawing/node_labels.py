@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.errors import Span
@@ -12,6 +11,7 @@ from gradcli.evaluation.outline import GraphBox, outline
 from gradcli.io.text_tables import number_text
 from gradcli.language.stable.stable_expressions import stable_text
 from gradcli.named_tuples import NamedTuple
+from gradcli.type_hints import Any
 
 # The maximum number of characters of a piece of program text.
 _LONGEST = 48
