@@ -128,14 +128,18 @@ def _by_name(declared: Iterable[Field]) -> dict[str, Field]:
 # The options that ask for help, the last of which for all of it.
 _ALL = "--help-all"
 _HELP = ("--help", _ALL)
-# A word that looks like a short option.
-_SHORT = re.compile(r"-[A-Za-z][\w-]*")
+# A word that looks like a short option; compiled where a word may be one.
+_SHORT = r"-[A-Za-z][\w-]*"
+
+
+def _is_short(word: str) -> bool:
+    return word.startswith("-") and re.fullmatch(_SHORT, word) is not None
 
 
 def _declared_for(options: type, words: Iterable[str]) -> dict[str, Field]:
     """The options by name: those among the words alone where each is called as its field, to spare the evaluation of
     other declarations, else all."""
-    given = {word.partition("=")[0] for word in words if word.startswith("--") or _SHORT.fullmatch(word)}
+    given = {word.partition("=")[0] for word in words if word.startswith("--") or _is_short(word)}
     given -= {"--", *_HELP}
     found = _by_name(fields_called(options, (name[2:].replace("-", "_") for name in given)))
     return found if found.keys() == given else _by_name(fields(options))
@@ -172,7 +176,7 @@ def _parsed(options: type, words: Sequence[str], path: str, elsewhere: Elsewhere
                 raise UsageError(f"{name} is given twice", hint="leave one of them out")
             found.append(_text_of_option(word, rest, path))
         else:
-            if has_program and _SHORT.fullmatch(word):
+            if has_program and _is_short(word):
                 raise _unknown(word, declared, path, elsewhere)
             has_program = has_program or _may_be_program(word)
             others.append(word)

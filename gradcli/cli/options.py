@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
-from types import GenericAlias, UnionType
+from functools import cache, reduce
+from types import GenericAlias, ModuleType, UnionType
 
 from gradcli.arrays import DTYPES
 from gradcli.arrays.backends import BACKENDS
@@ -314,7 +314,15 @@ def _annotation(options: type, name: str) -> Any:
     """The annotation of a field; one that is a string is evaluated, which `typing.get_type_hints` does for all."""
     kind = next(kind for kind in options.__mro__ if name in vars(kind).get("__annotations__", ()))
     annotation = kind.__annotations__[name]
-    return eval(annotation, vars(sys.modules[kind.__module__])) if isinstance(annotation, str) else annotation
+    return _evaluated(annotation, sys.modules[kind.__module__]) if isinstance(annotation, str) else annotation
+
+
+def _evaluated(annotation: str, module: ModuleType) -> Any:
+    """The value of an annotation; of most, names with dots, without the compiler of Python, for the sake of the start."""
+    names = annotation.split(".")
+    if all(map(str.isidentifier, names)):
+        return reduce(getattr, names, module)
+    return eval(annotation, vars(module))
 
 
 def _names(options: type) -> Iterable[str]:

@@ -158,14 +158,18 @@ def _check_input(options: BindingOptions, environment: Environment) -> None:
         )
 
 
-_BINDING = re.compile(r"\s*[^\W\d]\w*\s*=[^=]")
+# These are compiled where a word needs them.
+_BINDING = r"\s*[^\W\d]\w*\s*=[^=]"
 _FROM_INPUT = r"\s*[^\W\d]\w*\s*=\s*@-(:|$)"
-_NAME = re.compile(r"[^\W\d]\w*")
+_NAME = r"[^\W\d]\w*"
 
 
 def is_binding(word: str) -> bool:
     """Return whether a word has the form NAME=VALUE."""
-    return _BINDING.match(word) is not None
+    name, _, value = word.partition("=")
+    if name.isascii() and name.isidentifier():
+        return value[:1] not in ("", "=")
+    return re.match(_BINDING, word) is not None
 
 
 def reads_input(word: str) -> bool:
@@ -187,9 +191,9 @@ def _check_order(words: Sequence[str]) -> None:
     parts = ["", *words[1:], ""]
     for before, word, behind in zip(parts, parts[1:], parts[2:]):
         name, sign, value = (before, "=", behind) if word == "=" else ("", "", "")
-        if word.endswith("=") and _NAME.fullmatch(word[:-1]):
+        if word.endswith("=") and re.fullmatch(_NAME, word[:-1]):
             name, sign, value = word[:-1], "=", behind
-        elif word.startswith("=") and len(word) > 1 and _NAME.fullmatch(before):
+        elif word.startswith("=") and len(word) > 1 and re.fullmatch(_NAME, before):
             name, sign, value = before, "=", word[1:]
         if sign and name and value:
             raise UsageError(f"there are spaces around '=' in a value for '{name}'", hint=f"write {name}={value}")

@@ -39,8 +39,8 @@ MODULE = "gradcli"
 
 # The name of a common factor in a stable form.
 _FACTOR = "c"
-# A function or operator that an expression needs to match a pattern. A square also matches a whole number.
-_NEEDED = re.compile(r"\w+(?=\()|\*\*(?!2)|(?<!\*)\*(?!\*)|[+/]")
+# Separates the words of a pattern, with its functions before their brackets; `-` becomes `+`.
+_SEPARATED = str.maketrans({"(": "( ", ")": " ", ",": " ", "=": " ", "+": " + ", "-": " + ", "*": " * ", "/": " / "})
 # A name in a pattern; `argument` matches where it is a whole argument of a call.
 _PATTERN_NAME = r"(?P<argument>(?:(?<=[(=])|(?<=, ))(?=\w[,)]))?\b(?P<name>[a-z])\b"
 
@@ -206,7 +206,16 @@ def _likely(root: str, outline: _Outline, used: frozenset[str]) -> Sequence[tupl
 @lru_cache(_MOST_OUTLINES)
 def _usable(root: str, used: frozenset[str]) -> Sequence[StableForm]:
     """The rules whose patterns have no other functions and operators, found faster than by parsing the patterns."""
-    return [rule for rule in RULES_BY_ROOT[root] if used.issuperset(_NEEDED.findall(rule.pattern.replace("-", "+")))]
+    return [rule for rule in RULES_BY_ROOT[root] if used.issuperset(_needed(rule.pattern))]
+
+
+def _needed(pattern: str) -> Iterator[str]:
+    """The functions and operators that an expression needs to match a pattern. A square also matches a whole number."""
+    for word in pattern.replace("**2", " ").replace("**", " ^ ").translate(_SEPARATED).split():
+        if word in "+*/^":
+            yield "**" if word == "^" else word
+        elif word.endswith("(") and word != "(":
+            yield word[:-1]
 
 
 @cache
