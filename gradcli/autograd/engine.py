@@ -6,7 +6,6 @@ import contextvars
 import functools
 import heapq
 import itertools
-import threading
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -497,6 +496,9 @@ def has_hooks(target: Any) -> bool:
 
 def _run_in_new_thread(function: Callable[[], Any]) -> Any:
     """Call a function in a new thread with the current context, wait for it, and return or raise its outcome."""
+    # Imported here as few graphs are that deep.
+    import threading
+
     context = contextvars.copy_context()
     outcome: list[Any] = []
     errors: list[BaseException] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import weakref
+from _weakref import ref
 from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 
@@ -39,7 +39,7 @@ class HookHandle:
     __slots__ = ("_places",)
 
     def __init__(self, hooks: Hooks, number: int) -> None:
-        self._places = [(weakref.ref(hooks), number)]
+        self._places = [(ref(hooks), number)]
 
     @classmethod
     def joined(cls, handles: Iterable[HookHandle]) -> HookHandle:
@@ -74,7 +74,7 @@ class Attached:
 
     def __init__(self) -> None:
         self.tensors: dict[int, Hooks] = {}
-        self.retained: dict[int, weakref.ref[Any]] = {}
+        self.retained: dict[int, ref[Any]] = {}
         self.before = Hooks()
         self.after = Hooks()
         self.metadata: dict[Any, Any] = {}

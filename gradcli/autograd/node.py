@@ -6,7 +6,7 @@ The node of a leaf accumulates its gradients.
 from __future__ import annotations
 
 import itertools
-import weakref
+from _weakref import ref
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from functools import cache
@@ -239,7 +239,7 @@ class AccumulateGrad(Node):
     def __init__(self, leaf: Any) -> None:
         super().__init__(())
         # A weak reference, because the leaf owns this node.
-        self._leaf = weakref.ref(leaf)
+        self._leaf = ref(leaf)
         self.accumulated = Hooks()
 
     @property

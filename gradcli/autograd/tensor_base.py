@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-import weakref
+from _weakref import ref
 from collections.abc import Callable
 
 from gradcli import arrays
@@ -201,7 +201,7 @@ class TensorBase(Operators):
             return
         self._retained = True
         # A weak reference: the tensor owns its node, and a cycle would keep both alive.
-        self._node.attach().retained[self.output_nr] = weakref.ref(self)
+        self._node.attach().retained[self.output_nr] = ref(self)
 
     @property
     def grad(self) -> Self | None:

@@ -8,9 +8,9 @@ that are never changed in place therefore have plain attributes.
 
 from __future__ import annotations
 
-import weakref
+from _thread import RLock
+from _weakref import ref
 from collections.abc import Mapping, Sequence
-from threading import RLock
 
 from gradcli import arrays
 from gradcli.autograd.modes import grad_enabled, inference
@@ -38,11 +38,11 @@ class Counter:
 
     def __init__(self, version: int | None) -> None:
         self.version = version
-        self.nodes: list[tuple[weakref.ref[Node], int]] = []
+        self.nodes: list[tuple[ref[Node], int]] = []
 
     def watch(self, node: Node | None, number: int) -> None:
         if node is not None and node.keeps_results():
-            self.nodes.append((weakref.ref(node), number))
+            self.nodes.append((ref(node), number))
 
     def count(self) -> None:
         if self.version is None:
@@ -64,8 +64,8 @@ class Storage:
 
     def __init__(self, numbers: Any) -> None:
         self.numbers = numbers
-        self._fresh: list[weakref.ref[Any]] = []
-        self._forgetful: list[weakref.ref[Any]] = []
+        self._fresh: list[ref[Any]] = []
+        self._forgetful: list[ref[Any]] = []
         self._most = 32
 
     def __len__(self) -> int:
@@ -78,7 +78,7 @@ class Storage:
     def join(self, tensor: Any) -> None:
         """Register a tensor that holds data of this storage."""
         with sharing_lock:
-            self._fresh.append(weakref.ref(tensor))
+            self._fresh.append(ref(tensor))
             if len(self._fresh) > self._most:
                 self._fresh = _living(self._fresh)
                 self._most = 32 + 2 * len(self._fresh)
@@ -102,7 +102,7 @@ class Storage:
                 tensor.place.invalidate(tensor)
 
 
-def _living(references: list[weakref.ref[Any]]) -> list[weakref.ref[Any]]:
+def _living(references: list[ref[Any]]) -> list[ref[Any]]:
     """The references to living tensors, without duplicates."""
     # Compared by id, because the equality of two references is that of their tensors, which is elementwise.
     return [*{id(known): known for known in references if known() is not None}.values()]
@@ -187,7 +187,7 @@ class StoragePlace:
         self.refusal = refusal
         self.version: int | None = counter.version
         self._layout: Layout | None = None
-        self.bearer: weakref.ref[Any]
+        self.bearer: ref[Any]
 
     def alias(self, counter: Counter) -> StoragePlace:
         """A place with the same data, outside of the graph."""

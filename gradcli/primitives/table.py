@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
-from importlib.util import source_hash
 from os import path
 from types import ModuleType
 
@@ -218,6 +217,8 @@ def _computed_files() -> dict[str, str]:
 
 def _fingerprint() -> str:
     """A text that identifies the contents of the files."""
+    from importlib.util import source_hash
+
     folder = path.join(path.dirname(__file__), "entries")
     contents = []
     for file in _LATER:
