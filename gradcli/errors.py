@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
@@ -71,6 +70,9 @@ def _window(line: str, start: int, end: int) -> tuple[str, int, int]:
 
 
 def _width(character: str) -> int:
+    # Imported here as only reports of errors need it.
+    import unicodedata
+
     if unicodedata.combining(character):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1

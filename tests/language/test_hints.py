@@ -536,7 +536,7 @@ PROPOSED = {
     "language/syntax/syntax_errors._bars": ["eval", f"{MANY} + |x|", "x=2"],
     "language/syntax/syntax_errors._call_without_brackets": ["eval", "max x y", "x=1", "y=2"],
     "language/syntax/syntax_errors._side_by_side": ["series", "x*y zeta_", "x=1", "y=2", "zeta_=3"],
-    "language/syntax/lexer._hint": ["eval", "x ＋ 1", "x=2"],
+    "language/syntax/unexpected_characters._hint": ["eval", "x ＋ 1", "x=2"],
 }
 
 

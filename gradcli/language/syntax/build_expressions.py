@@ -7,13 +7,12 @@ arguments, are checked here and raise ProgramSyntaxError.
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Iterable
 
 from gradcli.errors import ProgramSyntaxError, Proposal, Span
 from gradcli.language.syntax import tree
 from gradcli.language.syntax.bound_variables import with_function
-from gradcli.language.syntax.lexer import Token, place
+from gradcli.language.syntax.lexer import Token, normalised, place
 from gradcli.type_hints import Any, TypeAlias
 
 Child: TypeAlias = "tree.SyntaxNode | Token"
@@ -26,9 +25,8 @@ def nodes(children: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def identifier(token: Token) -> str:
-    """The name of a token in Unicode normal form NFKC, as Python compares names."""
-    text = token.value
-    return text if text.isascii() else unicodedata.normalize("NFKC", text)
+    """The name of a token in normal form."""
+    return normalised(token.value)
 
 
 # Operators
@@ -185,7 +183,7 @@ def _is_an_error(left: tree.Expression, operator: Token, right: tree.Expression)
 
 def superscript(base: tree.Expression, exponent: Token) -> tree.Binary:
     _check_imaginary_base(base, place(exponent))
-    number = float(unicodedata.normalize("NFKC", exponent.value).replace("−", "-"))
+    number = float(normalised(exponent.value).replace("−", "-"))
     span = Span(base.span.start, exponent.end_pos)
     power: tree.Expression = tree.Number(place(exponent), abs(number), "")
     if exponent.value.startswith("⁻"):
