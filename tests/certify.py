@@ -30,7 +30,7 @@ from mpmath import mpf
 
 import gradcli
 from gradcli.errors import GradcliError
-from gradcli.language.names import scope
+from gradcli.language.names.resolution import resolve
 from gradcli.proofs.certify import Certified
 from tests.fuzz.case import Case
 from tests.fuzz.writer import Writer
@@ -160,7 +160,7 @@ class Tally:
     def _claims(self, case: Case) -> None:
         made = [*claims(case)]
         judge = Judge(gradcli.compile(case.program).program, case.bindings)
-        by_clauses = bool(scope.functions_with_backward(judge.program))
+        by_clauses = bool(resolve(judge.program).with_backward)
         for claim in made:
             if by_clauses and claim.name != "value":
                 # The judge derives functions, not user-defined backward clauses.

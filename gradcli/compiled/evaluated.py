@@ -11,7 +11,7 @@ from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.errors import BindingError, EvaluationError, UsageError
 from gradcli.evaluation import python_values
 from gradcli.evaluation.session import EvaluationRequest, Result
-from gradcli.language.names import scope
+from gradcli.language.names.resolution import resolve
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_DIGITS, MAX_PRECISION
 from gradcli.named_tuples import NamedTuple
@@ -62,7 +62,7 @@ def evaluated(
     is not installed, and what a run raises.
     """
     _check(options)
-    masks = scope.names_used_as_masks(program)
+    masks = resolve(program).masks
 
     def request() -> EvaluationRequest:
         return EvaluationRequest(

@@ -13,6 +13,7 @@ from gradcli.errors import BindingError, GradcliError, UsageError, as_bool, did_
 from gradcli.evaluation import python_values
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.names import scope
+from gradcli.language.names.resolution import resolve
 from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
@@ -39,7 +40,7 @@ class CompiledProgram(Compiled):
         reads = scope.free_names(program).values()
         # Constants such as `pi` may be overridden, but need no value.
         inputs = tuple(r.name for r in reads if not r.maybe_assigned and r.name not in scope.CONSTANTS)
-        masks = scope.names_used_as_masks(program)
+        masks = resolve(program).masks
         super().__init__(program, inputs, (r.name for r in reads), max_steps, max_elements, masks)
 
     def __repr__(self) -> str:

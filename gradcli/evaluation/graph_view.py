@@ -17,7 +17,7 @@ from gradcli.evaluation.session import no_single_number
 from gradcli.language.interpreter.provenance import CallFrame, Log
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.interpreter.values import as_numpy
-from gradcli.language.names import scope
+from gradcli.language.names.resolution import resolve
 from gradcli.language.stable.stable_expressions import RewrittenExpression
 from gradcli.language.syntax import tree
 from gradcli.named_tuples import NamedTuple
@@ -212,7 +212,7 @@ class Grouping(NamedTuple):
 def _grouped(program: tree.Module, nodes: Sequence[Node], frames: Sequence[CallFrame]) -> Grouping:
     """Group operations, which are given in execution order; `frames` are in the order in which they began."""
     frame_of = _innermost(nodes, frames)
-    functions = scope.defined_functions(program)
+    functions = resolve(program).functions
     groups: list[Group] = []
     around: list[int | None] = []
     called: list[str | None] = []

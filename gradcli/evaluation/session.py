@@ -30,7 +30,7 @@ from gradcli.kinds.branch_points import BranchPointError, BranchPointWatcher, wa
 from gradcli.language.interpreter import lost_digits
 from gradcli.language.interpreter.run import Evaluation, evaluate
 from gradcli.language.interpreter.values import as_numpy
-from gradcli.language.names import scope
+from gradcli.language.names.resolution import resolve
 from gradcli.language.stable.stable_expressions import RewrittenExpression
 from gradcli.language.syntax.tree import Module
 from gradcli.named_tuples import NamedTuple
@@ -117,7 +117,7 @@ def run(request: EvaluationRequest) -> Result:
             "a cotangent weights the gradient, and derivatives of higher order are those of the value itself",
             hint="multiply the value by the cotangent in the program, and sum it if that is no scalar",
         )
-    result = _with_shortfalls(request) if scope.calls_functionals(request.program) else _result(request)
+    result = _with_shortfalls(request) if resolve(request.program).calls_functionals else _result(request)
     _propose_complex_numbers(request.program, result)
     result.warnings[:0] = unused_parts(request.program)
     return result
@@ -164,47 +164,60 @@ def _result(request: EvaluationRequest) -> Result:
         compiled = _compiled(request)
         if compiled is not None:
             return compiled
+    seen = _inner_derivative_observer(request)
     with locating(request.program.source, request.program.body[-1].span):
-        watch, seen = Watch(request.program), _inner_derivative_observer(request)
-        with nullcontext() if seen is None else seen.watched():
-            with symmetric_parts.telling(watch.see_asymmetry), lost_digits.telling(watch.see_lost_digits):
-                result = _run(request, watch, None)
-            _replace_derivatives_at_switches(request, watch, result)
-        others = [*watch.asymmetric.values(), *watch.without_digits.values()]
-        result.finite = all_finite(result.value, *_numbers(result))
-        # If a higher-order derivative does not exist, the warning about the kink is sufficient.
-        explained = result.finite or (watch.settled is False and _is_finite_to_order_1(result))
-        if not explained:
-            watch = Watch(request.program)
-            try:
-                with limits.optional_budget():
-                    _run(request, watch, watch.see_forward)
-            except LimitError:
-                # The result is available; failing to locate its non-finite numbers is not an error.
-                watch.stopped = True
-        result.warnings = watch.warnings(
-            finite=explained,
-            value_is_finite=all_finite(result.value),
-            inputs_are_finite=explained or all_finite(*request.bindings.values()),
-        )
-        if not explained and not is_exact():
-            result.warnings[:1] = _explained_by_rounding(request, watch, result.warnings[:1])
-        if result.digits_left:
-            watch = Watch(request.program)
-            with suppress(LimitError), limits.optional_budget():
-                _run(request, watch, None, inaccurate=True)
-            result.warnings.append(watch.inaccurate(result.digits_left))
-        elif seen is not None and seen.taken and result.finite:
-            result.warnings += _losses_inside(request, seen)
-        if (seen is None or not seen.taken) and result.finite and watch.rounding_estimate is not None:
-            losses = _complex_losses if _may_be_complex(request) else _first_losses
-            result.warnings += losses(request, watch.rounding_estimate, result)
-        result.warnings += others
+        watch = Watch(request.program)
+        result = _watched(request, watch, seen)
+        _diagnose(request, watch, seen, result)
         return result
 
 
+def _watched(request: EvaluationRequest, watch: Watch, seen: InnerDerivativeObserver | None) -> Result:
+    """The value and the derivatives, while it is noted what there may be to warn about."""
+    with nullcontext() if seen is None else seen.watched():
+        with symmetric_parts.telling(watch.see_asymmetry), lost_digits.telling(watch.see_lost_digits):
+            result = _run(request, watch, None)
+        _replace_derivatives_at_switches(request, watch, result)
+    return result
+
+
+def _diagnose(request: EvaluationRequest, watch: Watch, seen: InnerDerivativeObserver | None, result: Result) -> None:
+    """Set the warnings of a result, and whether it is finite. Where numbers are not, the program runs again, so that
+    those it makes of them are seen."""
+    others = [*watch.asymmetric.values(), *watch.without_digits.values()]
+    result.finite = all_finite(result.value, *_numbers(result))
+    # If a higher-order derivative does not exist, the warning about the kink is sufficient.
+    explained = result.finite or (watch.settled is False and _is_finite_to_order_1(result))
+    if not explained:
+        watch = Watch(request.program)
+        try:
+            with limits.optional_budget():
+                _run(request, watch, watch.see_forward)
+        except LimitError:
+            # The result is available; failing to locate its non-finite numbers is not an error.
+            watch.stopped = True
+    result.warnings = watch.warnings(
+        finite=explained,
+        value_is_finite=all_finite(result.value),
+        inputs_are_finite=explained or all_finite(*request.bindings.values()),
+    )
+    if not explained and not is_exact():
+        result.warnings[:1] = _explained_by_rounding(request, watch, result.warnings[:1])
+    if result.digits_left:
+        watch = Watch(request.program)
+        with suppress(LimitError), limits.optional_budget():
+            _run(request, watch, None, inaccurate=True)
+        result.warnings.append(watch.inaccurate(result.digits_left))
+    elif seen is not None and seen.taken and result.finite:
+        result.warnings += _losses_inside(request, seen)
+    if (seen is None or not seen.taken) and result.finite and watch.rounding_estimate is not None:
+        losses = _complex_losses if _may_be_complex(request) else _first_losses
+        result.warnings += losses(request, watch.rounding_estimate, result)
+    result.warnings += others
+
+
 def _may_be_complex(request: EvaluationRequest) -> bool:
-    return scope.makes_complex(request.program) or any(map(arrays.is_complex, request.bindings.values()))
+    return resolve(request.program).makes_complex or any(map(arrays.is_complex, request.bindings.values()))
 
 
 def _has_complex(request: EvaluationRequest, result: Result) -> bool:
@@ -299,7 +312,7 @@ def _inner_derivative_observer(request: EvaluationRequest) -> InnerDerivativeObs
 
     None where it takes none, for complex numbers, and in ball arithmetic, which bounds its errors anyway.
     """
-    if is_exact() or not scope.differentiates(request.program) or _may_be_complex(request):
+    if is_exact() or not resolve(request.program).differentiates or _may_be_complex(request):
         return None
     # Loaded on demand, here and below: most programs need none of these modules.
     from gradcli.evaluation.inner_derivative_accuracy import InnerDerivativeObserver
@@ -419,7 +432,7 @@ def _run(request: EvaluationRequest, watch: Watch, observe: Any, *, inaccurate: 
     last = request.program.body[-1]
     places = locating(request.program.source, last.span)
     with watch.derivatives(nonfinite=observe is not None, inaccurate=inaccurate), places:
-        if (request.order is not None and request.order > 1) or scope.differentiates(request.program):
+        if (request.order is not None and request.order > 1) or resolve(request.program).differentiates:
             watch.see_kinks(evaluation.value)
         if request.gradient:
             _backward(request, evaluation.value, by, result)

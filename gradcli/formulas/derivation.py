@@ -17,6 +17,8 @@ from gradcli.kinds.jets import Jet
 from gradcli.language.interpreter.mutable_references import ElementwiseInput, SizeNeededError
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.names import scope
+from gradcli.language.names.evaluator_functions import DETACH
+from gradcli.language.names.resolution import resolve
 from gradcli.language.syntax import tree
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import assume, constant
@@ -117,13 +119,13 @@ class _DerivativeRecorder:
             if n in given or not (n in scope.CONSTANTS or r.maybe_assigned)
         ]
         self.names = [n for n in reads if n not in self.fixed]
-        if scope.has_imaginary_literals(program) or any(map(arrays.is_complex, bindings.values())):
+        if resolve(program).has_imaginary_literals or any(map(arrays.is_complex, bindings.values())):
             # First, so that it is the first factor of products.
             self.names.insert(0, scope.IMAGINARY_UNIT)
         self.places = {n: i for i, n in enumerate(self.names)}
         self.shapes = {n: arrays.shape(bindings[n]) for n in self.names if n in bindings}
         # A target of a gradient within the program must stay whole.
-        targets = scope.differentiation_targets(program, self.names)
+        targets = resolve(program).targets(self.names)
         indexes = any(isinstance(node, (tree.Index, tree.For, tree.Comprehension)) for node in tree.all_nodes(program))
         self.in_parts = {
             n
@@ -307,7 +309,7 @@ def _is_plain(program: tree.Module) -> bool:
     """Return whether the derivatives are those of the computed value: nothing is detached, and no derivative is written
     by hand."""
     calls = (node for node in tree.all_nodes(program) if isinstance(node, tree.Call))
-    return not any(call.name in scope.DETACH for call in calls) and not scope.functions_with_backward(program)
+    return not any(call.name in DETACH for call in calls) and not resolve(program).with_backward
 
 
 def _derivatives(value: Any, leaves: Mapping[str, Tensor], order: int) -> dict[By, Any]:

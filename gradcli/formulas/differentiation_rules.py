@@ -23,7 +23,8 @@ from gradcli.formulas.rule_equations import (
 )
 from gradcli.formulas.symbolic import derivatives_as_formulas
 from gradcli.formulas.writing.text_writer import write
-from gradcli.language.names import binders, scope
+from gradcli.language.names import binders
+from gradcli.language.names.evaluator_functions import DERIVATIVES, DETACH, TRANSFORMS
 from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree
 from gradcli.named_tuples import NamedTuple
@@ -210,8 +211,8 @@ class _Formula:
         return "quotient rule", QuotientSide(Total([("+", first), ("-", second)]), Square(Plain(below)))
 
     def _call(self, node: tree.Call) -> tuple[str, Any]:
-        known = table.find(node.name) is not None and node.name not in scope.DERIVATIVES
-        if node.name not in self._functions and (not known or node.name in (*scope.TRANSFORMS, *scope.DETACH)):
+        known = table.find(node.name) is not None and node.name not in DERIVATIVES
+        if node.name not in self._functions and (not known or node.name in (*TRANSFORMS, *DETACH)):
             raise no_formula(node, self._program, f"'{node.name}' is no function of numbers")
         if any(self._depends(keyword.value) for keyword in node.keywords):
             raise no_formula(node, self._program, "an operand is given by keyword")

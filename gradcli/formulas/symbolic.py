@@ -18,7 +18,7 @@ from gradcli.formulas.writing.root_sum_squares import has_squares
 from gradcli.formulas.writing.text_writer import Language
 from gradcli.kinds.jets import check_order
 from gradcli.language.interpreter.mutable_references import ElementwiseInput
-from gradcli.language.names import scope
+from gradcli.language.names.resolution import resolve
 from gradcli.language.names.scope import IMAGINARY_UNIT
 from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree
@@ -162,7 +162,7 @@ def _decimals(program: tree.Module, bindings: Mapping[str, Any]) -> Collection[f
 def _has_complex_numbers(program: tree.Module, bindings: Mapping[str, Any]) -> bool:
     """Return whether a program writes complex numbers, makes them of two real ones, or is given them."""
     return (
-        scope.has_imaginary_literals(program)
+        resolve(program).has_imaginary_literals
         or any(map(arrays.is_complex, bindings.values()))
         or any(isinstance(n, tree.Call) and table.find(n.name) in (from_parts, polar) for n in tree.all_nodes(program))
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from gradcli.errors import GradcliError, ProgramSyntaxError, Span, UnknownNameError
 from gradcli.language.names import binders, scope
+from gradcli.language.names.resolution import resolve
 from gradcli.language.names.unused import does_something
 from gradcli.language.parsing import charge_parsing
 from gradcli.language.syntax import derivative_marks, parse_expression, parse_timed_equations, tree
@@ -230,7 +231,7 @@ class _Reader:
             self.defined[name] = statement.span
         # A branch or a loop may give values, too.
         if not isinstance(statement, tree.Define):
-            for name in scope.assigned_names(self._module(statement)):
+            for name in resolve(self._module(statement)).bound:
                 self.defined.setdefault(name, statement.span)
         self.statements.append(statement)
 
@@ -294,7 +295,7 @@ class _Reader:
         calls = {node.name for node in tree.walk(statement) if isinstance(node, tree.Call)}
         parts = [statement, *(functions.values() if not calls.isdisjoint(functions) else ())]
         reads = {name for part in parts for name in scope.free_names(self._module(part))}
-        writes = scope.assigned_names(self._module(statement))
+        writes = resolve(self._module(statement)).bound
         return frozenset(reads - writes), frozenset(writes)
 
     def _module(self, statement: tree.Statement) -> tree.Module:

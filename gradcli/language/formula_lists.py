@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gradcli.language.names.scope import LIST_METHODS
+from gradcli.language.names.evaluator_functions import LIST_METHODS
 from gradcli.language.syntax import tree
 from gradcli.language.syntax.tree import Module
 from gradcli.named_tuples import NamedTuple

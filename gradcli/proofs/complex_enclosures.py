@@ -20,7 +20,7 @@ from gradcli.errors import DifferentiationError, GradcliError, Span, locating
 from gradcli.evaluation.complex_results import ComplexValue
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.named_values import with_named_value
-from gradcli.language.names import scope
+from gradcli.language.names.resolution import resolve
 from gradcli.language.stable import stable_expressions
 from gradcli.language.syntax import tree
 from gradcli.language.syntax.tree import Module
@@ -48,7 +48,7 @@ def enclose(program: Module, values: Mapping[str, Any], wrt: Sequence[str], **op
 
     Raises as it does, and DifferentiationError where there is no derivative by a complex input.
     """
-    if not scope.makes_complex(program) and not any(map(_is_complex, values.values())):
+    if not resolve(program).makes_complex and not any(map(_is_complex, values.values())):
         return enclosed.enclose(program, values, wrt, **options)
     return _ComplexProgram(program, values, wrt, options).enclose()
 

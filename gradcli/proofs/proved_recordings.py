@@ -13,7 +13,7 @@ from gradcli.evaluation.recordings import Recording
 from gradcli.evaluation.session import EvaluationRequest, RequestFactory, Result
 from gradcli.executors.executor_choice import executable
 from gradcli.language.interpreter.values import as_numpy
-from gradcli.language.names import scope
+from gradcli.language.names.resolution import resolve
 from gradcli.proofs import digits
 
 # Bound on the number of cached recordings.
@@ -42,7 +42,7 @@ class ProvedRecordings:
             or asked.grad_output is not None
             or any(map(arrays.shape, asked.bindings.values()))
             # Recordings have real numbers alone.
-            or scope.makes_complex(asked.program)
+            or resolve(asked.program).makes_complex
             or any(map(arrays.is_complex, asked.bindings.values()))
         ):
             return digits.at_precision(request)

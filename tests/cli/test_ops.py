@@ -20,6 +20,7 @@ from gradcli.cli.commands import ops
 from gradcli.errors import GradcliError
 from gradcli.language import operations
 from gradcli.language.names import reference, scope
+from gradcli.language.names.evaluator_functions import DERIVATIVES, DETACH, FUNCTIONALS
 from gradcli.primitives import table
 from tests.samples import several
 
@@ -93,7 +94,7 @@ def test_the_listing_as_json(run):
 
 
 def test_the_listing_covers_all_that_a_program_can_call_or_name():
-    callable_names = {*table.names(), *scope.DERIVATIVES, *scope.DETACH, *scope.FUNCTIONALS}
+    callable_names = {*table.names(), *DERIVATIVES, *DETACH, *FUNCTIONALS}
     assert sorted([*NAMES, *ALIASES]) == sorted([*callable_names, *(scope.CONSTANTS.keys() - scope.TYPES.keys())])
 
 

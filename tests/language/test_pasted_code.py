@@ -9,8 +9,7 @@ from scipy import special
 import gradcli
 from gradcli.errors import GradcliError
 from gradcli.language.interpreter.builtin_calls import function_transforms, python_functions
-from gradcli.language.names import scope
-from gradcli.language.names.resolution import PYTHON_FUNCTIONS
+from gradcli.language.names.evaluator_functions import DERIVATIVES, LIST_METHODS, PYTHON_FUNCTIONS, TRANSFORMS
 
 
 def value_and_grad(program, **values):
@@ -435,13 +434,13 @@ def test_the_names_of_functions_are_those_of_the_tables():
     """The names of functions are known before the module that implements them is loaded."""
     functions = python_functions._FUNCTIONS.keys() | python_functions._METHODS_OF_TENSORS.keys()
     assert functions == PYTHON_FUNCTIONS
-    assert python_functions._METHODS.keys() == scope.LIST_METHODS
+    assert python_functions._METHODS.keys() == LIST_METHODS
     made = (
         function_transforms.TRANSFORMATIONS.keys()
         | function_transforms.LOOPS.keys()
         | function_transforms._OF_PYTHON.keys()
     )
-    assert made - scope.DERIVATIVES.keys() == scope.TRANSFORMS
+    assert made - DERIVATIVES.keys() == TRANSFORMS
 
 
 # The rows of A are [1, 2] and [3, 4].

@@ -14,6 +14,7 @@ from gradcli.errors import BindingError, MissingProgramError, Span, UnknownNameE
 from gradcli.evaluation.constant_expressions import constant
 from gradcli.io import system, variables
 from gradcli.language.names import scope
+from gradcli.language.names.resolution import resolve
 from gradcli.language.parsing import parse_charged as parsed
 from gradcli.language.syntax.lexer import MAX_LENGTH
 from gradcli.language.syntax.tree import Module
@@ -99,7 +100,7 @@ def computing(options: ProgramOptions) -> Iterator[Any]:
         namespace = arrays.chosen(options.backend, options.device)
     else:
         namespace = backends.namespace(backends.DIGITS.name)
-    with arrays.using_namespace(namespace), limits.within(options.max_steps, options.max_elements):
+    with limits.within(options.max_steps, options.max_elements), arrays.using_namespace(namespace):
         yield namespace
 
 
@@ -256,7 +257,7 @@ def sources(
     values = bindings_of(words, dtype, options, environment, read_word)
     if read_word is None:
         # Names that are used as masks keep truth values that were written as such.
-        for name in scope.names_used_as_masks(program) & values.keys():
+        for name in resolve(program).masks & values.keys():
             read = values[name]
             if isinstance(read, partial) and read.func is constant:
                 values[name] = partial(read, truths=True)

@@ -14,7 +14,7 @@ from gradcli.cli.rendering.render import opening, show, show_json
 from gradcli.compiled.derivative_check import Checked, check_program
 from gradcli.errors import DifferentiationError, ExitStatus, UsageError
 from gradcli.io.text_tables import Table, number_text
-from gradcli.language.names import scope
+from gradcli.language.names.resolution import resolve
 from gradcli.language.syntax.tree import Module
 from gradcli.type_hints import Annotated, Any
 
@@ -158,9 +158,7 @@ def _disagreement(checked: Checked, program: Module, by: str) -> Differentiation
 
 
 def _mismatch(message: str, program: Module) -> DifferentiationError:
-    clauses = [
-        (define.name, define.backward.span) for define in scope.functions_with_backward(program) if define.backward
-    ]
+    clauses = [(define.name, define.backward.span) for define in resolve(program).with_backward if define.backward]
     if not clauses:
         return DifferentiationError(
             message,

@@ -11,7 +11,7 @@ from gradcli.cli import command, main
 from gradcli.cli.shell import colon_commands
 from gradcli.cli.shell.workspace import Definition, Workspace
 from gradcli.language.names import reference, scope
-from gradcli.language.names.resolution import PYTHON_FUNCTIONS
+from gradcli.language.names.evaluator_functions import PYTHON_FUNCTIONS, TRANSFORMS
 from gradcli.named_tuples import NamedTuple
 
 # Words of the language that no table has.
@@ -104,5 +104,5 @@ def _known_words(workspace: Workspace) -> Iterator[tuple[str, str]]:
         operation = described.operation
         yield operation.name, operation.doc
         yield from ((alias, f"{operation.name}, {operation.doc}") for alias in operation.aliases)
-    words = {*_KEYWORDS, *_MORE_KEYWORDS, *PYTHON_FUNCTIONS, *scope.TRANSFORMS, *scope.CONSTANTS}
+    words = {*_KEYWORDS, *_MORE_KEYWORDS, *PYTHON_FUNCTIONS, *TRANSFORMS, *scope.CONSTANTS}
     yield from ((name, "") for name in sorted(words))

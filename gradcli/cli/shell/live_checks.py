@@ -14,6 +14,7 @@ from gradcli.cli.shell.typed_text import closing_brackets, is_command
 from gradcli.cli.shell.workspace import Definition, Workspace, names_read, place_in, reads_file
 from gradcli.errors import GradcliError, Span
 from gradcli.language.names import reference, scope
+from gradcli.language.names.resolution import resolve
 from gradcli.language.syntax import parse, tree
 from gradcli.named_tuples import NamedTuple
 
@@ -78,7 +79,7 @@ def _check_values(module: tree.Module, values: set[str]) -> None:
     for name, read in scope.free_names(module).items():
         if name in values or name in scope.CONSTANTS or read.maybe_assigned or defined:
             continue
-        error = scope.unknown_name(name, scope.known_names(module, values), module.source, read.span)
+        error = scope.unknown_name(name, resolve(module).assigned.union(values), module.source, read.span)
         error.locate(read.span)
         raise error
 

@@ -23,6 +23,8 @@ from gradcli.evaluation.constant_expressions import constant
 from gradcli.io import variables
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.names import binders, scope
+from gradcli.language.names.evaluator_functions import LIST_METHODS
+from gradcli.language.names.resolution import resolve
 from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import parse, statement_spans, tree
 from gradcli.named_tuples import NamedTuple
@@ -344,7 +346,7 @@ class Workspace:
     def _as_lists(self, statement: TypedStatement) -> None:
         """Make lists again of inputs that a statement appends to: the values of inputs are tensors."""
         for node in tree.walk(statement.node):
-            receiver = node.receiver if isinstance(node, tree.Call) and node.name in scope.LIST_METHODS else None
+            receiver = node.receiver if isinstance(node, tree.Call) and node.name in LIST_METHODS else None
             entry = self.entries.get(receiver.id) if isinstance(receiver, tree.Name) else None
             if isinstance(entry, SessionInput) and arrays.shape(entry.value):
                 text = f"{entry.name} = {entry.text or _written(entry, skip_large=False)}"
@@ -431,7 +433,7 @@ def _evaluated(request: session.EvaluationRequest) -> session.Result:
 def _bindings(module: tree.Module, given: Iterable[SessionInput]) -> dict[str, Any]:
     """The values of the inputs that a program reads; those that it uses as masks keep truth values."""
     reads = scope.free_names(module)
-    masks = scope.names_used_as_masks(module)
+    masks = resolve(module).masks
     return {
         each.name: arrays.in_default_namespace(
             each.value if each.name in masks else arrays.in_precision(each.value, _DTYPE)
@@ -471,7 +473,7 @@ def _may_change_in_place(statement: TypedStatement, needs: Collection[Entry]) ->
     if not lists and not any(arrays.shape(value) for value in values):
         return False
     modules = [parse(f"{text}\n0") for text in (statement.text, *late)]
-    return any(scope.changes_in_place(m) or any(map(_is_list_method, tree.all_nodes(m))) for m in modules)
+    return any(resolve(m).changes_in_place or any(map(_is_list_method, tree.all_nodes(m))) for m in modules)
 
 
 def _is_list(entry: Definition) -> bool:
@@ -481,7 +483,7 @@ def _is_list(entry: Definition) -> bool:
 
 
 def _is_list_method(node: tree.SyntaxNode) -> bool:
-    return isinstance(node, tree.Call) and node.receiver is not None and node.name in scope.LIST_METHODS - {"copy"}
+    return isinstance(node, tree.Call) and node.receiver is not None and node.name in LIST_METHODS - {"copy"}
 
 
 def _are_equal(one: Any, other: Any) -> bool:

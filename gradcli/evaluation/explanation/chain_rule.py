@@ -24,7 +24,7 @@ from gradcli.evaluation.explanation.units import Unit, Units
 from gradcli.language.interpreter.expression_trace import Event, ExpressionTrace
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.interpreter.values import as_numpy
-from gradcli.language.names.scope import makes_complex
+from gradcli.language.names.resolution import resolve
 from gradcli.language.operations import operation_at
 from gradcli.language.syntax import tree
 from gradcli.named_tuples import NamedTuple
@@ -135,7 +135,7 @@ def explain(request: ExplanationRequest) -> Explanation:
     # A program that does not end within the limits is found out here, before each of its steps is kept.
     compared = _differentiated(request)
     with locating(program.source, program.body[-1].span):
-        in_complex = makes_complex(program) or any(map(arrays.is_complex, request.bindings.values()))
+        in_complex = resolve(program).makes_complex or any(map(arrays.is_complex, request.bindings.values()))
         if in_complex:
             _check_complex(request, compared)
         return _ChainRule(request, in_complex=in_complex).explanation(compared)

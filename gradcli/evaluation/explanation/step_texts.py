@@ -20,6 +20,7 @@ from gradcli.formulas.writing.text_writer import write
 from gradcli.language.interpreter.expression_trace import Event
 from gradcli.language.interpreter.values import as_numpy
 from gradcli.language.names import scope
+from gradcli.language.names.evaluator_functions import DERIVATIVES, TRANSFORMS
 from gradcli.language.syntax import tree
 from gradcli.primitives import table
 
@@ -204,9 +205,7 @@ def _is_plain(node: tree.SyntaxNode) -> bool:
     and takes no derivative."""
     if not isinstance(node, tree.Call):
         return True
-    return (
-        table.find(node.name) is not None and node.name not in scope.DERIVATIVES and node.name not in scope.TRANSFORMS
-    )
+    return table.find(node.name) is not None and node.name not in DERIVATIVES and node.name not in TRANSFORMS
 
 
 def _call_brackets(source: str, node: tree.SyntaxNode) -> Span | None:

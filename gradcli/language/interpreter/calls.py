@@ -22,7 +22,15 @@ from gradcli.language.interpreter.values import (
 )
 from gradcli.language.names import dialects
 from gradcli.language.names import scope as scope_of_program
-from gradcli.language.names.resolution import PYTHON_FUNCTIONS
+from gradcli.language.names.evaluator_functions import (
+    DERIVATIVES,
+    DETACH,
+    FUNCTIONALS,
+    GRADIENT_DROPPING,
+    LIST_METHODS,
+    PYTHON_FUNCTIONS,
+    TRANSFORMS,
+)
 from gradcli.language.syntax import tree
 from gradcli.primitives import table
 from gradcli.primitives.distribution_names import METHODS, is_distribution, may_be_distribution
@@ -64,11 +72,7 @@ def _call_on_values(
     machine: Evaluator, node: tree.Call, positional: list[Value], keywords: dict[str, Value], scope: Scope
 ) -> Task:
     """Call a method of a list or of a random variable, or a function of the language by name."""
-    if (
-        node.receiver is not None
-        and isinstance(positional[0], ProgramList)
-        and node.name in scope_of_program.LIST_METHODS
-    ):
+    if node.receiver is not None and isinstance(positional[0], ProgramList) and node.name in LIST_METHODS:
         from gradcli.language.interpreter.builtin_calls import python_functions
 
         kept = {name: machine.kept(value) for name, value in keywords.items()}
@@ -142,7 +146,7 @@ def _call_named(
         from gradcli.language.interpreter.builtin_calls import random_variables
 
         return random_variables.made(node, positional, given)
-    if node.name in scope_of_program.TRANSFORMS or (positional and isinstance(positional[0], FUNCTIONS)):
+    if node.name in TRANSFORMS or (positional and isinstance(positional[0], FUNCTIONS)):
         from gradcli.language.interpreter.builtin_calls import function_transforms
 
         made = function_transforms.made(node, positional, given)
@@ -151,18 +155,13 @@ def _call_named(
         task = function_transforms.control_flow_task(node, Caller(_invoke, machine, node, scope), positional, given)
         if task is not None:
             return (yield from task)
-    if node.name in scope_of_program.FUNCTIONALS and (
+    if node.name in FUNCTIONALS and (
         isinstance(next(iter(positional), None), FUNCTIONS) or table.find(node.name) is None
     ):
         from gradcli.language.interpreter.builtin_calls import functionals
 
         return functionals.call(machine, node, Caller(_invoke, machine, node, scope), scope, positional, given)
-    if (
-        node.name in scope_of_program.GRADIENT_DROPPING
-        and len(positional) == 1
-        and not given
-        and machine.loses_no_gradient(node)
-    ):
+    if node.name in GRADIENT_DROPPING and len(positional) == 1 and not given and machine.loses_no_gradient(node):
         from gradcli.primitives.entries.manipulation.copies import one_element
 
         return machine.apply(node, node.name, one_element, as_tensor_or_number(positional[0], f"'{node.name}'"))
@@ -250,21 +249,21 @@ def _meaning(machine: Evaluator, node: tree.Call) -> tuple[Operation | None, tup
     """The operation that is called, None for a function of the evaluator itself, and its parameters."""
     # The method `diff` of PyTorch tensors gives differences of neighbours.
     difference = node.receiver is not None and machine.dialect == "torch" and table.differs(node.name)
-    if not node.module and node.name in scope_of_program.DERIVATIVES and not difference:
-        return None, parse_signature(scope_of_program.DERIVATIVES[node.name])
-    if node.name in scope_of_program.DETACH:
+    if not node.module and node.name in DERIVATIVES and not difference:
+        return None, parse_signature(DERIVATIVES[node.name])
+    if node.name in DETACH:
         return None, parse_signature("x")
     operation = dialects.resolve_function(node, machine.dialect)
-    if operation is None and node.name in scope_of_program.TRANSFORMS:
+    if operation is None and node.name in TRANSFORMS:
         raise CallError(
             f"'{node.name}' needs a function of the program",
             hint="f(x) = … defines one, lambda x: … is one",
             span=node.span,
         )
-    if operation is None and node.name in scope_of_program.DERIVATIVES:
-        signature = f"{node.name}({scope_of_program.DERIVATIVES[node.name]})"
+    if operation is None and node.name in DERIVATIVES:
+        signature = f"{node.name}({DERIVATIVES[node.name]})"
         raise CallError(f"'{node.name}' takes no prefix of a library", hint=f"write {signature}", span=node.span)
-    if node.name in scope_of_program.LIST_METHODS and (operation is None or (node.receiver and node.name == "append")):
+    if node.name in LIST_METHODS and (operation is None or (node.receiver and node.name == "append")):
         raise CallError(f"'{node.name}' is a method of lists", hint="ys = [] begins one", span=node.name_span)
     if operation is None and (may_be_distribution(node.module) or node.name in METHODS):
         from gradcli.language.interpreter.builtin_calls import random_variables
@@ -287,10 +286,9 @@ def _call_builtin(
     scope: Scope,
 ) -> Value:
     what = f"'{node.name}'"
-    listed = _place_of_list(operation)
     for i, value in enumerate(positional):
-        if isinstance(value, ProgramList) and i == listed:
-            joins = listed == 0
+        if isinstance(value, ProgramList) and i == _place_of_list(operation):
+            joins = i == 0
             items = (None if item is None else as_tensor_or_number(item, "a tensor") for item in value.items)
             positional[i] = [as_default_dtype(item) if joins else item for item in items]
         elif isinstance(value, TENSOR_CONVERTIBLE):

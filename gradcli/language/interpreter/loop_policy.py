@@ -59,7 +59,7 @@ def rolled_calls(
 
     None where they have to be run round by round, or rolling them does not pay.
     """
-    if machine.changes or not _pays(machine, node, count, rounds_so_far):
+    if machine.resolution.changes_in_place or not _pays(machine, node, count, rounds_so_far):
         return None
     from gradcli.language.interpreter.rolled import rolled_calls as module
 

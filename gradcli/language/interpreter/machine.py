@@ -19,6 +19,7 @@ from gradcli.language.interpreter.values import FUNCTIONS, BuiltinFunction, Valu
 from gradcli.language.names import dialects
 from gradcli.language.names import scope as scope_of_program
 from gradcli.language.names.call_meanings import call_meanings
+from gradcli.language.names.resolution import resolve
 from gradcli.language.operations import error_span
 from gradcli.language.stable.stable_expressions import RewrittenExpression
 from gradcli.language.syntax import tree
@@ -92,6 +93,8 @@ class Evaluator:
         rolling: Rolling,
     ) -> None:
         self.program = program
+        # What the passes before found.
+        self.resolution = resolve(program)
         # When loops are rolled, see `evaluate`.
         self.rolling = rolling
         # Whether `backward` clauses are used as the derivatives of their functions.
@@ -106,7 +109,7 @@ class Evaluator:
         self.scalars = arrays.chosen_scalars()
         # The names of inputs.
         self.inputs = scope_of_program.input_names(program, bindings)
-        self.targets = scope_of_program.differentiation_targets(program, self.inputs)
+        self.targets = self.resolution.targets(self.inputs)
         self.names: dict[str, Value] = {}
         self.scope = Scope(self.names)
         # The functions that calls run, where the text alone says so.
@@ -114,10 +117,7 @@ class Evaluator:
         self.dialect = dialects.dialect_of(program)
         self.imports = any(isinstance(n, tree.Import) for n in program.body)
         self._lossless: frozenset[tree.SyntaxNode] | None = None
-        self._assigned: frozenset[str] | None = None
         self._complex: bool | None = None
-        # Whether the program changes tensors in place.
-        self.changes = scope_of_program.changes_in_place(program)
         # The loop whose round is being traced, if any, see `rolled.rolled_loops`.
         self.traced_loops: list[Any] = []
         # The number of failed attempts to roll each loop.
@@ -187,14 +187,12 @@ class Evaluator:
         """True if some value in the program may be complex."""
         if self._complex is None:
             given = (v for v in self.names.values() if not isinstance(v, _NO_TENSORS))
-            self._complex = scope_of_program.makes_complex(self.program) or any(map(arrays.is_complex, given))
+            self._complex = self.resolution.makes_complex or any(map(arrays.is_complex, given))
         return self._complex
 
     def assigns(self, name: str) -> bool:
         """Return whether some statement of the program assigns a name."""
-        if self._assigned is None:
-            self._assigned = frozenset(scope_of_program.known_names(self.program, ()))
-        return name in self._assigned
+        return name in self.resolution.assigned
 
     def lookup(self, node: tree.Name, scope: Scope) -> Value:
         """The value of a name in this scope or those around it, or of a constant.
@@ -227,7 +225,7 @@ class Evaluator:
         if name in scope_of_program.CONSTANTS:
             return self._constant(name, scope_of_program.CONSTANTS[name])
         raise scope_of_program.unknown_name(
-            name, scope_of_program.known_names(self.program, self.names), self.program.source, node.span
+            name, self.resolution.assigned.union(self.names), self.program.source, node.span
         )
 
     def _constant(self, name: str, value: Value) -> Value:
@@ -262,7 +260,7 @@ class Evaluator:
 
     def kept(self, value: Value) -> Value:
         """A value as names and lists hold it: a tensor as a mutable reference, if the program changes tensors."""
-        if self.changes and not isinstance(value, _NO_TENSORS) and arrays.shape(value):
+        if self.resolution.changes_in_place and not isinstance(value, _NO_TENSORS) and arrays.shape(value):
             return MutableReference(value)
         return value
 

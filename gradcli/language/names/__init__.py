@@ -1,4 +1,4 @@
 """What do the names of a program mean? Which it reads and defines, and in which library's meaning.
 
-Begin with `scope`.
+Begin with `resolution`, what the tree of a program says of them, and `scope`, the questions that remain.
 """

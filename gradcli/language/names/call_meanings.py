@@ -11,16 +11,25 @@ from collections.abc import Collection, Iterable
 from gradcli.errors import CallError
 from gradcli.language.names import scope
 from gradcli.language.names.dialects import dialect_of, resolve_function
-from gradcli.language.names.resolution import PYTHON_FUNCTIONS, CallMeaning, CallMeanings, Dialect, resolve
+from gradcli.language.names.evaluator_functions import (
+    DERIVATIVES,
+    DETACH,
+    FUNCTIONALS,
+    GRADIENT_DROPPING,
+    LIST_METHODS,
+    PYTHON_FUNCTIONS,
+    TRANSFORMS,
+)
+from gradcli.language.names.resolution import CallMeaning, CallMeanings, Dialect, resolve
 from gradcli.language.syntax import tree
 from gradcli.primitives.distribution_names import METHODS, is_distribution, may_be_distribution
+from gradcli.primitives.operation import Operation
 from gradcli.primitives.signature import SignatureParameter
 
 # Names whose meaning as a call depends on values, or that the evaluator itself provides.
 _OTHERS = frozenset().union(
-    PYTHON_FUNCTIONS, scope.TRANSFORMS, scope.FUNCTIONALS, scope.GRADIENT_DROPPING, scope.DERIVATIVES, scope.DETACH,
-    scope.LIST_METHODS, METHODS,
-)  # fmt: skip
+    PYTHON_FUNCTIONS, TRANSFORMS, FUNCTIONALS, GRADIENT_DROPPING, DERIVATIVES, DETACH, LIST_METHODS, METHODS
+)
 
 
 def call_meanings(program: tree.Module) -> CallMeanings:
@@ -30,30 +39,33 @@ def call_meanings(program: tree.Module) -> CallMeanings:
     """
     resolution = resolve(program)
     if resolution.meanings is None:
-        own = resolution.functions | resolution.parameters | resolution.assigned
-        resolution.meanings = {}
-        add_meanings(resolution.meanings, resolution.operations, dialect_of(program), own)
+        dialect, own = dialect_of(program), resolution.functions | resolution.bound
+        known = ((call, _operation(call, dialect, own)) for call in resolution.operations)
+        resolution.meanings = {call: meaning_of(call, found) for call, found in known if found is not None}
     return resolution.meanings
 
 
-def add_meanings(
-    meanings: CallMeanings, calls: Iterable[tree.Call], dialect: Dialect, own: Collection[str] = ()
-) -> None:
-    """Add the meanings of calls to those that are known; `own` are names that the program itself may give a function."""
-    for call in calls:
-        if call.name in _OTHERS or (call.name in own and not call.module) or _is_of_distribution(call):
-            continue
-        try:
-            operation = resolve_function(call, dialect)
-        except CallError:
-            continue
-        if operation is not None and not scope.is_update(call):
-            fits = not call.keywords and _fits(operation.parameters, len(tree.positional(call)))
-            meanings[call] = CallMeaning(operation, fits)
+def meaning_of(call: tree.Call, operation: Operation) -> CallMeaning:
+    """The meaning of a call of a function of the table."""
+    return CallMeaning(operation, not call.keywords and _fits(operation.parameters, len(tree.positional(call))))
+
+
+def _operation(call: tree.Call, dialect: Dialect, own: Collection[str]) -> Operation | None:
+    """The function of the table that a call runs, or None; `own` are names that may be those of the program's own."""
+    if call.name in _OTHERS or (call.name in own and not call.module):
+        return None
+    if _is_of_distribution(call) or scope.is_update(call):
+        return None
+    try:
+        return resolve_function(call, dialect)
+    except CallError:
+        return None
 
 
 def _is_of_distribution(call: tree.Call) -> bool:
-    return bool(call.module) and (may_be_distribution(call.module) or is_distribution(f"{call.module}.{call.name}"))
+    # Distributions stand in modules of packages.
+    is_inside = "." in call.module
+    return is_inside and (may_be_distribution(call.module) or is_distribution(f"{call.module}.{call.name}"))
 
 
 def _fits(parameters: Iterable[SignatureParameter], count: int) -> bool:

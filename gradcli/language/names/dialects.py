@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gradcli.errors import CallError
-from gradcli.language.names import scope
 from gradcli.language.names.resolution import Dialect, Resolution, resolve
 from gradcli.language.syntax import tree
 from gradcli.primitives import table
@@ -127,7 +126,7 @@ def _may_say(call: tree.Call) -> bool:
 
 def _is_defined(program: tree.Module, name: str) -> bool:
     """Return whether a program defines or assigns a name itself."""
-    return name in scope.defined_functions(program) or name in scope.assigned_names(program)
+    return name in resolve(program).functions or name in resolve(program).bound
 
 
 def _said_by_keywords(call: tree.Call) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from gradcli.errors import UnknownNameError, did_you_mean
-from gradcli.language.names import scope
+from gradcli.language.names.evaluator_functions import DERIVATIVES, DETACH, FUNCTIONALS
 from gradcli.language.suggestions.unknown_names import suggested_function
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives import table
@@ -57,44 +57,44 @@ _BY_A_NAME = "x is a name that the program was given or assigned"
 
 _DERIVATIVES = (
     Operation(
-        "diff", scope.DERIVATIVES["diff"], "the nth derivative of the number y by x",
+        "diff", DERIVATIVES["diff"], "the nth derivative of the number y by x",
         derivative="that of the derivative, of any order",
         domain=_BY_A_NAME,
         edges=("0 where y does not depend on x", "n = 0 is y"),
         example="'y = x**3; diff(y, x)' x=2",
     ),
     Operation(
-        "jacobian", scope.DERIVATIVES["jacobian"], "the derivative of each element of y by each of x",
+        "jacobian", DERIVATIVES["jacobian"], "the derivative of each element of y by each of x",
         derivative="that of the derivative, of any order",
         domain=_BY_A_NAME,
         edges=("0 where y does not depend on x",),
         example="'y = [p[0]*cos(p[1]), p[0]*sin(p[1])]; det(jacobian(y, p))' p='[2, 0.5]'",
     ),
     Operation(
-        "hessian", scope.DERIVATIVES["hessian"], "the second derivatives of the number y by each pair of elements of x",
+        "hessian", DERIVATIVES["hessian"], "the second derivatives of the number y by each pair of elements of x",
         derivative="that of the derivative, of any order",
         domain=_BY_A_NAME,
         edges=("0 where y does not depend on x",),
         example="'trace(hessian(sum(x**4), x))' x='[1, 2]'",
     ),
     Operation(
-        "jvp", scope.DERIVATIVES["jvp"], "how y changes as x moves along v: the Jacobian times v, in the shape of y",
+        "jvp", DERIVATIVES["jvp"], "how y changes as x moves along v: the Jacobian times v, in the shape of y",
         derivative="that of the derivative, of any order",
         domain=_BY_A_NAME,
         edges=("0 where y does not depend on x",),
         example="'sum(jvp(x**3, x, v))' x='[1, 2]' v='[1, 0.5]'",
     ),
     Operation(
-        "vjp", scope.DERIVATIVES["vjp"], "the gradient of sum(v*y) by x: v times the Jacobian, in the shape of x",
+        "vjp", DERIVATIVES["vjp"], "the gradient of sum(v*y) by x: v times the Jacobian, in the shape of x",
         derivative="that of the derivative, of any order",
         domain=_BY_A_NAME,
         edges=("0 where y does not depend on x",),
         example="'sum(vjp(x**3, x, v))' x='[1, 2]' v='[1, 0.5]'",
     ),
     Operation(
-        scope.DETACH[0], "x", "x as a constant, cut off from what it was computed from",
+        DETACH[0], "x", "x as a constant, cut off from what it was computed from",
         derivative="no gradient reaches x",
-        aliases=scope.DETACH[1:],
+        aliases=DETACH[1:],
         example="'detach(x)*y' x=3 y=2",
     ),
 )  # fmt: skip
@@ -103,7 +103,7 @@ _FUNCTION = "f is a function; integrate(expr, t, a, b) stands for integrate(lamb
 
 _FUNCTIONALS = (
     Operation(
-        "integrate", scope.FUNCTIONALS["integrate"], "the integral of f from a to b, also of an expression in t",
+        "integrate", FUNCTIONALS["integrate"], "the integral of f from a to b, also of an expression in t",
         derivative="g*f(b) by b, -g*f(a) by a, and the integral of the derivatives of f",
         domain=_FUNCTION,
         edges=("limits may be infinite", "an integral that diverges is an error", "a doubtful one is a warning"),
@@ -111,25 +111,25 @@ _FUNCTIONALS = (
         example="'integrate(exp(-k*t), t, 0, inf)' k=2",
     ),
     Operation(
-        "quad", scope.FUNCTIONALS["quad"], "the integral of f from a to b and its estimated error, as in SciPy",
+        "quad", FUNCTIONALS["quad"], "the integral of f from a to b and its estimated error, as in SciPy",
         derivative="that of integrate",
         domain="f is a function",
         example="'quad(lambda t: exp(-k*t), 0, 1)[0]' k=2",
     ),
     Operation(
-        "dblquad", scope.FUNCTIONALS["dblquad"], "the integral of func(y, x), x from a to b, y from gfun(x) to hfun(x)",
+        "dblquad", FUNCTIONALS["dblquad"], "the integral of func(y, x), x from a to b, y from gfun(x) to hfun(x)",
         derivative="that of integrate",
         domain="func is a function; a limit is a number or a function of x",
         example="'dblquad(lambda y, x: k*x*y, 0, 2, 0, lambda x: x)[0]' k=3",
     ),
     Operation(
-        "tplquad", scope.FUNCTIONALS["tplquad"], "the integral of func(z, y, x), z from qfun(x, y) to rfun(x, y)",
+        "tplquad", FUNCTIONALS["tplquad"], "the integral of func(z, y, x), z from qfun(x, y) to rfun(x, y)",
         derivative="that of integrate",
         domain="func is a function; a limit is a number or a function of the outer variables",
         example="'tplquad(lambda z, y, x: k*x*y*z, 0, 1, 0, 1, 0, 1)[0]' k=3",
     ),
     Operation(
-        "nsum", scope.FUNCTIONALS["nsum"], "the sum of f(k) for whole numbers k from first to last",
+        "nsum", FUNCTIONALS["nsum"], "the sum of f(k) for whole numbers k from first to last",
         derivative="the sum of the derivatives of the terms",
         domain="f is a function; nsum(expr, k, 1, inf) stands for nsum(lambda k: expr, 1, inf)",
         edges=("last may be infinite", "a series that diverges is an error"),
@@ -137,14 +137,14 @@ _FUNCTIONALS = (
         example="'nsum(1/k**s, k, 1, inf)' s=2",
     ),
     Operation(
-        "limit", scope.FUNCTIONALS["limit"], "the limit of f at x, from one side with '+' or '-'",
+        "limit", FUNCTIONALS["limit"], "the limit of f at x, from one side with '+' or '-'",
         derivative="the limit of the derivative by what f reads",
         domain="f is a function; limit(expr, x, 0) stands for limit(lambda x: expr, 0)",
         edges=("x may be infinite", "limits that differ from both sides are an error"),
         example="'limit(sin(a*x)/x, x, 0)' a=2",
     ),
     Operation(
-        "root", scope.FUNCTIONALS["root"], "where f is 0, near start; f has as many values as start has elements",
+        "root", FUNCTIONALS["root"], "where f is 0, near start; f has as many values as start has elements",
         derivative="-f_x/f_y, by the implicit function theorem",
         domain="f is a function",
         edges=("no root is an error, and a singular Jacobian",),
@@ -152,19 +152,19 @@ _FUNCTIONALS = (
         example="'root(lambda x: x*exp(x) - a, 1)' a=2",
     ),
     Operation(
-        "brentq", scope.FUNCTIONALS["brentq"], "where f is 0 between a and b, at which its signs differ",
+        "brentq", FUNCTIONALS["brentq"], "where f is 0 between a and b, at which its signs differ",
         derivative="-f_x/f_y, by the implicit function theorem",
         domain="f is a function",
         example="'brentq(lambda x: exp(-x) - a*x, 0, 2)' a=2",
     ),
     Operation(
-        "odeint", scope.FUNCTIONALS["odeint"], "the solution of y' = f(y, t) at the times t, y0 at the first of them",
+        "odeint", FUNCTIONALS["odeint"], "the solution of y' = f(y, t) at the times t, y0 at the first of them",
         derivative="the solution of the variational equations",
         domain="f is a function",
         example="'odeint(lambda y, t: -k*y, 1, [0, 2])[1]' k=1.5",
     ),
     Operation(
-        "solve_ivp", scope.FUNCTIONALS["solve_ivp"], "the solution of y' = fun(t, y), as in SciPy: .y at the times .t",
+        "solve_ivp", FUNCTIONALS["solve_ivp"], "the solution of y' = fun(t, y), as in SciPy: .y at the times .t",
         derivative="the solution of the variational equations",
         domain="fun is a function",
         example="'solve_ivp(lambda t, y: [-k*y[0]], (0, 2), [1], t_eval=[1, 2]).y[0, 1]' k=1.5",

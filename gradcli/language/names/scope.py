@@ -19,7 +19,15 @@ from gradcli.errors import (
     did_you_mean,
 )
 from gradcli.language.names import binders
-from gradcli.language.names.resolution import PYTHON_FUNCTIONS, resolve
+from gradcli.language.names.evaluator_functions import (
+    DERIVATIVES,
+    DETACH,
+    FUNCTIONALS,
+    LIST_METHODS,
+    PYTHON_FUNCTIONS,
+    TRANSFORMS,
+)
+from gradcli.language.names.resolution import COMPLEX_DTYPES, resolve
 from gradcli.language.syntax import tree
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives import table
@@ -32,61 +40,8 @@ CONSTANTS: dict[str, Any] = {"pi": math.pi, "π": math.pi, "e": math.e, "inf": m
 # Constants with a library prefix, as in `np.pi`.
 LIBRARY_CONSTANTS: dict[str, Any] = {**CONSTANTS, "tau": math.tau, "Inf": math.inf, "NaN": math.nan, "newaxis": None}
 
-# Functions that the evaluator itself provides, with their signatures.
-DERIVATIVES = {
-    "diff": "y, x, n=1, *more",
-    "jacobian": "y, x",
-    "hessian": "y, x",
-    "jvp": "y, x, v",
-    "vjp": "y, x, v",
-}
-DETACH = ("detach", "stop_gradient")
-# Functions that take functions, see `gradcli.language.interpreter.builtin_calls.function_transforms`.
-TRANSFORMS = frozenset(
-    [
-        "grad",
-        "value_and_grad",
-        "grad_and_value",
-        "jacfwd",
-        "jacrev",
-        "vmap",
-        "jit",
-        "cond",
-        "fori_loop",
-        "while_loop",
-        "scan",
-        "map",
-    ]
-)
-# Those that take no derivatives.
-CONTROL_FLOW = frozenset(["vmap", "jit", "cond", "fori_loop", "while_loop", "scan", "map"])
-# Functions of functions that are found by iteration, with their signatures, see
-# `gradcli.language.interpreter.builtin_calls.functionals`.
-_TOLERANCES = "rtol=1e-12, atol=1e-14"
-FUNCTIONALS = {
-    "integrate": f"f, a, b, points=None, {_TOLERANCES}",
-    "integral": f"f, a, b, points=None, {_TOLERANCES}",
-    "quad": f"func, a, b, args=None, points=None, {_TOLERANCES}",
-    "dblquad": f"func, a, b, gfun, hfun, args=None, {_TOLERANCES}",
-    **dict.fromkeys(("root", "fsolve", "newton"), "f, start, args=None"),
-    "brentq": "f, a, b, args=None",
-    **dict.fromkeys(("argmin", "argmax"), "f, start, args=None"),
-    "limit": "f, x, side=None",
-    **dict.fromkeys(("nsum", "summation"), f"f, first, last=None, {_TOLERANCES}"),
-    "odeint": f"func, y0, t, *more, args=None, {_TOLERANCES}, method='auto', adjoint=None",
-    "solve_ivp": f"fun, t_span, y0, method='auto', t_eval=None, args=None, {_TOLERANCES}, adjoint=None",
-    "tplquad": f"func, a, b, gfun, hfun, qfun, rfun, args=None, {_TOLERANCES}",
-}
-# Functions that drop the gradient in Python.
-GRADIENT_DROPPING = frozenset({"item", "float"})
-LIST_METHODS = frozenset({"append", "extend", "pop", "copy"})
 
-
-_COMPLEX_DTYPES = ("complex128", "complex64", "cdouble", "cfloat", "complex")
-_DTYPES = (
-    *("float64", "float32", "double", "float", "int64", "int32", "long", "int", "bool"),
-    *_COMPLEX_DTYPES,
-)
+_DTYPES = ("float64", "float32", "double", "float", "int64", "int32", "long", "int", "bool", *COMPLEX_DTYPES)
 LIBRARY_CONSTANTS |= {name: name for name in _DTYPES}
 
 
@@ -134,7 +89,7 @@ def free_names(program: tree.Module) -> dict[str, Read]:
 
 def _events(program: tree.Module) -> Iterator[tuple[tree.Name | tree.Input | _Bind, bool]]:
     """Reads and assignments in the order of execution, each with whether it always happens."""
-    functions = defined_functions(program)
+    functions = resolve(program).functions
     # Functions are visible everywhere and are kept in one set: a set for each part would take quadratic time.
     stack = [_ContextNode(s, True, frozenset()) for s in reversed(program.body)]
     while stack:
@@ -223,97 +178,13 @@ def input_names(program: tree.Module, bound: Iterable[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def defined_functions(program: tree.Module) -> frozenset[str]:
-    return resolve(program).functions
-
-
-# Functions that select elements by positions or masks.
-_BY_MASKS = frozenset({"masked_select", "masked_fill", "masked_scatter", "index_put"})
-
-
-def names_used_as_masks(program: tree.Module) -> frozenset[str]:
-    """The names used as indices or masks, as `m` in `x[m]`, where a boolean selects differently than a number."""
-    resolution = resolve(program)
-    parts: list[tree.SyntaxNode] = [item for index in resolution.nodes(tree.Index) for item in index.items]
-    for call in resolution.nodes(tree.Call):
-        if call.name in _BY_MASKS:
-            parts += [*call.arguments, *(keyword.value for keyword in call.keywords)]
-    found: set[str] = set()
-    for part in parts:
-        if isinstance(part, tree.Name) and not part.module:
-            found.add(part.id)
-        elif isinstance(part, (tree.List, tree.Unary)) or (isinstance(part, tree.Binary) and part.operator in "&|"):
-            parts += tree.children(part)
-    return frozenset(found)
-
-
-def changes_in_place(program: tree.Module) -> bool:
-    """Return whether a program may change tensors in place: by assigning to elements, or by `+=` and the like."""
-    resolution = resolve(program)
-    targets = (target for assign in resolution.nodes(tree.Assign) for target in assign.targets)
-    return bool(resolution.nodes(tree.Augment)) or any(map(_is_element, targets))
-
-
-def _is_element(target: tree.SyntaxNode) -> bool:
-    return any(isinstance(n, tree.Index) for n in tree.walk(target))
-
-
 def may_be_left(loop: tree.For | tree.While) -> bool:
     """Return whether the body of a loop has a statement that may end it early."""
     return any(isinstance(n, (tree.Break, tree.Return)) for s in loop.body for n in tree.walk(s))
 
 
-def functions_with_backward(program: tree.Module) -> list[tree.Define]:
-    """The functions of `program` that have a `backward` clause."""
-    return [define for define in resolve(program).nodes(tree.Define) if define.backward is not None]
-
-
-def differentiation_targets(program: tree.Module, inputs: Collection[str]) -> frozenset[str]:
-    """The names by which the program itself differentiates."""
-    calls: Sequence[tree.Call] = resolve(program).nodes(tree.Call)
-    named = {a.id for call in calls for a in _targets(call) if isinstance(a, tree.Name)}
-    # Arguments of `diff` after the second are its order or further inputs to differentiate by.
-    mixed = {
-        a.id
-        for call in calls
-        if call.name == "diff" and not call.module
-        for a in tree.positional(call)[2:]
-        if isinstance(a, tree.Name)
-    }
-    return frozenset(named | (mixed & set(inputs)))
-
-
-def differentiates(program: tree.Module) -> bool:
-    """Return whether a program may take derivatives itself."""
-    return not resolve(program).mentioned.isdisjoint((TRANSFORMS - CONTROL_FLOW) | DERIVATIVES.keys())
-
-
 # The input that formulas have in place of the imaginary unit: no name of the language, so that nothing else is called so.
 IMAGINARY_UNIT = "1j"
-# Functions that give complex numbers for real ones, and parts of the names of others: `rfft2`, `linalg.eigvals`.
-COMPLEX = frozenset("complex polar view_as_complex complex64 complex128 roots sqrtm logm schur hilbert".split())  # noqa: SIM905
-_COMPLEX_PARTS = ("fft", "eig")
-
-
-def makes_complex(program: tree.Module) -> bool:
-    """Return whether a program may make complex numbers of real ones."""
-    resolution = resolve(program)
-    return (
-        bool(resolution.nodes(tree.Imaginary, tree.ImaginaryUnit))
-        or any(name.id in _COMPLEX_DTYPES for name in resolution.nodes(tree.Name))
-        or any(string.value in _COMPLEX_DTYPES for string in resolution.nodes(tree.String))
-        or any(call.name in COMPLEX or any(p in call.name for p in _COMPLEX_PARTS) for call in resolution.operations)
-    )
-
-
-def has_imaginary_literals(program: tree.Module) -> bool:
-    """Return whether a program has numbers such as `2j`, and `2i` where `i` may have no value."""
-    return bool(resolve(program).nodes(tree.Imaginary, tree.ImaginaryUnit))
-
-
-def calls_functionals(program: tree.Module) -> bool:
-    """Return whether a program may call one of FUNCTIONALS."""
-    return not resolve(program).mentioned.isdisjoint(FUNCTIONALS)
 
 
 def reached_functions(program: tree.Module, node: tree.SyntaxNode) -> list[tree.Define]:
@@ -339,16 +210,6 @@ def mentioned_names(nodes: Iterable[tree.SyntaxNode]) -> Iterator[str]:
             yield node.id
 
 
-def _targets(call: tree.Call) -> Iterator[tree.SyntaxNode]:
-    """The arguments that a call may differentiate by."""
-    if call.module == "torch.autograd" and call.name == "grad":
-        given = [*call.arguments[1:2], *(k.value for k in call.keywords if k.name == "inputs")]
-        yield from (n for a in given for n in tree.walk(a))
-    elif call.name in DERIVATIVES:
-        yield from tree.positional(call)[1:2]
-        yield from (k.value for k in call.keywords if k.name == "x")
-
-
 def check_names(program: tree.Module, bound: Collection[str]) -> None:
     """Raise UnknownNameError where the program calls a function that does not exist.
 
@@ -361,7 +222,7 @@ def check_names(program: tree.Module, bound: Collection[str]) -> None:
     _check_leaving(program)
     for call, operation in resolution.operations.items():
         known = operation is not None or is_function(call.name, resolution.functions) or _is_method(call)
-        is_value = not call.module and call.receiver is None and call.name in assigned_names(program)
+        is_value = not call.module and call.receiver is None and call.name in resolution.bound
         if not known and not is_value:
             raise _unknown_function(call, resolution.functions, bound, program.source)
     resolution.has_known_functions = True
@@ -404,15 +265,6 @@ def is_update(call: tree.Call) -> bool:
     """Return whether a call is a method of `x.at[i]`."""
     at = call.receiver.value if isinstance(call.receiver, tree.Index) else None
     return isinstance(at, tree.Attribute) and at.name == "at"
-
-
-def assigned_names(program: tree.Module) -> frozenset[str]:
-    """The names that a program itself binds: parameters of its functions, and assigned names."""
-    return resolve(program).parameters | resolve(program).assigned
-
-
-def known_names(program: tree.Module, bound: Collection[str]) -> frozenset[str]:
-    return resolve(program).assigned.union(bound)
 
 
 def is_function(name: str, functions: Collection[str]) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from gradcli.errors import Span
 from gradcli.language.names import binders, scope
+from gradcli.language.names.evaluator_functions import LIST_METHODS
 from gradcli.language.syntax import tree
 from gradcli.named_tuples import NamedTuple
 
@@ -52,7 +53,7 @@ def _values(program: tree.Module) -> Iterator[Unused]:
 
 def does_something(value: tree.Expression) -> bool:
     """Return whether an expression statement is not a mistake: it is a method call with an effect, or a docstring."""
-    return isinstance(value, tree.String) or (isinstance(value, tree.Call) and value.name in scope.LIST_METHODS)
+    return isinstance(value, tree.String) or (isinstance(value, tree.Call) and value.name in LIST_METHODS)
 
 
 def _functions(program: tree.Module) -> Iterator[Unused]:

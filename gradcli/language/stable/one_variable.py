@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from gradcli import arrays
 from gradcli.errors import GradcliError
 from gradcli.language.names import binders, scope
-from gradcli.language.names.resolution import called_operation
+from gradcli.language.names.resolution import COMPLEX, called_operation, resolve
 from gradcli.language.operations import BINARY
 from gradcli.language.stable import stable_expressions
 from gradcli.language.syntax import tree
@@ -102,7 +102,7 @@ class ExpressionReader:
         self._one: Real = 1.0 if self._scalars is None else _fraction(1)
         self._program = program
         self._own = own
-        self._names = scope.assigned_names(program) | set(bound)
+        self._names = resolve(program).bound | set(bound)
         self._products: dict[tree.Expression, Monomial] = {}
         self._parts: dict[str, _Factor] = {}
         # Nodes that are read as another expression.
@@ -372,7 +372,7 @@ def _operation(node: tree.Expression) -> Operation:
 @functools.lru_cache(_MOST_OPERATIONS)
 def _is_elementwise(operation: Operation, count: int) -> bool:
     """Return whether an operation maps each real number to one real number."""
-    if operation.name in scope.COMPLEX:
+    if operation.name in COMPLEX:
         return False
     if isinstance(operation, Primitive):
         # A wrong number of arguments is an error at run time.
@@ -461,9 +461,9 @@ def name_definitions(
     A name that is assigned once stands for its expression, as long as no name in that can have been reassigned. Names
     in `apart`, and names by which the program differentiates, stand for themselves.
     """
-    if not any(isinstance(n, tree.Assign) for n in tree.all_nodes(program)) or scope.changes_in_place(program):
+    if not any(isinstance(n, tree.Assign) for n in tree.all_nodes(program)) or resolve(program).changes_in_place:
         return {}
-    apart = {*apart, *scope.differentiation_targets(program, ())}
+    apart = {*apart, *resolve(program).targets(())}
     found: dict[tree.SyntaxNode, tree.Expression] = {}
     waiting = [*_functions(program)]
     while waiting:

@@ -101,8 +101,8 @@ def rewritten_expressions(
         object.__setattr__(program, "_rewrites", known)
     found = known.get(key)
     if found is None:
-        own = scope.defined_functions(program)
-        stable_forms = stable_expressions.stable_expressions(program, own, scope.assigned_names(program) | constants)
+        own = resolve(program).functions
+        stable_forms = stable_expressions.stable_expressions(program, own, resolve(program).bound | constants)
         with arrays.using_namespace(exactly), _precise():
             found = stable_forms | _removable(program, own, constants, key[1], stable_forms)
             found = known[key] = found | _limits(program, own, constants, key[1], found)
@@ -113,7 +113,7 @@ def singularities(program: tree.Module, constants: Collection[str]) -> Mapping[t
     """The expressions of a program that have a removable singularity in one variable, found in exact arithmetic;
     `constants` are the names of constants that are inputs."""
     with _precise():
-        return _removable(program, scope.defined_functions(program), constants, (), {})
+        return _removable(program, resolve(program).functions, constants, (), {})
 
 
 def _precise() -> AbstractContextManager[None]:

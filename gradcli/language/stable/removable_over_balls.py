@@ -18,7 +18,7 @@ from gradcli.arrays.flint.balls import Balls, Number, Undecided, exact, interval
 from gradcli.errors import EvaluationError, LimitError, UndecidedError
 from gradcli.kinds.laurent_range import LaurentRange
 from gradcli.language.names import scope
-from gradcli.language.names.resolution import called_function
+from gradcli.language.names.resolution import called_function, resolve
 from gradcli.language.stable import removable, stable_expressions
 from gradcli.language.stable.one_variable import Form
 from gradcli.language.stable.stable_expressions import RewrittenExpression, StableExpression
@@ -41,7 +41,7 @@ def rewrites(program: tree.Module, bound: Collection[str]) -> Mapping[tree.Synta
     `bound` are the names of inputs of the program.
     """
     constants = frozenset(name for name in scope.CONSTANTS if name in bound)
-    own = scope.defined_functions(program)
+    own = resolve(program).functions
     products: dict[tree.SyntaxNode, RewrittenExpression] = {
         product.original: product for product in logarithmic_products(program, own)
     }

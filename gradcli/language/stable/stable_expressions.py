@@ -13,8 +13,7 @@ from functools import cache, lru_cache
 
 from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.errors import Span
-from gradcli.language.names.call_meanings import add_meanings, call_meanings
-from gradcli.language.names.dialects import dialect_of
+from gradcli.language.names.call_meanings import call_meanings, meaning_of
 from gradcli.language.names.resolution import Resolution, resolve
 from gradcli.language.operations import EXACT_INTEGERS
 from gradcli.language.stable.stable_forms import RULES_BY_ROOT, RULES_FOR_STABLE_SUMS, StableForm
@@ -92,7 +91,8 @@ def stable_expressions(
                 parts = parts if read.factor is None else {**parts, _FACTOR: [read.factor]}
             stable = _filled(_parsed(rule.stable), parts, node.span, calls)
             fits = found[node] = StableExpression(node.span, rule, fits, stable, parts)
-    add_meanings(call_meanings(program), calls, dialect_of(program))
+    meanings = call_meanings(program)
+    meanings.update((call, meaning_of(call, table.known(call.name))) for call in calls)
     return found
 
 
@@ -209,13 +209,11 @@ def _usable(root: str, used: frozenset[str]) -> Sequence[StableForm]:
     return [rule for rule in RULES_BY_ROOT[root] if used.issuperset(_needed(rule.pattern))]
 
 
-def _needed(pattern: str) -> Iterator[str]:
+def _needed(pattern: str) -> list[str]:
     """The functions and operators that an expression needs to match a pattern. A square also matches a whole number."""
-    for word in pattern.replace("**2", " ").replace("**", " ^ ").translate(_SEPARATED).split():
-        if word in "+*/^":
-            yield "**" if word == "^" else word
-        elif word.endswith("(") and word != "(":
-            yield word[:-1]
+    words = pattern.replace("**2", " ").replace("**", " ^ ").translate(_SEPARATED).split()
+    functions = [word[:-1] for word in words if word.endswith("(") and word != "("]
+    return functions + ["**" if word == "^" else word for word in words if word in "+*/^"]
 
 
 @cache

@@ -18,7 +18,7 @@ from gradcli.evaluation import session
 from gradcli.evaluation.diagnose import Warning, all_finite
 from gradcli.kinds.jets import check_order
 from gradcli.language.interpreter.run import evaluate
-from gradcli.language.names import scope
+from gradcli.language.names.resolution import resolve
 from gradcli.language.syntax.tree import Module
 from gradcli.models.packing import Packing
 from gradcli.named_tuples import NamedTuple
@@ -68,7 +68,7 @@ class SeriesRequest(NamedTuple):
         values = self.bindings()
         if any(map(arrays.is_complex, values.values())):
             return True
-        if not scope.makes_complex(self.program):
+        if not resolve(self.program).makes_complex:
             return False
         found: list[Any] = []
 

@@ -21,6 +21,7 @@ from gradcli.evaluation.nested_lists import unreadable
 from gradcli.functionals.functional_calls import RTOL
 from gradcli.language.differential_equations import DifferentialEquations, located, unknown_parameter
 from gradcli.language.names import scope
+from gradcli.language.names.resolution import resolve
 from gradcli.language.syntax import tree
 from gradcli.language.syntax.derivative_marks import PRIME, readable
 from gradcli.models.complex_inputs import AppendedSource, made_of_parts, showing, taken_apart, with_parts
@@ -261,7 +262,7 @@ def _function(solver: Trajectories, asked: InitialValueRequest, text: str, writt
         program = asked.equations.with_expression(text)
         known = {*asked.values, asked.equations.time}
         alone = tree.Module(value.span, text, (tree.Evaluate(value.span, value),))
-        defined = scope.assigned_names(asked.equations.slopes)
+        defined = resolve(asked.equations.slopes).bound
         scope.check_names(alone, [*known, *defined])
         for name, read in scope.free_names(alone).items():
             if name not in known and name not in defined and name not in scope.CONSTANTS:

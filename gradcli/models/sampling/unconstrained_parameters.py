@@ -13,6 +13,7 @@ import numpy as np
 
 from gradcli.errors import BindingError, UsageError
 from gradcli.language.names import scope
+from gradcli.language.names.resolution import resolve
 from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree
 from gradcli.models.fitting.notation.model_texts import ComposedProgram, Relocation
@@ -158,7 +159,7 @@ def freed(
     if not kinds:
         return FreeDensity(program, relocation, given, constants, wrt, [])
     module = parse_charged(program)
-    used = {*taken, *given, *scope.free_names(module), *scope.assigned_names(module)}
+    used = {*taken, *given, *scope.free_names(module), *resolve(module).bound}
     vectors: list[ConstrainedVector] = []
     for name, kind in kinds.items():
         if name not in given or name in constants or (wrt is not None and name not in wrt):

@@ -13,7 +13,7 @@ from gradcli.language.interpreter import call_arguments
 from gradcli.language.interpreter.lists import ProgramList
 from gradcli.language.interpreter.machine import Evaluator, Scope
 from gradcli.language.interpreter.values import Value, as_tensor_or_number
-from gradcli.language.names.scope import DERIVATIVES, DETACH
+from gradcli.language.names.evaluator_functions import DERIVATIVES, DETACH
 from gradcli.language.syntax import tree
 from gradcli.primitives.entries.arithmetic import multiply
 from gradcli.primitives.entries.reductions import sum_

@@ -19,7 +19,8 @@ from gradcli.language.interpreter.lists import ProgramList
 from gradcli.language.interpreter.machine import Caller, Evaluator, Scope
 from gradcli.language.interpreter.provenance import UNKNOWN
 from gradcli.language.interpreter.values import FUNCTIONS, TENSOR_CONVERTIBLE, Closure, Value, as_tensor_or_number
-from gradcli.language.names import scope as scope_of_program
+from gradcli.language.names.evaluator_functions import FUNCTIONALS
+from gradcli.language.names.resolution import resolve
 from gradcli.language.stable.one_variable import ExpressionReader
 from gradcli.language.syntax import tree
 from gradcli.language.syntax.bound_variables import BINDING
@@ -47,7 +48,7 @@ def call(
     given: Mapping[str, Value],
 ) -> Value:
     """The value of a call of one of FUNCTIONALS. Raises CallError where an argument is not a function."""
-    parameters = parse_signature(scope_of_program.FUNCTIONALS[node.name])
+    parameters = parse_signature(FUNCTIONALS[node.name])
     call_arguments.fit(node.name, parameters, positional, given)
     alone = [*itertools.takewhile(lambda p: not p.variadic, parameters)]
     named = dict(zip((p.name for p in alone), positional)) | dict(given)
@@ -67,7 +68,7 @@ def _computed_point(machine: Evaluator, point: tree.Expression, scope: Scope) ->
     if not isinstance(point, tree.Name):
         return None
     program = machine.program
-    reader = ExpressionReader(program, scope_of_program.defined_functions(program), machine.inputs, ())
+    reader = ExpressionReader(program, resolve(program).functions, machine.inputs, ())
     definition = reader.definition(point)
     if definition is None:
         return None

@@ -14,6 +14,8 @@ from gradcli.language.interpreter.machine import Evaluator
 from gradcli.language.interpreter.mutable_references import MutableReference
 from gradcli.language.interpreter.values import Value, as_tensor_or_number, length_of
 from gradcli.language.names import scope as scope_of_program
+from gradcli.language.names.evaluator_functions import DETACH
+from gradcli.language.names.resolution import resolve
 from gradcli.language.syntax import tree
 from gradcli.loops.body_tracing import RoundTrace, Traced, TracedPath, example_of, require_plain
 from gradcli.loops.rolling import Carried, Rounds, TooManyRoundsError, constant_carries, rolled, traced_paths
@@ -25,7 +27,7 @@ from gradcli.program.ir import Variable
 # Methods that change a list.
 _CHANGING = frozenset({"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"})
 # Names that make constants of tensors.
-_DETACHING = frozenset({*scope_of_program.DETACH, "data", "item", "no_grad"})
+_DETACHING = frozenset({*DETACH, "data", "item", "no_grad"})
 # The fewest steps that a round takes round by round: its own, that of a statement, and that of a condition.
 _STEPS_PER_ROUND = 3
 
@@ -193,7 +195,7 @@ def may_be_rolled(program: tree.Module) -> bool:
     """Return whether loops of a program may be rolled: not where it differentiates or detaches, or has functions with
     derivatives of their own."""
     return not (
-        scope_of_program.differentiates(program)
-        or scope_of_program.functions_with_backward(program)
+        resolve(program).differentiates
+        or resolve(program).with_backward
         or _DETACHING.intersection(scope_of_program.mentioned_names(tree.all_nodes(program)))
     )

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from gradcli import arrays
 from gradcli.errors import BindingError, ShapeError, Span, UsageError, did_you_mean
 from gradcli.language.names import scope
+from gradcli.language.names.evaluator_functions import TRANSFORMS
 from gradcli.language.syntax import tree
 from gradcli.models.data import Data, DataTable
 from gradcli.models.fitting.notation.model_texts import ModelText
@@ -94,7 +95,7 @@ def classify_names(
     scope.check_names(text.model, [*table.columns, *reads])
     # A parameter may have the name of a function, such as `gamma`, unless the model passes functions to functions.
     calls = {node.name for node in tree.all_nodes(text.model) if isinstance(node, tree.Call)}
-    applied = {name for name in reads if scope.is_function(name, ())} if calls & scope.TRANSFORMS else set()
+    applied = {name for name in reads if scope.is_function(name, ())} if calls & TRANSFORMS else set()
     for name, read in reads.items():
         if name in table.columns:
             columns.append(name)

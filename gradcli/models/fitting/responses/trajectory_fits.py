@@ -25,6 +25,7 @@ from gradcli.evaluation.row_evaluation import keys
 from gradcli.functionals.functional_calls import RTOL
 from gradcli.language.differential_equations import DifferentialEquations, located, read_differential_equations
 from gradcli.language.names import scope
+from gradcli.language.names.resolution import resolve
 from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree
 from gradcli.language.syntax.derivative_marks import readable
@@ -529,7 +530,7 @@ class TrajectoryText(NamedTuple):
     @property
     def names(self) -> set[str]:
         """The names that the equations give a value, and those of the states and the time."""
-        return {*self.equations.states, self.equations.time, *scope.assigned_names(self.equations.slopes)}
+        return {*self.equations.states, self.equations.time, *resolve(self.equations.slopes).bound}
 
 
 def _read_trajectory_model(source: str) -> TrajectoryText:
