@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import Annotated
 
 import pytest
 
+import gradcli
 from gradcli.cli import main
 from gradcli.cli import options as opt
 from gradcli.cli.command import Command
@@ -98,6 +100,36 @@ def test_a_command_loads_no_other():
         done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
         assert done.stdout
         assert done.stderr == loaded + "\n"
+
+
+# Modules that take a hundredth of a short run or more, and that a number and its derivatives do not need.
+SLOW_TO_IMPORT = {
+    "dataclasses",
+    "importlib.util",
+    "inspect",
+    "json",
+    "numpy",
+    "threading",
+    "typing",
+    "weakref",
+}
+
+
+@pytest.mark.parametrize("options", [[], ["--json"], ["--no-grad"]])
+def test_a_short_run_imports_little(options):
+    # Without the site module, which imports what the environment of the tests wants.
+    code = (
+        "import sys; sys.path[:0] = sys.argv.pop(1).split(); before = {*sys.modules}\n"
+        "from gradcli.cli import main; from gradcli.cli.process.environment import Environment\n"
+        "main.main(sys.argv[1:], Environment.of_process())\n"
+        f"print(*sorted({SLOW_TO_IMPORT} & ({{*sys.modules}} - before)), file=sys.stderr)"
+    )
+    words = [sys.executable, "-S", "-c", code, str(Path(gradcli.__file__).parents[1])]
+    done = subprocess.run(
+        [*words, "eval", "log(x**q)", "x=5", "q=3", *options], capture_output=True, text=True, check=True
+    )
+    assert "4.828313737302301" in done.stdout
+    assert done.stderr == "\n"
 
 
 def test_words_that_are_too_many_or_too_few(run):
