@@ -290,7 +290,7 @@ def _in_floats(
     if sampled is not None or asked.sobol:
         messages += without_deviation(inputs)
     if sampled is not None:
-        messages += left_out(sampled.draws, sampled.count)
+        messages += left_out(sampled.draws, sampled.number)
         messages += not_validated(linear.labels, numbers, intervals, sampled.summaries)
     run = SensitivityRun(
         module, inputs, None if asked.samples is None else whole_samples(asked.samples), asked.seed, most, asked.watch
@@ -345,7 +345,7 @@ class _Sampled(NamedTuple):
     errors of that."""
 
     draws: Drawn
-    count: int
+    number: int
     summaries: Sequence[tuple[MonteCarlo, tuple[float, float]]]
 
 
