@@ -384,8 +384,12 @@ def __getattr__(name: str) -> Any:
     from importlib.machinery import PathFinder
 
     if name in _HOMES:
+        from gradcli import garbage
+
+        with garbage.kept():
+            module = import_module(_HOMES[name])
         # Cached, so that later accesses do not call this function.
-        found = globals()[name] = getattr(import_module(_HOMES[name]), name)
+        found = globals()[name] = getattr(module, name)
         return found
     if name in _MODULES:
         return import_module(f"gradcli.{name}")

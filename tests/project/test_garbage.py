@@ -1,0 +1,30 @@
+"""Tests that pauses of garbage collection end, and leave it as it was."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+from gradcli import garbage
+
+
+@pytest.fixture(autouse=True)
+def _collection_as_before():
+    enabled = gc.isenabled()
+    yield
+    (gc.enable if enabled else gc.disable)()
+
+
+def test_collection_goes_on_behind_an_error():
+    gc.enable()
+    with pytest.raises(ValueError, match="within"), garbage.kept():
+        assert not gc.isenabled()
+        raise ValueError("within")
+    assert gc.isenabled()
+
+
+def test_collection_that_a_caller_disabled_stays_disabled():
+    gc.disable()
+    with garbage.kept(), garbage.kept():
+        pass
+    assert not gc.isenabled()
