@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from gradcli import arrays
+from gradcli.arrays import spellings
 from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.executors import stepwise
 from gradcli.executors.scalars import ScalarWriter
 from gradcli.loops.body_tracing import chosen
 from gradcli.loops.rolled_loop import RolledLoop, Stretch
 from gradcli.primitives.entries.comparisons import where
-from gradcli.program.ir import Equation, Program, Variable
+from gradcli.program.ir import Equation, Program, Variable, last_uses
 from gradcli.timing import phase
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 # Up to this number of independent loops, loops are computed one by one: an operation of NumPy takes as long as about
 # twenty operations on floats.
 _FEW = 20
+# The number of rounds whose numbers are computed at once, so that they fit in the cache of a core; and the number of
+# rounds from which that is faster than one round after the other, as functions of numbers.
+_AT_ONCE, _MANY = 2_048, 50
 
 
 def history(xp: Any, given: Any, *sequences: Any, loop: RolledLoop, last: bool) -> Any:
@@ -155,6 +159,45 @@ def _by_rounds(loop: RolledLoop, starts: Any, rows: Sequence[Any], found: Any, s
             _write(found[stretch.row_after(i)], carries)
     if last:
         _write(found[0], carries)
+
+
+def single_rounds(loop: RolledLoop, given: Any, sequences: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """The carries after each round, if every round began with the carries in `given`: as arrays, of some rounds at a time.
+
+    The sequences have all rows. Idle rounds are left out.
+    """
+    xp, freed = arrays.numpy_namespace(), last_uses(loop.program.equations, loop.program.outputs)
+    for begin in range(0, loop.rounds, _AT_ONCE):
+        end = min(begin + _AT_ONCE, loop.rounds)
+        columns = [loop.first + loop.step * xp.arange(begin, end)]
+        for sequence, offset in zip(sequences, loop.offsets):
+            columns += [*xp.ascontiguousarray(sequence[begin + offset : end + offset].T)]
+        if loop.idle is not None:
+            works = columns[1 + loop.idle] != 0.0
+            columns = [column[works] for column in columns]
+        counters, *elements = columns
+        known = dict(zip(loop.program.inputs, [counters, *given.tolist(), *elements]))
+        with xp.quiet():
+            for number, equation in enumerate(loop.program.equations):
+                known[equation.output] = _of_arrays(xp, equation, known)
+                for variable in freed.get(number, ()):
+                    del known[variable]
+        yield [known[a] if isinstance(a, Variable) else a for a in loop.program.outputs]
+
+
+def computes_single_rounds(loop: RolledLoop) -> bool:
+    """Return whether `single_rounds` is fast: for many rounds, whose operations NumPy has."""
+    functions = (e.primitive.function for e in loop.program.equations)
+    return loop.rounds >= _MANY and not any(f is not None and "scipy" in spellings.of(f).names for f in functions)
+
+
+def _of_arrays(xp: Any, equation: Equation, known: Mapping[Variable, Any]) -> Any:
+    """The result of an equation of numbers for arrays of them."""
+    primitive = equation.primitive
+    operands = [known[a] if isinstance(a, Variable) else a for a in equation.inputs]
+    if xp.are_float64(operands):
+        return xp.runner(primitive)(operands, equation.params)
+    return primitive.forward(xp, *xp.promoted(operands, truths=primitive.truths), **equation.params)
 
 
 def _write(row: Any, carries: Sequence[Any]) -> None:

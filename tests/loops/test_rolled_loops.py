@@ -628,6 +628,10 @@ UNUSED = {
     "a first value that is assigned anew": "t = sqrt(y - 1); s = x; for i in range(20) { t = x*i; s = s + t }; t*s",
     "a first value that is never read": "u = sqrt(y - 1); s = x; for i in range(20) { u = u + s; s = s*0.9 + y }; s",
     "a single value": "t = x; for i in range(20) { t = sqrt(y*i) }; t",
+    "a value of the first of many rounds": "t = 0; s = x; for i in range(90) { t = sqrt(y*i); s = s*0.9 + y }; t + s",
+    "a value of a round that others follow": (
+        "t = 0; n = 0; s = x; while n < 70 { t = sqrt(y*n); n = n + 1; s = s*0.9 + y }; t + s"
+    ),
 }
 
 
