@@ -115,6 +115,8 @@ class ScalarWriter:
         # The name of a variable, or the expression that computes it, if it is read only once, in an operator.
         self.names: dict[Variable, str] = {v: f"v{i}" for i, v in enumerate(program.inputs)}
         self.known: dict[str, Any] = {name: getattr(math, name) for name in dir(math) if not name.startswith("_")}
+        # The templates of primitives that were looked up.
+        self._templates: dict[Primitive, str] = {}
 
     def statements(self) -> list[str]:
         """The statements that compute all equations, and those that check guards."""
@@ -122,18 +124,20 @@ class ScalarWriter:
         body: list[str] = []
         # The nesting depths of the expressions in `names`.
         depths: dict[Atom, int] = {}
+        names, guards = self.names, {*self.program.guards}
         for equation in self.program.equations:
-            text = self._equation(equation)
-            depth = 1 + max((depths.get(a, 0) for a in equation.inputs if isinstance(a, Variable)), default=0)
-            if equation.output in within and depth < _DEEPEST:
-                self.names[equation.output], depths[equation.output] = f"({text})", depth
-                continue
-            if equation.output in tested:
+            text, output = self._equation(equation), equation.output
+            if output in within:
+                depth = 1 + max([depths.get(a, 0) for a in equation.inputs if isinstance(a, Variable)], default=0)
+                if depth < _DEEPEST:
+                    names[output], depths[output] = f"({text})", depth
+                    continue
+            if output in tested:
                 body += self.check(f"({text})")
                 continue
-            name = self.names[equation.output] = f"v{len(self.names)}"
+            name = names[output] = f"v{len(names)}"
             body.append(f"{name} = {text}")
-            if equation.output in self.program.guards:
+            if output in guards:
                 body += self.check(name)
         return body
 
@@ -149,9 +153,14 @@ class ScalarWriter:
 
     def _equation(self, equation: Equation) -> str:
         primitive, inputs = equation.primitive, equation.inputs
-        operands = [self._atom(a) if primitive.truths else self.number(a) for a in inputs]
+        operands = [*map(self._atom if primitive.truths else self.number, inputs)]
+        known = self._templates.get(primitive)
+        if known is not None:
+            return known.format(*operands)
         if primitive is powers.whole_power:
             n = equation.params["n"]
+            if n == 1:
+                return operands[0]
             return f"{operands[0]} * {operands[0]}" if n == 2 else f"pow({operands[0]}, {float(n)!r})"
         if _is_unchanged(primitive) or (primitive is conversions.cast and equation.output.dtype == "float64"):
             return self.number(inputs[0]) if equation.output.dtype == "float64" else operands[0]
@@ -162,6 +171,8 @@ class ScalarWriter:
         mixed = primitive is comparisons.where and arrays.dtype_name(inputs[1]) != arrays.dtype_name(inputs[2])
         if text is None or mixed:
             return f"{self._named(_caller(primitive, equation.params))}({', '.join(operands)})"
+        if primitive is not comparisons.where:
+            self._templates[primitive] = text
         return text.format(*operands)
 
     def _named(self, function: Callable[..., Any]) -> str:
@@ -176,6 +187,8 @@ class ScalarWriter:
 
     def number(self, atom: Atom) -> str:
         """The text of an atom as a float."""
+        if isinstance(atom, Variable) and atom.dtype == "float64":
+            return self.names[atom]
         text = self._atom(atom)
         return f"float({text})" if arrays.dtype_name(atom) == "bool" else text
 

@@ -12,7 +12,7 @@ from gradcli.errors import NotBatchableError
 from gradcli.kinds.levels import BATCHED
 from gradcli.primitives import batching
 from gradcli.primitives.batching import exchange
-from gradcli.primitives.bind import assume, bind, concrete, primal_and_tangents
+from gradcli.primitives.bind import Kind, assume, bind, concrete, primal_and_tangents
 from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.entries.arithmetic import multiply
 from gradcli.primitives.entries.reductions import sum_
@@ -128,14 +128,22 @@ def sum_over_rows(cotangent: Any, like: Any) -> Any:
 
     Within `row_by_row`, the cotangents of that batch are not summed.
     """
-    for nesting in nestings(cotangent) - nestings(like) - independent_batches():
+    found = nestings(cotangent)
+    if not found:
+        return cotangent
+    for nesting in found - nestings(like) - independent_batches():
         size = next(filter(None, (_rows_of(component, nesting) for component in primal_and_tangents(cotangent))))
         cotangent = bind(sum_rows, (cotangent,), {"nesting": nesting, "size": size})
     return cotangent
 
 
+_NO_BATCHES = frozenset[int]()
+
+
 def nestings(x: Any) -> frozenset[int]:
     """The batches of which a value is part."""
+    if not isinstance(x, Batched) and not (isinstance(x, Kind) and x.differential):
+        return _NO_BATCHES
     return frozenset(nesting for component in primal_and_tangents(x) for nesting in _nestings(component))
 
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, Self, dataclass_transform
 
-from gradcli import arrays, limits
+from gradcli import arrays, garbage, limits
 from gradcli.autograd.engine import grad
-from gradcli.autograd.modes import enable_grad
+from gradcli.autograd.modes import enable_grad, recording_program
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import NotRecordableError
 from gradcli.executors import stepwise
@@ -22,9 +22,9 @@ from gradcli.kinds.perturbed_roundings import Perturbation
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import bind, constant
 from gradcli.primitives.entries.comparisons import isfinite, maximum
-from gradcli.program.execution_paths import ExecutionPath, join_paths
+from gradcli.program.checker import check
 from gradcli.program.ir import Program, Variable
-from gradcli.program.passes import optimise
+from gradcli.program.passes import optimise, without_dead_code
 from gradcli.program.record import record
 
 
@@ -59,6 +59,9 @@ class Stretch(NamedTuple):
 
 # The size of a float64.
 _BYTES_PER_NUMBER = 8
+# The number of rounds from which their program is optimised even if it is run only once: the passes take 15 µs for an
+# equation, of which one in six is saved, and an equation takes 30 ns in each round.
+_WORTH_OPTIMISING = 3_000
 
 
 class LiveValues(NamedTuple):
@@ -438,6 +441,7 @@ class RolledLoop(_Described):
         number = next(j for j, end in enumerate(ends) if self.idle < end)
         return sum(widths[:number]) + self.idle - (ends[number] - self.widths[number])
 
+    @garbage.kept()
     def _derived(
         self,
         run: Callable[..., list[Any]],
@@ -459,7 +463,8 @@ class RolledLoop(_Described):
             for path in self.paths:
                 recorded = record(lambda **given: run(path.program, *given.values()), given)  # noqa: B023
                 valid_if_finite |= _assumes_finite_numbers(recorded.program)
-                paths.append(BodyPath(optimise(recorded.program._replace(guards=())), path.holds))
+                program = recorded.program._replace(guards=())
+                paths.append(BodyPath(shortened(program, self.rounds, len(self.paths)), path.holds))
         return self._changed(
             paths=paths,
             program=joined(paths, carries),
@@ -501,10 +506,23 @@ def _assumes_finite_numbers(program: Program) -> bool:
     return bool(program.guards)
 
 
+def shortened(program: Program, rounds: int, paths: int) -> Program:
+    """The program of one of some paths of a round without what does not pay for as many rounds.
+
+    It is optimised if it is part of a recording, which is run again; other loops are traced anew each time.
+    """
+    if recording_program() or rounds >= _WORTH_OPTIMISING or paths > 1:
+        return optimise(program)
+    return check(without_dead_code(program, errors=True))
+
+
 def joined(paths: Sequence[BodyPath], carries: int) -> Program:
     """One program for all paths, whose inputs have the same names: the conditions select each carry."""
     if len(paths) == 1:
         return paths[0].program
+    # Loaded on demand: most rounds have one path.
+    from gradcli.program.execution_paths import ExecutionPath, join_paths
+
     keys = tuple((f"{k}",) for k in range(carries))
     found = [
         ExecutionPath(

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gradcli import arrays
+from gradcli import arrays, garbage
 from gradcli.arrays.shapes import Shape
 from gradcli.autograd.modes import recorded_now, recording_program
 from gradcli.autograd.node import RELEASED, Node, recorders_now
@@ -17,7 +17,7 @@ from gradcli.errors import DifferentiationError, NotRecordableError
 from gradcli.loops import loop_execution
 from gradcli.loops.body_tracing import RoundTrace, Row, Traced, TracedPath, example_of
 from gradcli.loops.loop_primitive import Cotangents, has_infinite_derivatives, loop_history, padded, part
-from gradcli.loops.rolled_loop import BodyPath, LiveValues, RolledLoop, joined
+from gradcli.loops.rolled_loop import BodyPath, LiveValues, RolledLoop, joined, shortened
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import Kind, assume, bind, constant
 from gradcli.primitives.conversions import cast, reshaped
@@ -27,7 +27,7 @@ from gradcli.primitives.entries.reductions import all_, any_
 from gradcli.primitives.entries.shape import concat, stack
 from gradcli.primitives.primitive import NodeName
 from gradcli.program.ir import Program, Variable
-from gradcli.program.passes import needed_variables, optimise
+from gradcli.program.passes import needed_variables
 from gradcli.program.scalarisation import TensorsNeededError, by_element
 
 
@@ -475,12 +475,14 @@ def _enough_rounds(loop: RolledLoop, numbers: Sequence[Any], sequences: Sequence
     return min(loop.rounds, _MORE_ROUNDS + 2 * taken if recording_program() else max(1, taken))
 
 
+@garbage.kept()
 def _described(rounds: Rounds, traced: _Round, *, selects: bool) -> tuple[RolledLoop, list[Any], list[Row]]:
     """The loop, the values from outside and the sequences that it reads."""
     carried, paths, is_complex = traced.carried, traced.paths, traced.is_complex
     always = (rounds.counter, *(c.variable for c in carried))
     inputs = (rounds.counter, *traced.variables)
-    programs = [optimise(Program(inputs, p.equations, (*p.outputs, *p.conditions))) for p in paths]
+    sizes = len(rounds.counters), len(paths)
+    programs = [shortened(Program(inputs, p.equations, (*p.outputs, *p.conditions)), *sizes) for p in paths]
     used = set[Variable]().union(*(needed_variables(p.equations, p.outputs) for p in programs))
     read = [(value, variable) for value, variable in traced.read if variable in used]
     rows = [row for row in traced.rows if row.variable in used]
@@ -489,7 +491,10 @@ def _described(rounds: Rounds, traced: _Round, *, selects: bool) -> tuple[Rolled
         raise NotRecordableError("a round reads more than some numbers")
     places = [*itertools.accumulate((_size(c.variable) for c in carried), initial=0)]
     body = [
-        BodyPath(_of_scalars(program._replace(inputs=inputs), places[-1] - 1, is_complex=is_complex), path.holds)
+        BodyPath(
+            shortened(_of_scalars(program._replace(inputs=inputs), places[-1] - 1, is_complex=is_complex), *sizes),
+            path.holds,
+        )
         for program, path in zip(programs, paths)
     ]
     if not places[-1]:
@@ -528,4 +533,4 @@ def _of_scalars(program: Program, last: int, *, is_complex: bool) -> Program:
         from gradcli.loops.complex_rounds import by_parts
 
         found = by_parts(found, last)
-    return optimise(found)
+    return found

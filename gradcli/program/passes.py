@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from typing import TYPE_CHECKING
 
 from gradcli.errors import EvaluationError
 from gradcli.primitives.bind import assume
 from gradcli.primitives.entries.comparisons import greater
 from gradcli.program.builder import Builder
 from gradcli.program.ir import Atom, Equation, Program, Variable, check
-from gradcli.program.rewrites import EXACT, FAST, rewrites
 from gradcli.timing import phase
+
+if TYPE_CHECKING:
+    from gradcli.program.builder import Builder
 
 
 @phase("record")
@@ -83,12 +86,20 @@ def needed_variables(equations: Iterable[Equation], atoms: Iterable[Atom]) -> se
 
 def simplified(program: Program) -> Program:
     """Share common subexpressions, fold constants and apply the exact rewrites."""
-    return _rebuilt(program, Builder(rewrites(EXACT)))
+    return _rewritten(program, fast=False)
 
 
 def simplified_fast(program: Program) -> Program:
     """Like `simplified`, with rewrites that hold only for real numbers."""
-    return _rebuilt(program, Builder(rewrites(EXACT, FAST)))
+    return _rewritten(program, fast=True)
+
+
+def _rewritten(program: Program, *, fast: bool) -> Program:
+    # Loaded on demand: a loop that is run once is not rewritten.
+    from gradcli.program.builder import Builder
+    from gradcli.program.rewrites import EXACT, FAST, rewrites
+
+    return _rebuilt(program, Builder(rewrites(EXACT, FAST) if fast else rewrites(EXACT)))
 
 
 def _rebuilt(program: Program, builder: Builder) -> Program:

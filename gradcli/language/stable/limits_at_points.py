@@ -247,7 +247,9 @@ class ExpressionPlan:
             pairs = [(samples[other], other) for other in self.variables if other < leaf]
             for number, other in [*((n, None) for n in self.numbers), *pairs]:
                 numbers = [number if i == leaf else s for i, s in enumerate(samples)]
-                if not self.is_singular(numbers) or self.is_regular(numbers, leaf, _EXTRA_ORDERS):
+                if not self.is_singular(numbers) or not self._has_values_around(numbers, leaf):
+                    continue
+                if self.is_regular(numbers, leaf, _EXTRA_ORDERS):
                     continue
                 try:
                     with arrays.using_namespace(None), arrays.quiet(), watching(None):
@@ -258,6 +260,10 @@ class ExpressionPlan:
                     raise
                 except (GradcliError, NotImplementedError, ArithmeticError, TypeError):
                     continue
+
+    def _has_values_around(self, numbers: Sequence[float], leaf: int) -> bool:
+        """Return whether the expression has a value at one of `_DISTANCES` at least, as `_distance` needs."""
+        return any(not math.isnan(self.value(_moved(numbers, leaf, t))) for d in _DISTANCES for t in (d, -d))
 
     def sampled(
         self, leaf: int, point: float, numbers: Sequence[float] | None = None, kept: Collection[int] = ()

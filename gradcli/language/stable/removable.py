@@ -48,6 +48,8 @@ _USUAL_EXPONENT = 16
 # Largest relative difference between the series and the expression at the radius of the series, where both have most of
 # their digits.
 _TOLERANCE = 1e-7
+# Distances on both sides of a point, at one of which a function with a series there has a value.
+_AROUND = tuple(2.0**-k for k in (4, 12, 25, 50, 100, 300, 1000))
 # The number of points on a circle at which a series is compared with the function of complex numbers.
 _ON_CIRCLE = 16
 # Bits of precision with which a series is looked for in exact arithmetic. The mapping has exponents n of the distances
@@ -367,6 +369,8 @@ def _in_units(form: Form, unit: float) -> Form:
 @lru_cache(_MOST_FORMS)
 def _series(form: Form, point: float) -> PointSeries | None:
     """The Taylor series of a function at a point where it is nan as written; None where it has none."""
+    if not _has_values_around(form, point):
+        return None
     from gradcli.primitives.entries.elementwise.taylor_series import PointSeries
 
     try:
@@ -381,6 +385,11 @@ def _series(form: Form, point: float) -> PointSeries | None:
         raise
     except (GradcliError, NotImplementedError, ArithmeticError):
         return None
+
+
+def _has_values_around(form: Form, point: float) -> bool:
+    """Return whether a function has values on both sides of a point, unlike x**1.5 at -1."""
+    return all(any(not math.isnan(_direct(form, point + side * t)) for t in _AROUND) for side in (-1.0, 1.0))
 
 
 def _exact_series(form: Form, point: Real) -> ExactSeries | None:

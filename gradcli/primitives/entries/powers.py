@@ -54,7 +54,7 @@ def _power_by_base(g: Any, y: Any, x: Any, q: Any) -> Any:
         exact = exponent >= 0.5 if type(exponent) is float else is_exact() or _all(greater_equal(exponent, 0.5))
     if not exact and _all(less(exponent, 0.5)) and assume(usable_divisor(constant(x))):
         return g * divide(q * y, x)
-    if assume(_has_magnitude(x)):
+    if (type(q) is float and q) or assume(_has_magnitude(x)):
         slope = q * general_power(x, q - 1)
     else:
         # x**0 has the derivative 0 also at x = 0, where q*x**(q-1) is 0*inf, so the base is replaced there beforehand.
