@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 
 import pytest
+
 from gradcli import garbage
 
 
@@ -15,11 +16,19 @@ def _collection_as_before():
     (gc.enable if enabled else gc.disable)()
 
 
-def test_collection_goes_on_behind_an_error():
-    gc.enable()
-    with pytest.raises(ValueError, match="within"), garbage.kept():
-        assert not gc.isenabled()
+@garbage.kept()
+def _is_enabled_within(fails):
+    if fails:
         raise ValueError("within")
+    return gc.isenabled()
+
+
+def test_collection_goes_on_behind_a_pause_and_behind_an_error():
+    gc.enable()
+    assert not _is_enabled_within(fails=False)
+    assert gc.isenabled()
+    with pytest.raises(ValueError, match="within"):
+        _is_enabled_within(fails=True)
     assert gc.isenabled()
 
 
