@@ -126,17 +126,23 @@ class Compiled:
         Limits hold for each row. Raises ShapeError where the numbers of rows differ, and the error of the first row
         that fails.
         """
-        if rows is not False:
-            return self._of_rows(values, wrt, grad_output, rows)
-        if wrt is not None and type(wrt) not in (list, tuple):
-            # `wrt` is read several times, which an iterator does not permit.
-            wrt = python_values.names_tuple(wrt)
-        seen = None
-        if grad_output is None:
-            found = self._scalar.value_and_grad(values, wrt)
-            if found:
-                return found
-            seen = input_key(values, wrt)
+        found: Any = None
+        if wrt is None and grad_output is None and rows is False and type(values) is dict:
+            # Most calls, without the time of a further call, which is a tenth of that of a short program.
+            run = self._scalar.functions.get(tuple(values))
+            if run is not None:
+                found = run(*values.values())
+        else:
+            if rows is not False:
+                return self._of_rows(values, wrt, grad_output, rows)
+            if wrt is not None and type(wrt) not in (list, tuple):
+                # `wrt` is read several times, which an iterator does not permit.
+                wrt = python_values.names_tuple(wrt)
+            if grad_output is None:
+                found = self._scalar.value_and_grad(values, wrt)
+        if found:
+            return found  # type: ignore[no-any-return]
+        seen = input_key(values, wrt) if grad_output is None else None
         with limits.within(*self._limits):
             outcome = self._recordings.replay(seen, values)
             if outcome is not None:
