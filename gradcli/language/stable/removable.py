@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 
 from gradcli import arrays, limits
 from gradcli.arrays.mathematical_constants import is_exact, ratio
@@ -31,7 +31,7 @@ from gradcli.type_hints import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gradcli.language.stable.limits_at_points import ExpressionPlan
-    from gradcli.language.stable.one_variable import Form, OneVariable, Place, Real
+    from gradcli.language.stable.one_variable import ExpressionReader, Form, OneVariable, Place, Real
     from gradcli.primitives.entries.elementwise.taylor_series import ExactSeries, PointSeries, SeriesOverBalls
 
 # Size of the caches of series and limits.
@@ -105,9 +105,10 @@ def rewritten_expressions(
     if found is None:
         own = resolve(program).functions
         stable_forms = stable_expressions.stable_expressions(program, own, resolve(program).bound | constants)
+        reader = cache(partial(_reader, program, own, constants, key[1]))
         with arrays.using_namespace(exactly), _precise():
-            found = stable_forms | _removable(program, own, constants, key[1], stable_forms)
-            found = known[key] = found | _limits(program, own, constants, key[1], found)
+            found = stable_forms | _removable(program, reader, stable_forms)
+            found = known[key] = found | _limits(program, reader, found)
     return found
 
 
@@ -115,7 +116,16 @@ def singularities(program: tree.Module, constants: Collection[str]) -> Mapping[t
     """The expressions of a program that have a removable singularity in one variable, found in exact arithmetic;
     `constants` are the names of constants that are inputs."""
     with _precise():
-        return _removable(program, resolve(program).functions, constants, (), {})
+        return _removable(program, partial(_reader, program, resolve(program).functions, constants, ()), {})
+
+
+def _reader(
+    program: tree.Module, own: Collection[str], bound: Collection[str], apart: Collection[str]
+) -> ExpressionReader:
+    # Imported here as few programs have expressions to examine.
+    from gradcli.language.stable.one_variable import ExpressionReader
+
+    return ExpressionReader(program, own, bound, apart)
 
 
 def _precise() -> AbstractContextManager[None]:
@@ -128,19 +138,14 @@ def _precise() -> AbstractContextManager[None]:
 
 def _removable(
     program: tree.Module,
-    own: Collection[str],
-    bound: Collection[str],
-    apart: Collection[str],
+    made: Callable[[], ExpressionReader],
     known: Mapping[tree.SyntaxNode, RewrittenExpression],
 ) -> dict[tree.SyntaxNode, RemovableSingularity]:
-    """The expressions of a program with a removable singularity; `own` are the functions that it defines, `known` the
-    stable forms that are used away from the singularity."""
+    """The expressions of a program with a removable singularity; `made` gives the reader of its expressions, `known` has
+    the stable forms that are used away from the singularity."""
     if not any(singularity_search.may_be(node, root) for node, root in resolve(program).roots.items()):
         return {}
-    # Imported here as few programs have such expressions.
-    from gradcli.language.stable.one_variable import ExpressionReader
-
-    reader = ExpressionReader(program, own, bound, apart)
+    reader = made()
     found: dict[tree.SyntaxNode, RemovableSingularity] = {}
     search = singularity_search.SingularitySearch(program, reader)
     for node in search:
@@ -161,18 +166,13 @@ def _removable(
 
 def _limits(
     program: tree.Module,
-    own: Collection[str],
-    bound: Collection[str],
-    apart: Collection[str],
+    made: Callable[[], ExpressionReader],
     known: Mapping[tree.SyntaxNode, RewrittenExpression],
 ) -> dict[tree.SyntaxNode, RewrittenExpression]:
     """The expressions of a program to examine at run time where they have no value or no derivative."""
     if not singularity_search.has_irregular(program):
         return {}
-    # Imported here as few programs have such expressions.
-    from gradcli.language.stable.one_variable import ExpressionReader
-
-    reader = ExpressionReader(program, own, bound, apart)
+    reader = made()
     found: dict[tree.SyntaxNode, RewrittenExpression] = {}
     for node in singularity_search.SingularitySearch(program, reader, singularity_search.may_be_irregular):
         # An expression that cancels to a constant, such as x/x, is left as it is.

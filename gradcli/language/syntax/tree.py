@@ -416,8 +416,13 @@ def walk(node: SyntaxNode) -> Iterator[SyntaxNode]:
     while stack:
         current = stack.pop()
         yield current
-        if type(current).below:
-            stack += children(current)[::-1]
+        # The children from the last to the first, as in `children`; a call of that would double the time.
+        for field in type(current).below[::-1]:
+            value = getattr(current, field)
+            if type(value) is tuple:
+                stack += value[::-1]
+            elif isinstance(value, SyntaxNode):
+                stack.append(value)
 
 
 def all_nodes(program: Module) -> Sequence[SyntaxNode]:

@@ -19,7 +19,6 @@ from gradcli.loops.body_tracing import Row, Traced, TracedPath, example_of, requ
 from gradcli.loops.rolling import Carried
 from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.entries.indexing import index
-from gradcli.primitives.entries.manipulation.functional_update import set_at
 
 
 class FilledTensor:
@@ -73,7 +72,7 @@ class FilledTensor:
             raise NotRecordableError("a round writes two rows of a tensor")
         self._first(place)
         shape = arrays.shape(self.before)[1:]
-        row = set_at(self.row(place), tuple(key), value) if key else broadcast_to(value, shape) if shape else value
+        row = _set_at(self.row(place), tuple(key), value) if key else broadcast_to(value, shape) if shape else value
         self.place, self.written = place, row
 
     def _first(self, place: int) -> int:
@@ -126,7 +125,7 @@ class FilledTensor:
         assert self.place is not None
         first, counters = self._first(self.place), self.loop.counters
         stop = first + counters.step * len(counters)
-        found = set_at(self.before, (slice(first, None if stop < 0 else stop, counters.step),), rows)
+        found = _set_at(self.before, (slice(first, None if stop < 0 else stop, counters.step),), rows)
         replace_elements(owner, found)
 
 
@@ -231,6 +230,13 @@ def lag_of(key: Sequence[Any], loop: TracedLoop) -> int:
     if not isinstance(item, Traced) or item.lag is None or item.trace is not loop.trace:
         raise NotRecordableError("a place in what a round fills does not move with the counter")
     return item.lag
+
+
+def _set_at(tensor: Value, key: tuple[Any, ...], values: Value) -> Any:
+    # Loaded on demand: few loops fill tensors.
+    from gradcli.primitives.entries.manipulation.functional_update import set_at
+
+    return set_at(tensor, key, values)
 
 
 def replace_elements(value: Value, result: Value) -> None:

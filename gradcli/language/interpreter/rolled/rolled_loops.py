@@ -393,10 +393,15 @@ def _hide(value: Value, *, hidden: bool) -> None:
 
 def _is_read_later(program: tree.Module, loop: Loop, name: str) -> bool:
     """Return whether a name may be read after the loop, or before it is assigned where the loop is run again."""
-    within = {*tree.walk(loop)}
+    within = _nodes_within(loop)
     if any(n not in within for n in _readers(program).get(name, ())):
         return True
     return loop in _inner_loops(program) and not _is_assigned_first(loop.body, name)
+
+
+@functools.lru_cache(maxsize=32)
+def _nodes_within(loop: Loop) -> frozenset[tree.SyntaxNode]:
+    return frozenset(tree.walk(loop))
 
 
 def _is_assigned_first(body: Sequence[tree.Statement], name: str) -> bool:
