@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -176,10 +176,11 @@ def single_rounds(loop: RolledLoop, given: Any, sequences: Sequence[Any]) -> Ite
             works = columns[1 + loop.idle] != 0.0
             columns = [column[works] for column in columns]
         counters, *elements = columns
-        known = dict(zip(loop.program.inputs, [counters, *given.tolist(), *elements]))
+        known: dict[Variable, Any] = dict(zip(loop.program.inputs, [counters, *given.tolist(), *elements]))
         with xp.quiet():
             for number, equation in enumerate(loop.program.equations):
-                known[equation.output] = _of_arrays(xp, equation, known)
+                operands = [known[a] if isinstance(a, Variable) else a for a in equation.inputs]
+                known[equation.output] = _of_arrays(xp, equation, operands)
                 for variable in freed.get(number, ()):
                     del known[variable]
         yield [known[a] if isinstance(a, Variable) else a for a in loop.program.outputs]
@@ -191,10 +192,9 @@ def computes_single_rounds(loop: RolledLoop) -> bool:
     return loop.rounds >= _MANY and not any(f is not None and "scipy" in spellings.of(f).names for f in functions)
 
 
-def _of_arrays(xp: Any, equation: Equation, known: Mapping[Variable, Any]) -> Any:
+def _of_arrays(xp: Any, equation: Equation, operands: Sequence[Any]) -> Any:
     """The result of an equation of numbers for arrays of them."""
     primitive = equation.primitive
-    operands = [known[a] if isinstance(a, Variable) else a for a in equation.inputs]
     if xp.are_float64(operands):
         return xp.runner(primitive)(operands, equation.params)
     return primitive.forward(xp, *xp.promoted(operands, truths=primitive.truths), **equation.params)

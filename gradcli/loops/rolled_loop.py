@@ -483,12 +483,17 @@ class RolledLoop(_Described):
 
 def _inputs_by_output(program: Program) -> list[set[int]]:
     """The numbers of the inputs, without the counter, by which each output has a derivative."""
-    reached = {v: {i} for i, v in enumerate(program.inputs[1:])}
+    inputs = program.inputs[1:]
+    # The inputs as bits of a whole number.
+    reached = {v: 1 << i for i, v in enumerate(inputs)}
     for e in program.equations:
-        differentiable = e.primitive.differentiable(len(e.inputs))
-        known = [reached.get(a) for i, a in enumerate(e.inputs) if differentiable >> i & 1 and isinstance(a, Variable)]
-        reached[e.output] = set[int]().union(*(k for k in known if k))
-    return [reached.get(a, set()) if isinstance(a, Variable) else set() for a in program.outputs]
+        differentiable, found = e.primitive.differentiable(len(e.inputs)), 0
+        for i, a in enumerate(e.inputs):
+            if differentiable >> i & 1 and isinstance(a, Variable):
+                found |= reached.get(a, 0)
+        reached[e.output] = found
+    every = [reached.get(a, 0) if isinstance(a, Variable) else 0 for a in program.outputs]
+    return [{i for i in range(len(inputs)) if found >> i & 1} for found in every]
 
 
 # Rules take no shortcut for the example nan, so that the recorded program is valid for all numbers.
