@@ -114,7 +114,10 @@ class _LinearAlgebra:
 
     def slogdet(self, x: Array) -> tuple[Array, Array]:
         sign, logarithm = np.linalg.slogdet(x)
-        return sign, _unless_lost(logarithm, sign == 0, x)
+        logarithm = _unless_lost(logarithm, sign == 0, x)
+        # LAPACK has a sign, though the determinant is nan.
+        is_lost = np.isnan(logarithm)
+        return np.where(is_lost, np.nan, sign) if np.any(is_lost) else sign, logarithm
 
 
 def _unless_lost(found: Array, is_singular: Array, x: Array) -> Array:

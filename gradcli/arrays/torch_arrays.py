@@ -92,6 +92,7 @@ class TorchArrays(common_definitions.SpecialFunctions, StandardArrays):
 
     def __init__(self, device: Any) -> None:
         super().__init__(standard_torch, device)
+        self.linalg = _TorchLinearAlgebra()
 
     def __getattr__(self, name: str) -> Any:
         found = self._function(name)
@@ -252,6 +253,29 @@ class TorchArrays(common_definitions.SpecialFunctions, StandardArrays):
 
     def expm(self, x: Array) -> Array:
         return torch.linalg.matrix_exp(x)
+
+
+class _TorchLinearAlgebra:
+    """`torch.linalg`, with nan for matrices that are not finite where LAPACK gives numbers."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(standard_torch.linalg, name)
+
+    def eigvalsh(self, x: Array) -> Array:
+        return torch.where(_are_finite(x).unsqueeze(-1), torch.linalg.eigvalsh(x), torch.nan)
+
+    def eigh(self, x: Array) -> tuple[Array, Array]:
+        values, vectors = torch.linalg.eigh(x)
+        finite = _are_finite(x).unsqueeze(-1)
+        return torch.where(finite, values, torch.nan), torch.where(finite.unsqueeze(-1), vectors, torch.nan)
+
+    def slogdet(self, x: Array) -> tuple[Array, Array]:
+        sign, logarithm = torch.linalg.slogdet(x)
+        return torch.where(torch.isnan(logarithm), torch.nan, sign), logarithm
+
+
+def _are_finite(matrices: Array) -> Array:
+    return torch.isfinite(matrices).all(-1).all(-1)
 
 
 def namespace_of(array: Array) -> TorchArrays:

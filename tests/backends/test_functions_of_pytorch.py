@@ -375,3 +375,13 @@ def test_inputs_of_grad_may_be_the_values_of_a_dict():
     parameters = {"a": tensor(2.0, requires_grad=True), "b": tensor(3.0, requires_grad=True)}
     found = gradcli.autograd.grad(parameters["a"] ** 2 * parameters["b"], parameters.values())
     assert [slope.item() for slope in found] == [12.0, 4.0]
+
+
+@pytest.mark.parametrize("place", [(0, 0), (1, 0), (1, 1)])
+def test_a_matrix_with_nan_has_no_eigenvalues(place):
+    """They were -sqrt(2) and sqrt(2): LAPACK has them."""
+    matrix = torch.tensor([[2.0, 1.0], [1.0, 3.0]])
+    matrix[place] = math.nan
+    values, vectors = gradcli.eigh(matrix)
+    assert all(torch.isnan(found).all() for found in (values, vectors, gradcli.eigvalsh(matrix)))
+    assert torch.isnan(gradcli.slogdet(matrix)[0])

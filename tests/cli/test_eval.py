@@ -516,14 +516,54 @@ def test_constants_beyond_floats_are_whole_numbers(run, program, value):
     assert (done.json["value"], done.err) == (value, "")
 
 
+_CONGRUENTIAL = "s = {}\nfor k in range(5000): s = (1103515245*s + 12345) % 2**31\ns"
+
+
 @pytest.mark.parametrize(
-    "program", ["n = 3**60; n % 10", "comb(100, 50) % 3", "x % 10", "x // 3e19", "fmod(3**60, 10)", "mod(x, 7)"]
+    ("program", "value"),
+    [
+        ("n = 10**17; n + 1 - n", 1),
+        ("n = 3**60; n % 10", 1),
+        ("n = 9007199254740993; n - 9007199254740992", 1),
+        ("n = 10**17; -n + (n - 1)", -1),
+        ("a = 10**17; a + 1 == a", 0),
+        ("a = 10**17; a < a + 1", 1),
+        ("sum([10**17, 1, -10**17])", 1),
+        ("sum([2**53, 1, -2**53])", 1),
+        ("sum(k**10 for k in range(100)) % 1000", sum(k**10 for k in range(100)) % 1000),
+        ("prod([10**9, 10**9 + 1]) % 7", (10**9 * (10**9 + 1)) % 7),
+        ("comb(100, 50) % 3", math.comb(100, 50) % 3),
+        ("factorial(25) % 1000003", math.factorial(25) % 1000003),
+        ("n = 25; n! % 1000003", math.factorial(25) % 1000003),
+        ("fmod(-3**60, 10)", -1),
+        ("n = 10**17; int(n) + 1 - n", 1),
+        ("s = 1\nfor k in range(60): s *= 3\ns % 10", 1),
+        ("a = 0; b = 1\nfor k in range(100): a, b = b, a + b\na % 1000", 75),
+        ("f(n) = 1 if n < 2 else n*f(n - 1)\nf(25) % 1000003", math.factorial(25) % 1000003),
+        # It is long enough to be one operation, in floats.
+        (_CONGRUENTIAL.format(1), 1425481401),
+        ("n = 10**17; n*0.5", 5e16),
+        ("n = 10**17; sqrt(n) + [n, 1][1]", math.sqrt(1e17) + 1),
+        ("n = 2**1023; 2*n", math.inf),
+    ],
 )
-def test_remainders_of_numbers_beyond_floats_are_reported(run, program):
-    done = (
-        run("eval", program, "x=12345678901234567891", "--json") if "x" in program else run("eval", program, "--json")
-    )
-    (warning,) = done.json["warnings"]
+def test_whole_numbers_beyond_floats_are_exact(run, program, value):
+    done = run("eval", program, "--no-grad", "--json")
+    assert done.json["value"] == (value if math.isfinite(value) else "Infinity")
+    assert done.err == "" or not math.isfinite(value)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "x % 10", "x // 3e19", "mod(x, 7)", "y = x; y %= 10; y", "sum([x, 5] % 10)", "n = 1e17; n + 1 - n", "x + 1 > x",
+        "x + 1 == x", _CONGRUENTIAL.format("x"),
+    ],
+)  # fmt: skip
+def test_results_that_depend_on_digits_beyond_floats_are_reported(run, program):
+    given = [] if "x" not in program else ["x=12345"] if "for" in program else ["x=12345678901234567891"]
+    done = run("eval", program, *given, "--no-grad", "--json")
+    warning = done.json["warnings"][-1]
     assert warning["code"] == "inaccurate"
     assert "depends on digits that floats beyond 2**53 do not have" in warning["message"]
 

@@ -55,6 +55,9 @@ CLOSED: dict[str, tuple[Callable[[Any], Any], float]] = {
     # At a point that is computed.
     "limit((h**2-4*x**2)/(h-2*x), h, 2*x)": (lambda x: 4 * x, 2.0),
     "p = 2*x; limit((h**2-4*x**2)/(h-2*x), h, p)": (lambda x: 4 * x, 2.0),
+    "q = x+1; p = 2*q; limit((h**2-4*q**2)/(h-p), h, p)": (lambda x: 4 * (x + 1), 1.0),
+    # Floats gave -0.0, as 2*x + 3 differs from r by rounding.
+    "q = x+1; p = 2*q; r = p+1; limit((h**2-r**2)/(h-2*x-3), h, r)": (lambda x: 2 * (2 * x + 3), 1.3),
     "limit((exp(h)-exp(x*x))/(h-x*x), h, x*x)": (lambda x: mpmath.exp(x * x), 1.5),
     "limit((h-x-1)/abs(h-x-1)*x**2, h, x+1, '-')": (lambda x: -(x**2), 1.5),
     # The series of both terms agree up to the first order that is left.

@@ -95,6 +95,14 @@ def test_a_matrix_that_is_not_finite_has_no_determinant_of_zero(matrix):
     np.testing.assert_array_equal(logarithm, [np.nan, -np.inf])
 
 
+@pytest.mark.parametrize("place", [(0, 0), (1, 0), (1, 1)])
+def test_a_matrix_with_nan_has_no_sign_of_the_determinant(place):
+    """It was 1: LAPACK has one."""
+    matrix = np.array([[2.0, 1.0], [1.0, 3.0]])
+    matrix[place] = np.nan
+    np.testing.assert_array_equal(gradcli.slogdet(matrix), [np.nan, np.nan])
+
+
 def test_attention_over_no_columns_has_none():
     nothing = np.zeros((2, 0))
     assert gradcli.scaled_dot_product_attention(nothing, nothing, nothing).shape == (2, 0)

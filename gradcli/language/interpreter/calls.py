@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 
 from gradcli.errors import CallError, UnknownNameError
-from gradcli.language.interpreter import call_arguments, defined_functions, lost_digits
+from gradcli.language.interpreter import call_arguments, defined_functions, lost_digits, whole_numbers
 from gradcli.language.interpreter.lists import ProgramList, as_default_dtype
 from gradcli.language.interpreter.machine import Caller, Evaluator, Scope, Task, arguments_of
 from gradcli.language.interpreter.mutable_references import MutableReference
@@ -187,6 +187,10 @@ def _call_operation(
 ) -> Value:
     """Call a function of the table, None for one of the evaluator itself. With `fits`, its arguments are known to fit
     the signature."""
+    if operation is not None and operation.name in whole_numbers.FUNCTIONS and not given and machine.scalars is None:
+        exact = whole_numbers.of_function(operation.name, positional)
+        if exact is not None:
+            return exact
     if operation is not None and (
         len(positional) > 1 or any(isinstance(v, ProgramList) for v in positional[:1]) or machine.imports
     ):

@@ -16,7 +16,7 @@ from gradcli.errors import (
     UnknownNameError,
     closest_word,
 )
-from gradcli.language.interpreter import lost_digits
+from gradcli.language.interpreter import arithmetic_operators, whole_numbers
 from gradcli.language.interpreter.lists import ProgramList, is_position, item_of
 from gradcli.language.interpreter.loop_policy import count_of, rolled_calls
 from gradcli.language.interpreter.machine import Evaluator, Scope, ScopedNode, Task
@@ -24,7 +24,7 @@ from gradcli.language.interpreter.mutable_references import ElementwiseInput, Mu
 from gradcli.language.interpreter.statements import bind, evaluate_index, loop_values
 from gradcli.language.interpreter.values import Value, as_bool, as_tensor_or_number, select_result, written_number
 from gradcli.language.names.scope import IMAGINARY_UNIT, unknown_name
-from gradcli.language.operations import ATTRIBUTES, BINARY, COMPARE, TRUTH
+from gradcli.language.operations import ATTRIBUTES, TRUTH
 from gradcli.language.stable.removable import (
     ExpressionWithLimit,
     RemovableSingularity,
@@ -106,7 +106,11 @@ def _rolled_items(
 
 
 def _factorial(machine: Evaluator, node: tree.Factorial, _scope: Scope) -> Task:
-    value = as_tensor_or_number((yield node.operand), "'!'")
+    value = yield node.operand
+    exact = whole_numbers.of_function("factorial", (value,)) if machine.scalars is None else None
+    if exact is not None:
+        return exact
+    value = as_tensor_or_number(value, "'!'")
     return machine.apply(node, "gamma", table.known("gamma"), arithmetic.add(value, 1.0))
 
 
@@ -129,6 +133,8 @@ def _unary(machine: Evaluator, node: tree.Unary, _scope: Scope) -> Task:
         return not as_bool(value, node.operand)
     if node.operator == "~":
         return _of_truths(machine, node, logical_not, value)
+    if type(value) is int:
+        return -value if node.operator == "-" else value
     value = as_tensor_or_number(value, f"'{node.operator}'")
     return machine.apply(node, "negative", arithmetic.negative, value) if node.operator == "-" else value
 
@@ -142,7 +148,9 @@ def _binary(machine: Evaluator, node: tree.Binary, _scope: Scope) -> Task:
             return repeated
     if node.operator in TRUTH:
         return _of_truths(machine, node, TRUTH[node.operator], left, right)
-    operation = BINARY[node.operator]
+    exact = arithmetic_operators.exact_result(machine, node.operator, left, right)
+    if exact is not None:
+        return exact
     left, right = as_tensor_or_number(left, f"'{node.operator}'"), as_tensor_or_number(right, f"'{node.operator}'")
     if node.operator == "+" and _is_truth(left) and _is_truth(right) and (arrays.shape(left) or arrays.shape(right)):
         raise EvaluationError(
@@ -163,10 +171,7 @@ def _binary(machine: Evaluator, node: tree.Binary, _scope: Scope) -> Task:
             hint="write A**n for the elements, matrix_power(A, n) for the product, inv(A) for the inverse",
             span=node.span,
         )
-    result = machine.apply(node, operation.name, operation, left, right)
-    if node.operator in lost_digits.OPERATORS and machine.scalars is None:
-        lost_digits.examine(node.operator, left, result)
-    return result
+    return arithmetic_operators.applied(machine, node, left, right)
 
 
 # First characters of superscript exponents.
@@ -257,8 +262,12 @@ def _compare(machine: Evaluator, node: tree.Compare, _scope: Scope) -> Task:
         right = yield operand
         if isinstance(left, str) and isinstance(right, str) and operator in ("==", "!="):
             return (left == right) == (operator == "==")
-        left, right = as_tensor_or_number(left, f"'{operator}'"), as_tensor_or_number(right, f"'{operator}'")
-        result = machine.apply(node, COMPARE[operator].name, COMPARE[operator], left, right)
+        exact = whole_numbers.compared(operator, left, right)
+        if exact is None:
+            left, right = as_tensor_or_number(left, f"'{operator}'"), as_tensor_or_number(right, f"'{operator}'")
+            result = arithmetic_operators.compared(machine, node, operator, left, right)
+        else:
+            result = exact
         left = right
         if operand is not node.operands[-1] and not as_bool(result, node):
             break
@@ -508,6 +517,8 @@ def _view(machine: Evaluator, node: tree.Index, value: MutableReference, key: An
 
 
 def _number(machine: Evaluator, node: Any, _scope: Scope) -> Value:
+    if machine.scalars is None and node.value >= EXACT_INTEGERS:
+        return whole_numbers.written(node)
     return written_number(node, machine.scalars)
 
 

@@ -9,13 +9,13 @@ from functools import partial
 from gradcli import arrays, limits
 from gradcli.autograd.modes import current_span
 from gradcli.errors import EvaluationError, NotRecordableError, ShapeError, Span
+from gradcli.language.interpreter import arithmetic_operators
 from gradcli.language.interpreter.lists import ProgramList, changed_in_place, replace_item
 from gradcli.language.interpreter.loop_policy import run_rolled
 from gradcli.language.interpreter.machine import Evaluator, PendingExit, Scope, Task, block
 from gradcli.language.interpreter.mutable_references import ElementwiseInput, MutableReference
 from gradcli.language.interpreter.values import TENSOR_CONVERTIBLE, Value, as_bool, as_tensor_or_number, length_of
 from gradcli.language.names import scope as scope_of_program
-from gradcli.language.operations import BINARY
 from gradcli.language.syntax import tree
 from gradcli.primitives.entries.indexing import check_order_of_axes, index
 from gradcli.type_hints import Any
@@ -125,10 +125,10 @@ def _augment(machine: Evaluator, node: tree.Augment, scope: Scope) -> Task:
         before.extend(iterated_list(value, node.value.span))
         return before
     what = f"'{node.operator}='"
-    operation = BINARY[node.operator]
-    result = machine.apply(
-        node, operation.name, operation, as_tensor_or_number(before, what), as_tensor_or_number(value, what)
-    )
+    result = arithmetic_operators.exact_result(machine, node.operator, before, value)
+    if result is None:
+        operands = as_tensor_or_number(before, what), as_tensor_or_number(value, what)
+        result = arithmetic_operators.applied(machine, node, *operands)
     if isinstance(node.target, tree.Index):
         yield from _to_targets(machine, node.target, result, scope)
     elif isinstance(before, MutableReference):

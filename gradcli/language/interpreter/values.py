@@ -115,8 +115,11 @@ def as_tensor_or_number(value: Value, what: str) -> Value:
     """A value as a number or tensor; lists and ranges become tensors. Raises EvaluationError for all else."""
     kind = type(value)
     # The most common types are tested first.
-    if kind is Tensor or kind in arrays.PYTHON_NUMBERS:
+    if kind is Tensor or kind is float:
         return value
+    if kind in arrays.PYTHON_NUMBERS:
+        # See `gradcli.language.interpreter.whole_numbers`.
+        return float(value) if kind is int and abs(value) > EXACT_INTEGERS else value
     if isinstance(value, MutableReference):
         return value.value
     if kind is ProgramList:

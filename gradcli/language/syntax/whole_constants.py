@@ -13,10 +13,10 @@ from typing import Any
 from gradcli.language.syntax import tree
 
 # Operations of whole numbers that have whole results.
-_OPERATIONS: Mapping[str, Callable[[Any, Any], Any]] = {
+OPERATIONS: Mapping[str, Callable[[Any, Any], Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "**": operator.pow, "//": operator.floordiv, "%": operator.mod,
 }  # fmt: skip
-_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
+COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip
 # Operations whose result depends on the last digits of their operands.
@@ -59,7 +59,7 @@ def compared_with_digits(node: tree.Compare) -> tree.Compare:
     left, right = map(_constant, node.operands)
     if left is None or right is None:
         return node
-    compare = _COMPARISONS[node.operators[0]]
+    compare = COMPARISONS[node.operators[0]]
     if compare(left.exact, right.exact) == compare(left.rounded, right.rounded):
         return node
     order = (left.exact > right.exact) - (left.exact < right.exact)
@@ -103,7 +103,7 @@ def _of_part(part: tree.SyntaxNode, operands: list[_Constant]) -> _Constant | No
         if isinstance(part, tree.Factorial):
             return _Constant(exact, math.gamma(operands[0].rounded + 1), is_large)
         assert isinstance(part, tree.Binary)
-        return _Constant(exact, float(_OPERATIONS[part.operator](*(o.rounded for o in operands))), is_large)
+        return _Constant(exact, float(OPERATIONS[part.operator](*(o.rounded for o in operands))), is_large)
     except (OverflowError, ZeroDivisionError, ValueError):
         return _Constant(exact, math.nan, is_large)
 
@@ -126,7 +126,7 @@ def _exact(part: tree.SyntaxNode, operands: list[int]) -> int | None:
     left, right = operands
     if part.operator == "**" and not (right >= 0 and right * left.bit_length() <= _MOST_BITS):
         return None
-    if part.operator not in _OPERATIONS or (part.operator in ("//", "%") and not right):
+    if part.operator not in OPERATIONS or (part.operator in ("//", "%") and not right):
         return None
-    result: int = _OPERATIONS[part.operator](left, right)
+    result: int = OPERATIONS[part.operator](left, right)
     return result

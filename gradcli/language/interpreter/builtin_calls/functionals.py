@@ -16,7 +16,7 @@ from gradcli.functionals import functional_calls
 from gradcli.functionals.limit import limit
 from gradcli.language.interpreter import call_arguments
 from gradcli.language.interpreter.lists import ProgramList
-from gradcli.language.interpreter.machine import Caller, Evaluator, Scope
+from gradcli.language.interpreter.machine import Caller, Evaluator, Scope, Task
 from gradcli.language.interpreter.provenance import UNKNOWN
 from gradcli.language.interpreter.values import FUNCTIONS, TENSOR_CONVERTIBLE, Closure, Value, as_tensor_or_number
 from gradcli.language.names.evaluator_functions import FUNCTIONALS
@@ -52,9 +52,12 @@ def call(
     call_arguments.fit(node.name, parameters, positional, given)
     alone = [*itertools.takewhile(lambda p: not p.variadic, parameters)]
     named = dict(zip((p.name for p in alone), positional)) | dict(given)
+    definitions: Mapping[str, tree.Expression] = {}
     if node.name == "limit" and len(node.arguments) > 1 and isinstance(named.get("x"), Kind):
-        named["x"] = _computed_point(machine, node.arguments[1], scope) or named["x"]
-    traced = _TracedCalls(machine, node, caller, scope)
+        reader = ExpressionReader(machine.program, resolve(machine.program).functions, machine.inputs, ())
+        named["x"] = _computed_point(node.arguments[1], reader, scope) or named["x"]
+        definitions = _definitions(node, reader)
+    traced = _TracedCalls(machine, node, caller, scope, definitions)
     arguments = {name: traced.argument(value) for name, value in named.items()}
     if not callable(next(iter(arguments.values()))):
         raise _without_function(node)
@@ -63,12 +66,10 @@ def call(
     return machine.apply(node, node.name, functools.partial(_RULES[node.name], node, **arguments))
 
 
-def _computed_point(machine: Evaluator, point: tree.Expression, scope: Scope) -> Value:
+def _computed_point(point: tree.Expression, reader: ExpressionReader, scope: Scope) -> Value:
     """A function that computes the point of a limit, if that is a name which stands for an expression."""
     if not isinstance(point, tree.Name):
         return None
-    program = machine.program
-    reader = ExpressionReader(program, resolve(program).functions, machine.inputs, ())
     definition = reader.definition(point)
     if definition is None:
         return None
@@ -76,6 +77,25 @@ def _computed_point(machine: Evaluator, point: tree.Expression, scope: Scope) ->
     parameter = tree.Parameter(point.span, "limit's variable", None, False)
     made = tree.Lambda(point.span, (parameter,), definition)
     return Closure(made, scope, (SignatureParameter(parameter.name, None, False, False),), {}, ())
+
+
+def _definitions(node: tree.Call, reader: ExpressionReader) -> dict[str, tree.Expression]:
+    """The names that a limit reads, also through others, and that stand for expressions, in the order in which they are
+    assigned."""
+    found: dict[str, tree.Expression] = {}
+    waiting = [*tree.walk(node)]
+    while waiting:
+        read = waiting.pop()
+        definition = reader.definition(read)
+        if definition is None or not isinstance(read, tree.Name):
+            continue
+        if found.get(read.id, definition) is not definition:
+            # The name stands for several expressions.
+            return {}
+        if read.id not in found:
+            found[read.id] = definition
+            waiting += tree.walk(definition)
+    return dict(sorted(found.items(), key=lambda item: item[1].span.start))
 
 
 def _without_function(node: tree.Call) -> CallError:
@@ -97,10 +117,19 @@ def _without_function(node: tree.Call) -> CallError:
 
 
 class _TracedCalls:
-    """Calls functions of the program while a functional traces them."""
+    """Calls functions of the program while a functional traces them; `definitions` are expressions of the names that are
+    computed in the trace, of what they are computed from."""
 
-    def __init__(self, machine: Evaluator, node: tree.Call, caller: Caller, scope: Scope) -> None:
+    def __init__(
+        self,
+        machine: Evaluator,
+        node: tree.Call,
+        caller: Caller,
+        scope: Scope,
+        definitions: Mapping[str, tree.Expression],
+    ) -> None:
         self.machine, self.node, self.caller, self.scope = machine, node, caller, scope
+        self.definitions = definitions
 
     def argument(self, value: Value) -> Any:
         """An argument of a functional: a function as one that can be called, and a number or tensor."""
@@ -117,7 +146,7 @@ class _TracedCalls:
         provenance, machine.provenance = machine.provenance, UNKNOWN
         machine.traced_loops.append(_NO_LOOP)
         try:
-            with _lifted(function, given) as inside:
+            with _lifted(function, given) as inside, self._recomputed(function):
                 found = machine.drive(self.caller(function, *inside), self.node, self.scope)
         finally:
             current_span.set(self.node.span)
@@ -126,6 +155,22 @@ class _TracedCalls:
         if isinstance(found, ProgramList) and found.made == "tuple":
             return [as_tensor_or_number(item, "a result") for item in found.items]
         return as_tensor_or_number(found, f"the function of '{self.node.name}'")
+
+    @contextmanager
+    def _recomputed(self, function: Value) -> Iterator[None]:
+        """Within the block, names that stand for expressions have the values of these in the trace."""
+        names = self.machine.names if isinstance(function, Closure) else {}
+        before = {name: names[name] for name in self.definitions if isinstance(names.get(name), Kind)}
+        for name in before:
+            names[name] = self.machine.drive(_value_of(self.definitions[name]), self.node, self.machine.scope)
+        try:
+            yield
+        finally:
+            names |= before
+
+
+def _value_of(expression: tree.Expression) -> Task:
+    return (yield expression)
 
 
 class _NoLoop:

@@ -102,7 +102,9 @@ def _check_no_gradient(node: tree.Call, value: Value) -> None:
         )
 
 
-def _int(node: tree.Call, value: Value) -> float:
+def _int(node: tree.Call, value: Value) -> float | int:
+    if type(value) is int:
+        return value
     # `int` is a step function, whose derivative is 0, so that no gradient is lost.
     numbers = _real(node, concrete(as_tensor_or_number(value, "'int'")))
     if arrays.shape(numbers):

@@ -91,7 +91,8 @@ class TracedLoop:
 
     def place(self, value: Value) -> Traced:
         """A value of the round for one that is passed on from round to round."""
-        if not is_number(value):
+        if not is_number(value) or type(value) is int:
+            # Rounds would pass on an exact whole number as a float.
             raise NotRolledError
         require_plain(value)
         made = self.trace.input(example_of(value), constant=len(self.places) in self.constants)
