@@ -13,13 +13,14 @@ from gradcli import arrays
 from gradcli.arrays.mathematical_constants import GOLDEN_RATIO
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import EvaluationError
+from gradcli.functionals import shortfalls
 from gradcli.functionals.body import Body
 from gradcli.functionals.functional_calls import joined_parts, noted, traced_in_parts
 from gradcli.functionals.integrals.integral import integral
 from gradcli.functionals.real_parts import in_real_parts
 from gradcli.functionals.switches import between, number_of, switches
 from gradcli.functionals.tracing import TracedFunction
-from gradcli.kinds.asymptotic import Asymptotic, AsymptoticTerm, NoLimitError, samples
+from gradcli.kinds.asymptotic import ROUNDED, Asymptotic, AsymptoticTerm, NoLimitError, samples
 from gradcli.kinds.exponential_scales import ExponentialScales, sign_of_growth
 from gradcli.primitives.bind import Kind, assume, bind, constant
 from gradcli.primitives.entries.comparisons import greater
@@ -262,22 +263,35 @@ def _by_series(
     independent: bool,
 ) -> Any:
     """The limit by series whose samples are taken for the numbers `drawn` for the point and the reads."""
+    with samples(independent=independent) as doubtful:
+        found = _leading_of_series(body, point, side, reads, place, drawn)
+    if doubtful:
+        other: Any = None
+        with suppress(EvaluationError), samples(independent=independent, noise=ROUNDED):
+            other = _leading_of_series(body, point, side, reads, place, drawn)
+        if other is None or _differ(constant(found), constant(other)):
+            shortfalls.report_cancellation("limit", max(doubtful, key=abs), None if other is None else _shown(other))
+    return found
+
+
+def _leading_of_series(
+    body: Body, point: Any, side: float, reads: Sequence[Any], place: float, drawn: Sequence[float]
+) -> Any:
     at, *others = drawn
-    with samples(independent=independent):
-        for count in _LENGTHS:
-            try:
-                series = _series(body, point, at, side, count, reads, others)
-                _require_agreement(body, series, _DISTANCES, at, side, others)
-                return _leading(series)
-            except (NoLimitError, ArithmeticError, ValueError):
-                continue
-        for count in _LENGTHS:
-            try:
-                scales = _scales(body, point, at, side, count, reads, others)
-                _require_agreement(body, scales, _DISTANCES_OF_EXPONENTIALS, at, side, others)
-                return _leading_of_scales(scales)
-            except (NoLimitError, ArithmeticError, ValueError):
-                continue
+    for count in _LENGTHS:
+        try:
+            series = _series(body, point, at, side, count, reads, others)
+            _require_agreement(body, series, _DISTANCES, at, side, others)
+            return _leading(series)
+        except (NoLimitError, ArithmeticError, ValueError):
+            continue
+    for count in _LENGTHS:
+        try:
+            scales = _scales(body, point, at, side, count, reads, others)
+            _require_agreement(body, scales, _DISTANCES_OF_EXPONENTIALS, at, side, others)
+            return _leading_of_scales(scales)
+        except (NoLimitError, ArithmeticError, ValueError):
+            continue
     raise NoLimitError(f"no limit was found at {place:.6g}")
 
 
@@ -372,15 +386,20 @@ def _leading(series: Asymptotic) -> Any:
         if series.end > 0.0:
             return 0.0
         raise NoLimitError("too few terms are known")
-    if not math.isfinite(float(constant(lead.c.value))):
-        raise NoLimitError("a coefficient is no number")
     if lead.exponent < 0.0 or (lead.exponent == 0.0 and lead.logs):
         return _infinity(lead)
+    _require_number(lead)
     return lead.c.value if lead.exponent == 0.0 else 0.0
+
+
+def _require_number(term: AsymptoticTerm) -> None:
+    if not math.isfinite(float(constant(term.c.value))):
+        raise NoLimitError("a coefficient is no number")
 
 
 def _infinity(term: AsymptoticTerm) -> float:
     """What a term that grows tends to. Raises UndecidedError for a ball that may be of either sign."""
+    _require_number(term)
     return (math.inf if assume(greater(constant(term.c.value), 0.0)) else -math.inf) * (-1.0) ** term.logs
 
 

@@ -51,8 +51,31 @@ class SwitchAtLimit(NamedTuple):
         )
 
 
+class Cancellation(NamedTuple):
+    """A functional that takes a difference for 0 which may be more than rounding errors: its name, its place in the
+    program, the difference, and what the value is otherwise, if that is known."""
+
+    operation: str
+    span: Span | None
+    difference: float
+    otherwise: str | None
+
+    @property
+    def code(self) -> str:
+        return "inaccurate"
+
+    @property
+    def message(self) -> str:
+        other = "another" if self.otherwise is None else self.otherwise
+        return (
+            f"'{self.operation}' takes a difference of {self.difference:.2g} for 0, as it may be the rounding of what it "
+            f"is made of; if it is not, the value is {other}"
+        )
+
+
+Note = Shortfall | SwitchAtLimit | Cancellation
 T = TypeVar("T")
-_collected: ContextVar[list[Shortfall | SwitchAtLimit] | None] = ContextVar("gradcli_shortfalls", default=None)
+_collected: ContextVar[list[Note] | None] = ContextVar("gradcli_shortfalls", default=None)
 _verified: ContextVar[bool] = ContextVar("gradcli_verified_functionals", default=False)
 _ignored: ContextVar[bool] = ContextVar("gradcli_ignored_shortfalls", default=False)
 _reasons: ContextVar[list[str] | None] = ContextVar("gradcli_undefined_functionals", default=None)
@@ -69,7 +92,7 @@ def _new_list(variable: ContextVar[list[T] | None]) -> Iterator[list[T]]:
         variable.reset(token)
 
 
-def collecting() -> AbstractContextManager[list[Shortfall | SwitchAtLimit]]:
+def collecting() -> AbstractContextManager[list[Note]]:
     """Within the block, functionals that fall short, or switch at a limit, are added to the list that is yielded."""
     return _new_list(_collected)
 
@@ -136,6 +159,18 @@ def report(operation: str, error: float, *, is_derivative: bool = False) -> None
             found[i] = max(known, shortfall, key=lambda s: s.error)
             return
     found.append(shortfall)
+
+
+def report_cancellation(operation: str, difference: float, otherwise: str | None) -> None:
+    """Report that a functional takes a difference for 0. Raises EvaluationError where nobody collects."""
+    if _ignored.get():
+        return
+    note = Cancellation(operation, current_span.get(), difference, otherwise)
+    found = _collected.get()
+    if found is None:
+        raise EvaluationError(note.message)
+    if not any(isinstance(known, Cancellation) and known[:2] == note[:2] for known in found):
+        found.append(note)
 
 
 def report_switch(operation: str, limit: float) -> None:

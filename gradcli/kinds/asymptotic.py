@@ -36,8 +36,9 @@ from gradcli.primitives.primitive import Primitive
 
 _NO_PARAMS: Mapping[str, Any] = {}
 
-# A sample counts as 0 if it is below this fraction of the magnitude of its summands.
-NOISE = 2.0**-44
+# A sample counts as 0 if it is below this fraction of the magnitude of its summands. Down to the other fraction it may be
+# more than the rounding error of a sum of few terms.
+NOISE, ROUNDED = 2.0**-44, 2.0**-50
 # The number of decimals to which exponents are compared, as they are rounded.
 _DECIMALS = 9
 
@@ -45,6 +46,12 @@ _DECIMALS = 9
 # True if samples are taken at values of the variables that are independent of the actual ones. If False, exponents
 # have their actual values, so that a sample may be 0 for these values alone.
 _independent: ContextVar[bool] = ContextVar("gradcli_independent_samples", default=True)
+
+
+# The fraction of the magnitude of its summands below which a sample counts as 0, and the samples of this kind that may be
+# more than rounding errors.
+_noise: ContextVar[float] = ContextVar("gradcli_noise_of_samples", default=NOISE)
+_doubtful: ContextVar[list[float] | None] = ContextVar("gradcli_doubtful_samples", default=None)
 
 
 class NoLimitError(EvaluationError):
@@ -198,15 +205,20 @@ _known: ContextVar[_ResultCache | None] = ContextVar("gradcli_known_coefficients
 
 
 @contextmanager
-def samples(*, independent: bool) -> Iterator[None]:
+def samples(*, independent: bool, noise: float = NOISE) -> Iterator[list[float]]:
     """Within the block series can be made; if `independent`, their samples are taken at values of all variables
-    independent of the actual ones."""
+    independent of the actual ones. Samples below the fraction `noise` of their summands count as 0; those of them that
+    may be more than rounding errors are added to the list that is yielded."""
+    doubtful: list[float] = []
     tokens = _independent.set(independent), _known.set(_ResultCache() if is_exact() else None)
+    others = _noise.set(noise), _doubtful.set(doubtful)
     try:
-        yield
+        yield doubtful
     finally:
         _independent.reset(tokens[0])
         _known.reset(tokens[1])
+        _noise.reset(others[0])
+        _doubtful.reset(others[1])
 
 
 def _apply(primitive: Primitive, *operands: AsymptoticCoefficient) -> tuple[Any, float]:
@@ -241,7 +253,7 @@ def _is_noise(c: AsymptoticCoefficient) -> bool:
     """Return whether a sample is 0 up to rounding."""
     if not math.isfinite(c.sample):
         raise NoLimitError("a coefficient is no number")
-    return abs(c.sample) <= NOISE * c.size
+    return abs(c.sample) <= _noise.get() * c.size
 
 
 def _is_zero(c: AsymptoticCoefficient) -> bool:
@@ -249,6 +261,9 @@ def _is_zero(c: AsymptoticCoefficient) -> bool:
     if not _is_noise(c) or (not _independent.get() and isinstance(c.value, Kind) and c.value.differential):
         return False
     if not is_exact():
+        doubtful = _doubtful.get()
+        if doubtful is not None and abs(c.sample) > ROUNDED * c.size:
+            doubtful.append(c.sample)
         return True
     try:
         return assume(equal(constant(c.value), 0.0))

@@ -9,6 +9,7 @@ from typing import Any
 import mpmath
 import pytest
 
+import gradcli
 from gradcli.errors import EvaluationError, GradcliError
 from gradcli.evaluation import session
 from gradcli.language.syntax import parse
@@ -174,6 +175,47 @@ def test_a_limit_at_a_removable_point_has_derivatives_by_the_point(program: str)
 
 def test_a_limit_at_a_pole_is_infinite() -> None:
     assert math.isinf(float(evaluated("limit(1/x**2, x, 0)").value))
+
+
+@pytest.mark.parametrize(
+    ("program", "value"),
+    [
+        ("limit(integrate(1/t, t, 1, x), x, inf)", math.inf),
+        ("limit(-integrate(1/(1 + t), t, 0, x**2), x, inf)", -math.inf),
+        ("limit(integrate(1/sqrt(t), t, 1, x), x, inf)", math.inf),
+        ("limit(integrate(1/(1 + t), t, 0, x)/x, x, inf)", 0.0),
+    ],
+)
+def test_an_integral_that_diverges_as_its_limit_grows_has_a_limit(program: str, value: float) -> None:
+    assert float(evaluated(program).value) == value
+
+
+def test_the_constant_of_an_integral_that_diverges_is_not_known() -> None:
+    with pytest.raises(EvaluationError, match="no limit was found"):
+        evaluated("limit(integrate(1/(1 + t), t, 1, x) - log(x), x, inf)")
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "limit(x*(pi/2*(1 + 1e-12) - integrate(1/(1 + t**2), t, 0, x)), x, inf)",
+        "limit(x*(pi/2*(1 + 1e-14) - atan(x)), x, inf)",
+    ],
+)
+def test_a_limit_that_takes_a_difference_for_zero_says_so(program: str) -> None:
+    result = evaluated(program)
+    assert float(result.value) == 1.0
+    assert "takes a difference of 1.6e-1" in result.warnings[0].message
+    assert result.warnings[0].message.endswith("if it is not, the value is inf")
+    with pytest.raises(EvaluationError, match="takes a difference"):
+        gradcli.compile(program)()
+
+
+@pytest.mark.parametrize(
+    "program", ["limit((t**2 - 2)/(t - sqrt(2)), t, sqrt(2))", "limit((sin(t) - 0.5)/(t - pi/6), t, pi/6)"]
+)
+def test_the_rounding_of_a_few_operations_is_no_difference(program: str) -> None:
+    assert not evaluated(program).warnings
 
 
 @pytest.mark.parametrize(

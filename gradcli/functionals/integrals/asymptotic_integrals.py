@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
+from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.errors import EvaluationError
 from gradcli.kinds import asymptotic
 from gradcli.kinds.asymptotic import NOISE, Asymptotic, AsymptoticCoefficient, AsymptoticTerm, NoLimitError
@@ -28,6 +29,9 @@ from gradcli.primitives.primitive import Primitive
 
 # The errors of integrals are up to this many times their tolerance.
 _SLACK = 10
+# The distance at which the constant of an integral that diverges is sampled: its series is accurate there, and the
+# integral a sum of few panels.
+_FAR = 2.0**-5
 
 
 class _Limit(NamedTuple):
@@ -48,7 +52,7 @@ def integral_of_series(integral: Primitive, low: Any, high: Any, *reads: Any, **
     first, last = (_limit(integral, x, numbers, count, params) for x in (low, high))
     found: ExponentialScales = last.rest - first.rest
     if first.place is None or last.place is None:
-        return found
+        return found + _unknown_constant(integral, low, high, found, numbers, count, params)
     value = _between(integral, first.place, last.place, numbers, params)
     constant = ExponentialScales.of(Asymptotic([AsymptoticTerm(0.0, 0.0, 0, value)], math.inf, count), count)
     whole: ExponentialScales = found + constant
@@ -96,10 +100,39 @@ def _limit(
     (found,) = params["body"](limit, *reads)
     rest = antiderivative(ExponentialScales.of(found, count) * asymptotic.slope(series))
     if not all(_vanishes(*scale) for scale in rest.scales):
-        unknown = ExponentialScale(Asymptotic([], math.inf, count), Asymptotic([], 0.0, count))
-        return _Limit(None, ExponentialScales([*rest.scales, unknown], count))
+        return _Limit(None, rest)
     infinite = math.copysign(math.inf, lead.c.sample)
     return _Limit(AsymptoticCoefficient(infinite, infinite, 0.0), rest)
+
+
+def _unknown_constant(
+    integral: Primitive,
+    low: Any,
+    high: Any,
+    rest: ExponentialScales,
+    given: Sequence[AsymptoticCoefficient],
+    count: int,
+    params: Mapping[str, Any],
+) -> ExponentialScales:
+    """What an integral that diverges differs by from the terms `rest` that grow.
+
+    Where these are powers and logarithms, it is a coefficient that is no number, so that only what does not depend on it
+    has a limit; its sample is the difference far away.
+    """
+    lead = next((scale.series.terms[0] for scale in rest.scales if scale.series.terms), None)
+    if is_exact() or len(rest.scales) != 1 or rest.scales[0].growth.terms or lead is None:
+        unknown = ExponentialScale(Asymptotic([], math.inf, count), Asymptotic([], 0.0, count))
+        return ExponentialScales([unknown], count)
+    places = [ExponentialScales.of(limit, count).sample_at(_FAR) for limit in (low, high)]
+    try:
+        with arrays.using_namespace(None):
+            whole = float(bind(integral, [*places, *(c.sample for c in given)], params))
+    except EvaluationError as error:
+        raise NoLimitError(str(error)) from None
+    # A sample of 0 would be taken for a constant of 0.
+    sample = (whole - rest.sample_at(_FAR)) or math.ulp(whole)
+    coefficient = AsymptoticCoefficient(math.nan, sample, abs(sample))
+    return ExponentialScales.of(Asymptotic([AsymptoticTerm(0.0, 0.0, 0, coefficient)], math.inf, count), count)
 
 
 def _vanishes(growth: Asymptotic, series: Asymptotic) -> bool:

@@ -27,7 +27,7 @@ def applied(machine: Evaluator, node: tree.Binary | tree.Augment, left: Value, r
     result = machine.apply(node, operation.name, operation, left, right)
     if machine.scalars is None:
         if symbol in ("%", "//"):
-            lost_digits.examine(symbol, left, result)
+            lost_digits.examine(symbol, left, result, rolls=machine.rolls)
         elif symbol in ("+", "-") and not _are_given(machine, tree.children(node)):
             lost_digits.examine_sum(symbol, left, right, result)
     return result

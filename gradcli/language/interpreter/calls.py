@@ -219,7 +219,7 @@ def _call_operation(
     result = _call_builtin(machine, node, operation, positional, keywords, scope)
     machine.provenance.leave()
     if operation is not None and operation.name in lost_digits.FUNCTIONS and positional and machine.scalars is None:
-        lost_digits.examine(node.name, positional[0], result)
+        lost_digits.examine(node.name, positional[0], result, rolls=machine.rolls)
     if dtype is not None and not isinstance(result, tuple):
         from gradcli.primitives.entries.manipulation.copies import of_dtype
 

@@ -10,7 +10,6 @@ from contextvars import ContextVar
 from gradcli import arrays
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import NotRecordableError
-from gradcli.kinds.levels import TRACED
 from gradcli.language.interpreter.values import TENSOR_CONVERTIBLE, Value
 from gradcli.language.operations import EXACT_INTEGERS
 from gradcli.primitives.bind import Kind, assume, constant
@@ -37,21 +36,16 @@ def telling(tell: Callable[[str, float], object]) -> Iterator[None]:
         _told.reset(token)
 
 
-def examine(called: str, left: Value, result: Value) -> None:
+def examine(called: str, left: Value, result: Value, *, rolls: bool) -> None:
     """Report a remainder or quotient of a number beyond 2**53, if somebody is told; a quotient that is beyond it, too,
     is rounded.
 
-    Raises NotRecordableError in a loop that is being rolled, which has to be run round by round.
+    Raises NotRecordableError if a loop is traced that `rolls`, for it to be run round by round.
     """
-    tell = _told.get()
-    inside = constant(left)
-    if isinstance(inside, Kind):
-        if inside.level == TRACED and not _is_exact(inside):
-            raise NotRecordableError("digits beyond 2**53 are computed, or reported, round by round")
-        if tell is not None and inside.level != TRACED and not _is_exact(inside):
-            tell(called, math.nan)
-        return
-    if tell is None:
+    tell, inside = _told.get(), constant(left)
+    if rolls and isinstance(inside, Kind) and not assume(less_equal(absolute(inside), EXACT_INTEGERS)):
+        raise NotRecordableError("digits beyond 2**53 are computed, or reported, round by round")
+    if tell is None or isinstance(inside, Kind):
         return
     number, found = (_largest(value) for value in (left, result))
     if number > EXACT_INTEGERS and (called not in _QUOTIENTS or found < EXACT_INTEGERS):
@@ -82,11 +76,6 @@ def examine_comparison(called: str, left: Value, right: Value) -> None:
     number = max(abs(one), abs(other))
     if EXACT_INTEGERS < number < math.inf and abs(one - other) <= math.ulp(number):
         tell(called, number)
-
-
-def _is_exact(value: Kind) -> bool:
-    """Return whether recorded numbers are up to 2**53; the recording is then valid for those alone."""
-    return assume(less_equal(absolute(value), EXACT_INTEGERS))
 
 
 def _largest(value: Value) -> float:

@@ -183,6 +183,11 @@ class Evaluator:
         return node in self._lossless
 
     @property
+    def rolls(self) -> bool:
+        """True while a round of a loop is traced that becomes one operation."""
+        return bool(self.traced_loops) and self.traced_loops[-1].rolls
+
+    @property
     def may_be_complex(self) -> bool:
         """True if some value in the program may be complex."""
         if self._complex is None:

@@ -176,6 +176,8 @@ def _value_of(expression: tree.Expression) -> Task:
 class _NoLoop:
     """Stands for the traced loop where a function is traced that is in no loop."""
 
+    rolls = False
+
     def row_at(self, _sequence: Value, _key: Sequence[Any]) -> None:
         return None
 

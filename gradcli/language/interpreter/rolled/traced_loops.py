@@ -69,6 +69,8 @@ class TracedLoop:
     `constants` are the numbers of the places, in the order in which they are made, whose numbers no input changes.
     """
 
+    rolls = True
+
     def __init__(self, machine: Evaluator, counters: range, constants: Collection[int] = ()) -> None:
         if length_of(counters) > sys.maxsize:
             raise NotRolledError
