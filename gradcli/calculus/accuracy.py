@@ -16,6 +16,9 @@ from gradcli.primitives.entries.arithmetic import absolute, multiply, subtract
 _HALF_OF_A_FLOAT = 2.0**-26
 # Approximate ratio of the perturbation of an operation in the shadow to its rounding error.
 _EXAGGERATED = 8.0
+# The largest unit of a leaf: its powers do not overflow.
+_LARGEST_UNIT = 1e15
+_NO_LEAVES: Mapping[str, Any] = {}
 # Number of deviations within which a computed derivative is considered 0.
 _BY_CHANCE = 16.0
 
@@ -51,12 +54,15 @@ def digits_left_by_order(found: Mapping[int, Any], deviations: Mapping[int, Any]
     return {len(key.split(",")): digits for key, digits in digits_left(named(found), named(deviations)).items()}
 
 
-def digits_left(found: Mapping[str, Any], deviations: Mapping[str, Any], value: Any = 0.0) -> dict[str, int]:
+def digits_left(
+    found: Mapping[str, Any], deviations: Mapping[str, Any], value: Any = 0.0, leaves: Mapping[str, Any] = _NO_LEAVES
+) -> dict[str, int]:
     """Return about how many digits are right, for each derivative that lost more than half of them.
 
     `found` and `deviations` are arrays keyed by leaves joined with commas; `value` is the differentiated value. A
     tensor is judged by its worst element. Derivatives of order 1 are not judged, nor are numbers that are not finite or
-    have a shadow that is not finite.
+    have a shadow that is not finite. Orders are compared as if each number among the `leaves` that is above 1 in
+    magnitude were the unit of its derivatives: sqrt(1 + x**2) bends little at 1e6, and by as many digits as elsewhere.
 
     An element that is 0 up to rounding has no relative error of its own. It is judged relative to the largest
     derivative by the same leaves (or fewer) whose order differs by at most one, and of further orders below those that
@@ -66,6 +72,7 @@ def digits_left(found: Mapping[str, Any], deviations: Mapping[str, Any], value: 
     suspects = [key for key, d in deviations.items() if "," in key and d is not None and not _is_near(found[key], d)]
     if not suspects:
         return {}
+    found, deviations = _in_units_of(leaves, found), _in_units_of(leaves, deviations)
     sizes, apart = _Sizes(found), _Sizes(deviations)
     certain = _Sizes({k: d for k, d in found.items() if d is not None and largest(d) > _BY_CHANCE * apart.of(k)})
     left = {}
@@ -83,6 +90,19 @@ def digits_left(found: Mapping[str, Any], deviations: Mapping[str, Any], value: 
         if lost > half_of_digits(found[key]):
             left[key] = digits_of(lost)
     return left
+
+
+def _in_units_of(leaves: Mapping[str, Any], derivatives: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Derivatives times the numbers above 1 among the leaves that they are by."""
+    units = {
+        name: min(abs(float(leaf)), _LARGEST_UNIT)
+        for name, leaf in leaves.items()
+        if not arrays.shape(leaf) and not arrays.is_complex(leaf) and abs(float(leaf)) > 1.0
+    }
+    if not units:
+        return derivatives
+    factors = {key: math.prod(units.get(name, 1.0) for name in key.split(",")) for key in derivatives}
+    return {key: None if d is None else multiply(d, factors[key]) for key, d in derivatives.items()}
 
 
 def first_digits_left(number: Any, distance: Any) -> int | None:

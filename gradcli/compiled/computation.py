@@ -332,7 +332,7 @@ class Compiled:
             raise DifferentiationError("the order of a derivative must not be negative")
         with limits.within(*self._limits):
             value, found, deviations = self._all_derivatives(values, wrt, order)
-        left = digits_left(found, deviations, value)
+        left = digits_left(found, deviations, value, {name: operand(given) for name, given in values.items()})
         if left:
             warn(loss_text(left), AccuracyWarning, stacklevel=2)
         names = self._names(values, wrt)

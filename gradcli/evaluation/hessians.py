@@ -60,7 +60,7 @@ class ProgramHessian(NamedTuple):
     def watched_at(self, inputs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, int]]:
         """Return the matrices as `at` does, and how many digits are right of those that have lost half of them."""
         values, deviations = self.sparse.watched_values(self.apart.given(inputs))
-        return self.coordinates(values), digits_left(values, deviations)
+        return self.coordinates(values), digits_left(values, deviations, leaves=inputs)
 
 
 def program_hessian(

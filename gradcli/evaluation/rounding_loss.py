@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from decimal import Decimal
 from typing import Any
 
 from gradcli import arrays
@@ -39,11 +40,15 @@ from gradcli.primitives.bind import bind, constant
 from gradcli.primitives.entries.arithmetic import absolute, add, divide, identity, multiply, negative, subtract
 from gradcli.primitives.entries.complex_parts import conjugate, imaginary_part, real_part
 from gradcli.primitives.entries.elementwise.complex_numbers import from_parts, imag, real
+from gradcli.primitives.entries.linear import matmul
 from gradcli.primitives.entries.powers import sqrt, whole_power
+from gradcli.primitives.entries.reductions import sum_
 from gradcli.primitives.primitive import Primitive
 
 # Bound of the error of non-arithmetic functions in units of the unit roundoff: 2 units in the last place.
 _FUNCTION_ERROR = 4.0
+# Bounds on the number of terms of a sum whose rounding error is computed, and on their size, so that none overflows.
+_MOST_SUMMED, _LARGEST_SUMMED = 1_000, 1e300
 # Dekker's splitter: it splits a 53-bit number into two of 26 bits.
 _SPLITTER = 2.0**27 + 1.0
 
@@ -195,6 +200,10 @@ def _rounded_off(
         found = exactly(*map(_wide, (result, *operands)))
         # Splitting may overflow for large numbers; the bound of half an ulp remains.
         return (found, True) if _is_finite(found) else (unit * abs(result), False)
+    if type(result) is float and not in_complex:
+        summed = _summands(primitive, operands)
+        if summed is not None:
+            return math.fsum([*summed, -result]), True
     if all(type(n) is float for n in (result, *operands)):
         if is_exact_result(result, operands):
             return None, True
@@ -210,6 +219,22 @@ def _rounded_off(
     else:
         terms = abs(result)
     return (_FUNCTION_ERROR + math.log2(max(size, 1))) * unit * terms, False
+
+
+def _summands(primitive: Primitive, operands: Sequence[Any]) -> list[float] | None:
+    """The numbers whose sum is the result of a sum of all elements, or of a product of two vectors; None for any other
+    operation, and where numbers are too large."""
+    if max(map(arrays.size, operands), default=0) > _MOST_SUMMED:
+        return None
+    terms = [*map(_wide, operands)]
+    if primitive is sum_:
+        found = arrays.numpy_namespace().asarray(terms[0]).ravel()
+    elif primitive is matmul and all(arrays.shape(t) == (arrays.size(t),) for t in terms):
+        products = terms[0] * terms[1]
+        found = arrays.numpy_namespace().concat([products, _product_error(products, *terms)])
+    else:
+        return None
+    return found.tolist() if abs(found).max(initial=0.0) < _LARGEST_SUMMED else None
 
 
 def _wide(number: Any) -> Any:
@@ -369,8 +394,7 @@ class LossEstimator:
         self.terms = terms
         self.leaves = leaves
         self.inputs = [number_of(leaf) for leaf in leaves]
-        # Short inputs are taken as exact.
-        self.short = all(map(is_short, self.inputs))
+        self.exact = all(map(_is_exact, self.inputs))
 
     def digits(self, gradient: Tensor) -> int | None:
         """Return how many digits of the worst element of a gradient are right; None where at least half are."""
@@ -403,7 +427,9 @@ class LossEstimator:
         error = max(error, distance / _EXAGGERATED)
         if error == 0.0 or error <= half_of_digits(number_of(result)) * (size - error):
             return None
-        if not (self.short and size > 0.0) and max(size, error) <= self._by_inputs(gradient):
+        # A 0 whose error is not known may be right, as at a root of an equation.
+        is_wrong = size > 0.0 or cancelled - unknown > unknown + _OF_TERMS * bound
+        if not (self.exact and is_wrong) and max(size, error) <= self._by_inputs(gradient):
             return None
         return RoundingLoss(error / (size - error), True) if size > error else RoundingLoss(1.0, False)
 
@@ -411,6 +437,17 @@ class LossEstimator:
         """Bound the error of a number that is due to the rounding of the inputs."""
         shares = (largest(multiply(number_of(g), x)) for g, x in zip(gradient, self.inputs) if g is not None)
         return _OF_INPUTS * math.fsum(shares)
+
+
+def _is_exact(number: Any) -> bool:
+    """Return whether an input is the number that its shortest decimals say, up to a binary fraction of few digits, so that
+    it is taken as exact."""
+    if arrays.is_complex(number):
+        return False
+    elements = [number] if type(number) is float else arrays.on_host(number).ravel().tolist()
+    return all(
+        is_short(x) or (math.isfinite(x) and x == x // 1.0 and int(x) == int(Decimal(repr(x)))) for x in elements
+    )
 
 
 def units(gradient: Tensor) -> Iterator[Any]:

@@ -557,7 +557,7 @@ def _higher_derivatives(
             watch.settled = False
         watch.ties = watch.ties if watch.settled is False and not (known or watch.nonsmooth) else known
         result.derivatives = further
-        result.digits_left = digits_left(found, deviations, number)
+        result.digits_left = digits_left(found, deviations, number, leaves)
 
 
 def _first_complex_derivatives(

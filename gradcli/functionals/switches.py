@@ -62,6 +62,8 @@ from gradcli.program.passes import needed_variables, optimise
 
 # The number of places between the limits at which switches are looked for, and of bisections that locate one.
 _EXAMINED, _BISECTIONS = 1_000, 80
+# The number of golden sections that locate an extreme between three of these places, to about a unit in the last place.
+_SECTIONS = 60
 # The integrand as a part of its largest value that is negligible, where not each of the whole numbers between two places
 # is looked for, and a bound on how many are.
 _NEGLIGIBLE, _MOST_NUMBERS = 2.0**-60, 2_000
@@ -334,13 +336,45 @@ def _changes(
         if step and len(row):
             sizes = np.abs(np.broadcast_to(stepwise.outputs(program, [line, *columns])[0], line.shape))
             row, column, level = _each_number(np, states, sizes, row, column)
-        before, after = line[row, column], line[row, column + 1]
-        given, left = [r[row] for r in reads], states[row, column] >= level
+        before, after, left = line[row, column], line[row, column + 1], states[row, column] >= level
+        if not step:
+            number, ends = _beyond_extremes(np, crossing, line, reads)
+            row, level = np.concatenate([row, number]), np.concatenate([level, np.zeros(len(number))])
+            before, after = (np.concatenate(pair) for pair in zip((before, after), ends))
+            left = np.concatenate([left, states_at(ends[0], [r[number] for r in reads]) >= 0.0])
+        given = [r[row] for r in reads]
         for _ in range(_BISECTIONS if len(row) else 0):
             middle = 0.5 * (before + after)
             same = (states_at(middle, given) >= level) == left
             before, after = np.where(same, middle, before), np.where(same, after, middle)
     return row, 0.5 * (before + after)
+
+
+def _beyond_extremes(np: Any, crossing: Program, line: Any, reads: Sequence[Any]) -> tuple[Any, tuple[Any, Any]]:
+    """The rows of `line` in which a crossing changes its sign twice between three neighbouring places, as that of
+    abs(t - 0.3) < 1e-7 does, and the pairs of places between which it does so once: an extreme, and those on its sides.
+    """
+    columns = [r[:, None] for r in reads]
+    values = np.broadcast_to(stepwise.outputs(crossing, [line, *columns])[0], line.shape)
+    sizes, signs = np.abs(values), np.sign(values)
+    inner = np.isfinite(sizes[:, :-2]) & np.isfinite(sizes[:, 2:]) & (signs[:, :-2] == signs[:, 2:])
+    inner &= (signs[:, 1:-1] == signs[:, 2:]) & (sizes[:, 1:-1] < sizes[:, :-2]) & (sizes[:, 1:-1] <= sizes[:, 2:])
+    row, column = np.nonzero(inner)
+    sign, first, last = signs[row, column], line[row, column], line[row, column + 2]
+    given = [r[row] for r in reads]
+
+    def heights(t: Any) -> Any:
+        return sign * np.broadcast_to(stepwise.outputs(crossing, [t, *given])[0], t.shape)
+
+    low, high = first, last
+    for _ in range(_SECTIONS if len(row) else 0):
+        one, other = high - GOLDEN_RATIO * (high - low), low + GOLDEN_RATIO * (high - low)
+        lower = heights(one) < heights(other)
+        low, high = np.where(lower, low, one), np.where(lower, other, high)
+    extreme = 0.5 * (low + high)
+    beyond = heights(extreme) < 0.0
+    row, first, extreme, last = (a[beyond] for a in (row, first, extreme, last))
+    return np.concatenate([row, row]), (np.concatenate([first, extreme]), np.concatenate([extreme, last]))
 
 
 def _each_number(np: Any, states: Any, sizes: Any, row: Any, column: Any) -> tuple[Any, Any, Any]:

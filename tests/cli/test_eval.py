@@ -542,6 +542,7 @@ _CONGRUENTIAL = "s = {}\nfor k in range(5000): s = (1103515245*s + 12345) % 2**3
         ("f(n) = 1 if n < 2 else n*f(n - 1)\nf(25) % 1000003", math.factorial(25) % 1000003),
         # It is long enough to be one operation, in floats.
         (_CONGRUENTIAL.format(1), 1425481401),
+        ("s = 0\nfor k in range(10**17, 10**17 + 3): s += k\ns - 3*10**17", 3),
         ("n = 10**17; n*0.5", 5e16),
         ("n = 10**17; sqrt(n) + [n, 1][1]", math.sqrt(1e17) + 1),
         ("n = 2**1023; 2*n", math.inf),
@@ -566,6 +567,43 @@ def test_results_that_depend_on_digits_beyond_floats_are_reported(run, program):
     warning = done.json["warnings"][-1]
     assert warning["code"] == "inaccurate"
     assert "depends on digits that floats beyond 2**53 do not have" in warning["message"]
+
+
+@pytest.mark.parametrize(
+    ("words", "note"),
+    [
+        (("x=9007199254740993",), "9007199254740993 in 'x' is 9007199254740992 as a float"),
+        (
+            ("x=[1, 12_345_678_901_234_567_890]",),
+            "12_345_678_901_234_567_890 in 'x' is 12345678901234567168 as a float",
+        ),
+        (("x=9007199254740994",), ""),
+        (("x=0.12345678901234567",), ""),
+        (("x=9007199254740993", "--digits", "20"), ""),
+    ],
+)
+def test_whole_numbers_of_inputs_that_are_rounded_are_noted(run, words, note):
+    err = run("eval", "x", *words, "--no-grad").err if "--digits" not in words else run("eval", "x", *words).err
+    assert err == (f"note: {note}: whole numbers beyond 2**53 are rounded\n" if note else "")
+
+
+@pytest.mark.parametrize(
+    ("program", "words", "told"),
+    [
+        ("sum(x)", ["x=[1e16, 1, -1e16]"], "cannot be distinguished from 0"),
+        ("sum(x)", ["x=[1e16, 3, -1e16]"], "no right digit"),
+        ("x + y + z", ["x=1e16", "y=3", "z=-1e16"], "no right digit"),
+        ("dot(x, y)", ["x=[1e8, 1, -1e8]", "y=[1e8, 1, 1e8]"], "cannot be distinguished from 0"),
+        ("sum(x)", ["x=[1, 2, -3]"], ""),
+        ("var(x)", ["x=[1, 2, 3]"], ""),
+        ("sum(x)", ["x=[0.1, 0.2, -0.3]"], ""),
+    ],
+)
+def test_sums_of_exact_inputs_that_cancel_are_reported(run, program, words, told):
+    """They were 0, 4, 4 and 0 without a word, as if the inputs were known to 15 digits alone."""
+    warnings = run("eval", program, *words, "--json").json.get("warnings", [])
+    assert [w["code"] for w in warnings] == (["inaccurate"] if told else [])
+    assert all(told in w["message"] for w in warnings)
 
 
 @pytest.mark.parametrize("program", ["1e20*x", "x // 3", "(x + 1) % 7 if x < 10 else x", "2**100*x", "1e18 % 10 + x"])

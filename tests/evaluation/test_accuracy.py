@@ -30,7 +30,16 @@ def judged(program: str, order: int, **leaves: Any) -> tuple[dict[str, Any], dic
     """The derivatives of a program, and the correct digits of those with a warning."""
     module = parse(program)
     value, found, deviations = derivatives_with_shadow(lambda given: evaluate(module, given).value, leaves, order)
-    return dict(found), digits_left(found, deviations, value)
+    return dict(found), digits_left(found, deviations, value, leaves)
+
+
+@pytest.mark.parametrize(("factor", "point"), [(8.0, 1e5), (1.0, 3e5), (1.0, 1e4)])
+def test_digits_are_counted_whatever_the_unit_of_an_input(factor, point):
+    """Beside first derivatives, second ones were 0 up to rounding, as if 1 were much at x = 3e5."""
+    found, left = judged(f"sqrt(1 + {factor}*x**2)", 2, x=point)
+    expected = factor * (1.0 + factor * point**2) ** -1.5
+    off = abs(found["x,x"] / expected - 1.0)
+    assert off < HALF or left["x,x"] <= 1.0 - math.log10(off)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['program']} at {case['x']}")

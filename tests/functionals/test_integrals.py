@@ -730,3 +730,19 @@ def test_a_switch_at_a_limit_is_reported(integral: str, left: tuple[float, float
 @pytest.mark.parametrize("integral", ["abs(x - a), x, a, 3", "where(x < a, 1, 2), x, 0, a", "abs(x - a), x, -1, 2"])
 def test_a_switch_that_a_limit_moves_with_is_not_reported(integral: str) -> None:
     assert not evaluated(f"integrate({integral})", order=2, a=1.0).warnings
+
+
+@pytest.mark.parametrize(
+    ("integrand", "value"),
+    [
+        ("where((t > 0.123456) & (t < 0.123457), 1e6, 0)", 1.0),
+        ("where(abs(t - 0.123456) < 1e-7, 1e7, 0)", 2.0),
+        ("where((t - 0.123456)**2 < 1e-12, 1e6, 0)", 2.0),
+        ("where(abs(sin(200*t)) < 1e-6, 1e6, 0)", 0.635),
+        ("maximum(0, 1 - 1e7*abs(t - 0.3))*1e7", 1.0),
+    ],
+)
+def test_a_narrow_pulse_is_integrated(run, integrand, value):
+    """The first one was 0, as a singularity that is located otherwise, and the second 2.000015."""
+    found = run("eval", f"integrate({integrand}, t, 0, 1)", "--json").json
+    assert found["value"] == pytest.approx(value, rel=1e-8)

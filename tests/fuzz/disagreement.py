@@ -129,7 +129,7 @@ def _is_told(finding: Finding, first: Numbers, point: Point) -> bool:
         with limited():
             value, found, deviations = derivatives_with_shadow(point.total, point.leaves, 3)
             if np.isfinite(readings.as_numbers(found[key])).all():
-                return key in digits_left(found, deviations, value)
+                return key in digits_left(found, deviations, value, point.leaves)
         # Derivatives of order 3 are those of a number.
         program = _summed(point.program) if np.shape(first[VALUE]) else point.program
         request = session.EvaluationRequest(program, point.leaves, tuple(point.leaves), order=3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -139,6 +140,23 @@ def note_degree_functions(text: str, options: BindingOptions, environment: Envir
         environment.write_error(
             f"note: {', '.join(told)} computes in degrees, and the derivative by an angle is one by degrees"
         )
+
+
+# A whole number of so many digits that a float may lack some.
+_LONG_INTEGER = r"(?<![\w.])\d(?:_?\d){15,}(?![\w.])"
+
+
+def _note_rounded_integers(name: str, text: str, options: BindingOptions, environment: Environment) -> None:
+    """Print a note on the whole numbers in the text of a value that are rounded to floats."""
+    if is_exact(options) or getattr(options, "json", False) or getattr(options, "quiet", False):
+        return
+    for digits in re.findall(_LONG_INTEGER, text):
+        found = float(digits)
+        if math.isfinite(found) and int(found) != int(digits):
+            environment.write_error(
+                f"note: {digits} in '{name}' is {int(found)} as a float: whole numbers beyond 2**53 are rounded"
+            )
+            return
 
 
 def _reads_program(options: BindingOptions) -> bool:
@@ -340,6 +358,8 @@ def bindings_of(
         check_unbound(name, values, word)
         if text.startswith("@"):
             files[name] = (text[1:], word, offset)
+        else:
+            _note_rounded_integers(name, text, options, environment)
         # Keeps the order of the words; the values of files are inserted below.
         values[name] = partial(read_word, text, dtype, word, offset)
     form = getattr(options, "input_form", None)

@@ -49,8 +49,9 @@ _SMALL = 1e-3
 _ROUNDING = 4 * 2.0**-53
 # What is far below them.
 _BELOW_ROUNDING = 1e-20
-# Relative distances from a switch at which an integrand that is singular there differs.
-_BESIDE = (1e-15, 1e-6)
+# Relative distances from a switch at which an integrand that is singular there differs by these factors. A narrow pulse is
+# as high at the first two.
+_BESIDE, _GROWTHS = (1e-15, 1e-12, 1e-6), (1.05, 2.0)
 
 
 def _computed(_xp: Any, *operands: Any, body: Body, points: Sequence[float], rtol: float, atol: float) -> Any:
@@ -195,8 +196,9 @@ def _without_singularities(np: Any, function: Integrand, row: Any, place: Any) -
     kept = np.ones(len(row), bool)
     with np.errstate(all="ignore"):
         for side in (-1.0, 1.0) if len(row) else ():
-            near, far = (np.abs(function(place + side * d * (1.0 + np.abs(place)), row)) for d in _BESIDE)
-            kept &= np.isfinite(near) & ~(near > 2.0 * far)
+            near, *others = (np.abs(function(place + side * d * (1.0 + np.abs(place)), row)) for d in _BESIDE)
+            grows = np.logical_and(*(near > growth * other for growth, other in zip(_GROWTHS, others)))
+            kept &= np.isfinite(near) & ~grows
     return row[kept], place[kept]
 
 

@@ -24,7 +24,7 @@ from gradcli.language.interpreter.mutable_references import ElementwiseInput, Mu
 from gradcli.language.interpreter.statements import bind, evaluate_index, loop_values
 from gradcli.language.interpreter.values import Value, as_bool, as_tensor_or_number, select_result, written_number
 from gradcli.language.names.scope import IMAGINARY_UNIT, unknown_name
-from gradcli.language.operations import ATTRIBUTES, TRUTH
+from gradcli.language.operations import ATTRIBUTES, EXACT_INTEGERS, TRUTH
 from gradcli.language.stable.removable import (
     ExpressionWithLimit,
     RemovableSingularity,

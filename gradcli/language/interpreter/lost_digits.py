@@ -52,30 +52,30 @@ def examine(called: str, left: Value, result: Value, *, rolls: bool) -> None:
         tell(called, number)
 
 
-def examine_sum(called: str, left: Value, right: Value, result: Value) -> None:
-    """Report a sum or difference of numbers beyond 2**53 that cancel, if somebody is told.
+def cancels(left: Value, right: Value, result: Value) -> bool:
+    """Return whether a sum or difference is one of numbers beyond 2**53 that cancel.
 
     Gradients tell more of the rounding errors of numbers that have them, see `gradcli.evaluation.rounding_loss`.
     """
-    tell = _told.get()
-    if tell is None or (type(result) is Tensor and result.requires_grad):
-        return
-    terms = [_number(left), _number(right)]
-    if all(EXACT_INTEGERS < abs(t) < math.inf for t in terms):
-        number, found = max(map(abs, terms)), _number(result)
-        if abs(found) <= _CANCELLED * number:
-            tell(called, number)
+    one, other, found = _number(left), _number(right), _number(result)
+    if -EXACT_INTEGERS <= one <= EXACT_INTEGERS or -EXACT_INTEGERS <= other <= EXACT_INTEGERS:
+        return False
+    return abs(found) <= _CANCELLED * max(abs(one), abs(other)) < math.inf
 
 
-def examine_comparison(called: str, left: Value, right: Value) -> None:
-    """Report a comparison of numbers beyond 2**53 that differ by rounding alone, if somebody is told."""
-    tell = _told.get()
-    if tell is None or left is right:
-        return
+def differs_by_rounding(left: Value, right: Value) -> bool:
+    """Return whether numbers beyond 2**53 that are compared differ by rounding alone."""
     one, other = _number(left), _number(right)
-    number = max(abs(one), abs(other))
-    if EXACT_INTEGERS < number < math.inf and abs(one - other) <= math.ulp(number):
-        tell(called, number)
+    if -EXACT_INTEGERS <= one <= EXACT_INTEGERS or left is right:
+        return False
+    return abs(one) < math.inf and abs(one - other) <= math.ulp(one)
+
+
+def report(called: str, number: Value) -> None:
+    """Tell of an operation that depends on digits which a number lacks, if somebody is told."""
+    tell = _told.get()
+    if tell is not None:
+        tell(called, abs(_number(number)))
 
 
 def _largest(value: Value) -> float:
@@ -94,7 +94,5 @@ def _largest(value: Value) -> float:
 
 def _number(value: Value) -> float:
     """A number as a float; 0 for a tensor, and where none is known, as while a program is recorded."""
-    number = constant(value)
-    if isinstance(number, (Kind, *TENSOR_CONVERTIBLE)) or arrays.shape(number) or arrays.is_complex(number):
-        return 0.0
-    return float(number)
+    number = value.inner if type(value) is Tensor else value
+    return number if type(number) is float else 0.0

@@ -16,6 +16,7 @@ from gradcli.language.interpreter.machine import Evaluator, PendingExit, Scope, 
 from gradcli.language.interpreter.mutable_references import ElementwiseInput, MutableReference
 from gradcli.language.interpreter.values import TENSOR_CONVERTIBLE, Value, as_bool, as_tensor_or_number, length_of
 from gradcli.language.names import scope as scope_of_program
+from gradcli.language.operations import EXACT_INTEGERS
 from gradcli.language.syntax import tree
 from gradcli.primitives.entries.indexing import check_order_of_axes, index
 from gradcli.type_hints import Any
@@ -232,7 +233,8 @@ def _elements(value: Value, place: Span) -> Iterable[Value]:
         # As in Python, items that the loop body appends are iterated over too.
         return value.items
     if isinstance(value, range):
-        return map(float, value)
+        # Beyond 2**53, counters are exact, as whole numbers are that no input changes.
+        return map(float, value) if max(abs(value.start), abs(value.stop)) <= EXACT_INTEGERS else value
     if isinstance(value, tuple):
         return value
     if isinstance(value, MutableReference) and len(arrays.shape(value.value)) > 1:

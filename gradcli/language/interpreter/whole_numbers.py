@@ -20,8 +20,6 @@ from gradcli.language.syntax.whole_constants import COMPARISONS, OPERATIONS
 _MOST_BITS = 1023
 # The largest number whose factorial is in the range of floats.
 _LARGEST_FACTORIAL = 170
-# The operators whose result may be whole and beyond 2**53 for smaller operands.
-_GROWING = frozenset(["+", "-", "*", "**"])
 
 
 def _power(base: int, exponent: int) -> int | None:
@@ -60,13 +58,6 @@ FUNCTIONS = _OF_NUMBERS.keys() | _OF_LISTS.keys()
 
 def of_operator(symbol: str, left: Value, right: Value) -> int | float | None:
     """The result of an operator where floats would round it, or an operand; None elsewhere."""
-    if type(left) is float and type(right) is float:
-        if symbol not in _GROWING:
-            return None
-        # Most results are small, and need not be computed again.
-        bound = abs(left) + abs(right) if symbol in ("+", "-") else abs(left * right) if symbol == "*" else math.inf
-        if bound <= EXACT_INTEGERS:
-            return None
     compute = _OPERATORS.get(symbol)
     return None if compute is None else _exact(compute, (left, right))
 

@@ -24,7 +24,10 @@ from gradcli.primitives.signature import parse_signature
 def _range(node: tree.Call, *bounds: Value) -> range:
     if not 1 <= len(bounds) <= 3:
         raise CallError("'range' takes 1 to 3 numbers", hint="range(n), range(a, b), range(a, b, step)", span=node.span)
-    numbers = [integer(as_tensor_or_number(b, "'range'"), "a bound of 'range'") for b in bounds]
+    # Bounds beyond 2**53 are exact.
+    numbers = [
+        b if type(b) is int else integer(as_tensor_or_number(b, "'range'"), "a bound of 'range'") for b in bounds
+    ]
     if numbers[2:] == [0]:
         raise EvaluationError("the step of 'range' must not be 0", span=node.span)
     return range(*numbers)
