@@ -440,8 +440,8 @@ class LossEstimator:
 
 
 def _is_exact(number: Any) -> bool:
-    """Return whether an input is the number that its shortest decimals say, up to a binary fraction of few digits, so that
-    it is taken as exact."""
+    """Return whether an input is taken as exact: each of its numbers has few binary digits, or is the whole number that
+    its shortest decimals say, as 1e16 is."""
     if arrays.is_complex(number):
         return False
     elements = [number] if type(number) is float else arrays.on_host(number).ravel().tolist()

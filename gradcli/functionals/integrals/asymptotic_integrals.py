@@ -52,9 +52,10 @@ def integral_of_series(integral: Primitive, low: Any, high: Any, *reads: Any, **
     first, last = (_limit(integral, x, numbers, count, params) for x in (low, high))
     found: ExponentialScales = last.rest - first.rest
     if first.place is None or last.place is None:
-        return found + _unknown_constant(integral, low, high, found, numbers, count, params)
-    value = _between(integral, first.place, last.place, numbers, params)
-    constant = ExponentialScales.of(Asymptotic([AsymptoticTerm(0.0, 0.0, 0, value)], math.inf, count), count)
+        constant = _unknown_constant(integral, low, high, found, numbers, count, params)
+    else:
+        value = _between(integral, first.place, last.place, numbers, params)
+        constant = ExponentialScales.of(Asymptotic([AsymptoticTerm(0.0, 0.0, 0, value)], math.inf, count), count)
     whole: ExponentialScales = found + constant
     return whole
 

@@ -11,6 +11,10 @@ from gradcli.language.interpreter.values import Value
 from gradcli.language.operations import BINARY, COMPARE, EXACT_INTEGERS
 from gradcli.language.syntax import tree
 
+# The types of operands: floats alone, and those of which one is an exact whole number.
+_FLOATS, _WITH_INTEGERS = (float, float), frozenset([(int, int), (int, float), (float, int)])
+_SUMS = frozenset("+-")
+
 
 def exact_result(machine: Evaluator, symbol: str, left: Value, right: Value) -> Value | None:
     """The result of an operator on whole numbers of which floats lack digits; None for all else."""
@@ -28,11 +32,6 @@ def exact_result(machine: Evaluator, symbol: str, left: Value, right: Value) -> 
     elif kinds not in _WITH_INTEGERS:
         return None
     return None if machine.scalars is not None else whole_numbers.of_operator(symbol, left, right)
-
-
-# The types of operands: floats alone, and those of which one is an exact whole number.
-_FLOATS, _WITH_INTEGERS = (float, float), frozenset([(int, int), (int, float), (float, int)])
-_SUMS = frozenset("+-")
 
 
 def applied(machine: Evaluator, node: tree.Binary | tree.Augment, left: Value, right: Value) -> Value:
