@@ -270,10 +270,16 @@ def switches(body: Body) -> bool:
 
 def is_smooth(body: Body, low: float, high: float, reads: Sequence[float]) -> bool:
     """Return whether bounds exclude that a body switches where its bound variable is between two numbers."""
+    return all(e.primitive in _FOUND for e, _ in _crossings(body.program)) and keeps_branches(body, low, high, reads)
+
+
+def keeps_branches(body: Body, low: float, high: float, reads: Sequence[float]) -> bool:
+    """Return whether bounds exclude that a body takes another branch where its bound variable is between two numbers:
+    that a comparison, a sign or a step changes there."""
     inputs = [Range(low, high), *(Range(r, r) for r in reads)]
     for equation, crossing in _crossings(body.program):
         if equation.primitive not in _FOUND:
-            return False
+            continue
         try:
             least, most = map(float, ranges(crossing, inputs)[0])
         except NoBoundsError:

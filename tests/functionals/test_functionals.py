@@ -212,6 +212,30 @@ def test_a_limit_that_takes_a_difference_for_zero_says_so(program: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("terms", "value"),
+    [
+        ("1/2**k*where(k == 200, 2**200, 1)", 2.0),
+        ("where(k == 20000, 1, 0)", 1.0),
+        ("where(k < 0, 1, 0)", 0.0),
+        ("exp(-k)*abs(k - 3)", math.fsum(math.exp(-k) * abs(k - 3) for k in range(1, 60))),
+    ],
+)
+def test_single_terms_of_another_branch_are_summed(terms: str, value: float) -> None:
+    """The first two were 1 and 0: no term that was examined was of the other branch."""
+    result = evaluated(f"nsum({terms}, k, 1, inf)")
+    assert float(result.value) == pytest.approx(value, rel=1e-12)
+    assert not result.warnings
+
+
+def test_a_series_with_branches_far_away_is_not_said_to_have_ended() -> None:
+    """They were 1e-6, by one of the terms, and 0."""
+    result = evaluated("nsum(where(k % 1000 == 0, 1/k, 0)**2, k, 1, inf)")
+    assert "accurate to about" in result.warnings[0].message
+    with pytest.raises(EvaluationError, match="the terms switch beyond number"):
+        evaluated("nsum(where(k == 1e9, 1, 0), k, 1, inf)")
+
+
+@pytest.mark.parametrize(
     "program", ["limit((t**2 - 2)/(t - sqrt(2)), t, sqrt(2))", "limit((sin(t) - 0.5)/(t - pi/6), t, pi/6)"]
 )
 def test_the_rounding_of_a_few_operations_is_no_difference(program: str) -> None:

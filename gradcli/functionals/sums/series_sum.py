@@ -22,7 +22,7 @@ from gradcli.functionals.integrals.extrapolation import limit_of_sums, oscillati
 from gradcli.functionals.integrals.integration import Integral, integrals
 from gradcli.functionals.integrals.quadrature import Bounds, Tolerance
 from gradcli.functionals.interval_bounds import Range, has_ranges, ranges
-from gradcli.functionals.switches import is_smooth
+from gradcli.functionals.switches import is_smooth, keeps_branches
 from gradcli.kinds.jets import Jet
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import bind
@@ -95,12 +95,15 @@ def _of_rows(rows: Any, body: Body, rtol: float, atol: float) -> list[float]:
     def is_smooth_between(low: float, high: float, row: int) -> bool:
         return is_smooth(body, low, high, [float(r[row]) for r in reads])
 
+    def keeps_branches_between(low: float, high: float, row: int) -> bool:
+        return keeps_branches(body, low, high, [float(r[row]) for r in reads])
+
     def bounds(low: Any, high: Any, row: Any) -> tuple[Any, Any]:
         least, most = ranges(body.program, [Range(low, high), *(Range(r, r) for r in given(row))])[0]
         return np.broadcast_to(least, low.shape), np.broadcast_to(most, low.shape)
 
     known = bounds if has_ranges(body.program) else None
-    sums = totals(SeriesTerms(terms, expansion, is_smooth_between, known), first, last)
+    sums = totals(SeriesTerms(terms, expansion, is_smooth_between, keeps_branches_between, known), first, last)
     return [_checked(found, body, rtol, atol) for found in sums]
 
 
@@ -202,6 +205,8 @@ class SeriesTerms(NamedTuple):
     terms: Terms
     expansion: Expansion
     is_smooth: Smoothness
+    # Returns whether its terms are of one branch in between.
+    keeps_branches: Smoothness
     # None where they are not known.
     bounds: Bounds | None
 
@@ -223,6 +228,7 @@ class SeriesTerms(NamedTuple):
             lambda k, row: self.terms(-k, row),
             expansion,
             lambda low, high, row: self.is_smooth(-high, -low, row),
+            lambda low, high, row: self.keeps_branches(-high, -low, row),
             self.bounds and (lambda low, high, row: self.bounds(-high, -low, row)),  # type: ignore[misc]
         )
 
@@ -355,6 +361,10 @@ def _ended(series: SeriesTerms, rows: Any, first: float, terms: Any) -> Any:
     if series.bounds is None and count < _MANY:
         # All terms may be 0 up to the first ones that are not.
         ended &= largest > 0
+    if series.bounds is None:
+        # Single terms of another branch, as of k == 200, are at none of the places that are examined.
+        for i in np.flatnonzero(ended).tolist():
+            ended[i] = series.keeps_branches(first + count, _FARTHEST_TERM, int(rows[i]))
     if not ended.any():
         return ended
     far = first + 2.0 ** np.arange(math.log2(count), math.log2(_FARTHEST_TERM) + 1)
@@ -500,7 +510,8 @@ def _by_formula(series: SeriesTerms, rows: Any, first: float, found: Any, doubli
 def _irregular(series: SeriesTerms, row: int, first: float) -> SeriesTotal:
     """The sum by blocks of a series to which no formula applies."""
     blocks = _by_blocks(series, row, first)
-    return blocks if blocks.error <= 1e-2 * abs(blocks.value) else blocks._replace(fault=_IRREGULAR)
+    is_found = blocks.value != 0.0 and blocks.error <= 1e-2 * abs(blocks.value)
+    return blocks if is_found else blocks._replace(fault=_IRREGULAR)
 
 
 def _tails(series: SeriesTerms, rows: Any, places: Any, sizes: Any) -> list[SeriesTotal | None]:
