@@ -64,6 +64,10 @@ from gradcli.program.passes import needed_variables, optimise
 _EXAMINED, _BISECTIONS = 1_000, 80
 # The number of golden sections that locate an extreme between three of these places, to about a unit in the last place.
 _SECTIONS = 60
+# A bound on the number of places to which these are refined.
+_MOST_EXAMINED = 2**20
+# A bound on the number of parts of an integral between switches: each takes about a millisecond.
+_MOST_PIECES = 2_000
 # The integrand as a part of its largest value that is negligible, where not each of the whole numbers between two places
 # is looked for, and a bound on how many are.
 _NEGLIGIBLE, _MOST_NUMBERS = 2.0**-60, 2_000
@@ -121,7 +125,8 @@ def _moving(body: Body, switching: Iterable[Equation]) -> frozenset[int]:
 
 
 def pieces(body: Body, low: Any, high: Any, reads: Sequence[Any]) -> list[IntegralPiece] | None:
-    """The parts of the integral of a body between the switches; None where their places do not matter or are unknown.
+    """The parts of the integral of a body between the switches; None where their places do not matter or are unknown, or
+    are too many.
 
     That no switch was missed is not proved.
     """
@@ -132,6 +137,8 @@ def pieces(body: Body, low: Any, high: Any, reads: Sequence[Any]) -> list[Integr
         return None
     first, last, *given = numbers
     places = _places(body.program, first, last, given)
+    if places is None:
+        return None
     edges = [low, *(differentiable(body, place, reads) for place in places), high]
     ends = [first, *(p.at for p in places), last]
     at_limits = first, last
@@ -289,14 +296,16 @@ def keeps_branches(body: Body, low: float, high: float, reads: Sequence[float]) 
     return True
 
 
-def _places(program: Program, first: float, last: float, reads: Sequence[float]) -> list[Place]:
-    """The places of all switches, from the first limit to the last."""
+def _places(program: Program, first: float, last: float, reads: Sequence[float]) -> list[Place] | None:
+    """The places of all switches, from the first limit to the last; None where they are too many."""
     np = arrays.numpy_namespace()
     found = []
     line = _line(np, first, last)[None]
     with arrays.using_namespace(None), np.errstate(all="ignore"):
         for crossing, step in all_switches(program):
             _, places = _changes(np, program, crossing, step, line, [np.array([r]) for r in reads])
+            if len(found) + len(places) >= _MOST_PIECES:
+                return None
             for at in places.tolist():
                 value = float(stepwise.outputs(crossing, [at, *reads])[0]) if step else 0.0
                 # At a pole a function takes all whole numbers, and no one of them.
@@ -335,7 +344,7 @@ def _changes(
 
     with np.errstate(all="ignore"):
         columns = [r[:, None] for r in reads]
-        states = states_at(line, columns)
+        line, states = _resolved(np, line, lambda t: states_at(t, columns))
         finite = np.isfinite(states)
         row, column = np.nonzero((states[:, 1:] != states[:, :-1]) & finite[:, 1:] & finite[:, :-1])
         level = np.maximum(states[row, column], states[row, column + 1])
@@ -381,6 +390,25 @@ def _beyond_extremes(np: Any, crossing: Program, line: Any, reads: Sequence[Any]
     beyond = heights(extreme) < 0.0
     row, first, extreme, last = (a[beyond] for a in (row, first, extreme, last))
     return np.concatenate([row, row]), (np.concatenate([first, extreme]), np.concatenate([extreme, last]))
+
+
+def _resolved(np: Any, line: Any, states_at: Callable[[Any], Any]) -> tuple[Any, Any]:
+    """The places [rows, places], with one more in each distance until no more changes are found; and the states there."""
+    states = states_at(line)
+    count, before = _changed(np, states), None
+    while 2 * line.size <= _MOST_EXAMINED and (before is None or (count != before).any()):
+        # Irregular, so that switches do not hide between places that follow their period.
+        shares = 0.25 + 0.5 * (np.arange(1, line.shape[1]) * GOLDEN_RATIO % 1.0)
+        between = line[:, :-1] + shares * np.diff(line)
+        line = np.concatenate([np.stack([line[:, :-1], between], -1).reshape(len(line), -1), line[:, -1:]], axis=1)
+        states = states_at(line)
+        before, count = count, _changed(np, states)
+    return line, states
+
+
+def _changed(np: Any, states: Any) -> Any:
+    """The number of changes in each row of the states."""
+    return np.count_nonzero(np.abs(np.diff(states)) > 0, axis=1)
 
 
 def _each_number(np: Any, states: Any, sizes: Any, row: Any, column: Any) -> tuple[Any, Any, Any]:
