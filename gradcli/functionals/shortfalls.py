@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from gradcli.autograd.modes import current_span
 from gradcli.errors import EvaluationError, Span
@@ -78,6 +78,7 @@ T = TypeVar("T")
 _collected: ContextVar[list[Note] | None] = ContextVar("gradcli_shortfalls", default=None)
 _verified: ContextVar[bool] = ContextVar("gradcli_verified_functionals", default=False)
 _ignored: ContextVar[bool] = ContextVar("gradcli_ignored_shortfalls", default=False)
+_rows: ContextVar[list[Any] | None] = ContextVar("gradcli_inaccurate_rows", default=None)
 _reasons: ContextVar[list[str] | None] = ContextVar("gradcli_undefined_functionals", default=None)
 
 
@@ -95,6 +96,17 @@ def _new_list(variable: ContextVar[list[T] | None]) -> Iterator[list[T]]:
 def collecting() -> AbstractContextManager[list[Note]]:
     """Within the block, functionals that fall short, or switch at a limit, are added to the list that is yielded."""
     return _new_list(_collected)
+
+
+def noting_rows() -> AbstractContextManager[list[Any]]:
+    """Within the block, functionals of many rows whose values or derivatives fall short, which is no error, add to the list
+    that is yielded where they do: arrays of truth values whose first axis is that of the rows."""
+    return _new_list(_rows)
+
+
+def is_noting_rows() -> bool:
+    """Return whether functionals that fall short are noted by rows."""
+    return _rows.get() is not None
 
 
 def undefined_as_nan() -> AbstractContextManager[list[str]]:
@@ -127,8 +139,8 @@ def verifying() -> Iterator[None]:
 
 
 def is_verifying() -> bool:
-    """Return whether functionals are computed twice, and those that fall short are collected."""
-    return _verified.get() and is_collecting()
+    """Return whether functionals are computed twice, and those that fall short are collected or noted by rows."""
+    return _verified.get() and is_told()
 
 
 @contextmanager
@@ -144,6 +156,11 @@ def ignoring() -> Iterator[None]:
 def is_collecting() -> bool:
     """Return whether functionals that fall short are collected."""
     return _collected.get() is not None and not _ignored.get()
+
+
+def is_told() -> bool:
+    """Return whether functionals that fall short are collected, or noted by rows."""
+    return is_collecting() or (is_noting_rows() and not _ignored.get())
 
 
 def report(operation: str, error: float, *, is_derivative: bool = False) -> None:
@@ -171,6 +188,16 @@ def report_cancellation(operation: str, difference: float, otherwise: str | None
         raise EvaluationError(note.message)
     if not any(isinstance(known, Cancellation) and known[:2] == note[:2] for known in found):
         found.append(note)
+
+
+def report_each(operation: str, errors: Any, *, is_derivative: bool = False) -> None:
+    """Report functionals with these estimated errors, an array, of which those fell short that are not 0, if somebody
+    collects or notes them."""
+    found = _rows.get()
+    if found is not None and not _ignored.get():
+        found.append(errors > 0)
+    elif is_collecting() and errors.any():
+        report(operation, float(errors.max()), is_derivative=is_derivative)
 
 
 def report_switch(operation: str, limit: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from gradcli.errors import BindingError, GradcliError, did_you_mean, locating
 from gradcli.evaluation.recording_cache import BoundedCache
 from gradcli.executors import sincos
 from gradcli.executors.sincos import SINE_AND_COSINE
+from gradcli.functionals import shortfalls
 from gradcli.language.names import scope
 from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree
@@ -48,7 +50,8 @@ class EvaluatedRows(NamedTuple):
     """The results of n rows by key: arrays `[n, …]` or object arrays, masked where a row lacks only this result.
 
     `null` `[n]` marks the rows without results: those with a missing number and those that failed, with their errors in
-    `failures`. `words` is the number of rows in which the missing number is a text, and `first_word` the first of them.
+    `failures`. `words` is the number of rows in which the missing number is a text, and `first_word` the first of them;
+    `inaccurate` are the rows with results of few digits.
     """
 
     results: Mapping[str, Any]
@@ -56,6 +59,7 @@ class EvaluatedRows(NamedTuple):
     failures: Mapping[int, GradcliError]
     words: int = 0
     first_word: TextCell | None = None
+    inaccurate: Sequence[int] = ()
 
 
 class TableEvaluation:
@@ -122,10 +126,11 @@ class TableEvaluation:
             and all(results.derivatives.get(key) is not None for key in self._keys)
         ):
             derivatives = {key: results.derivatives[key] for key in self._keys}
-            return EvaluatedRows({VALUE: results.value, **derivatives}, np.zeros(count, "bool"), {})
-        found = _Found(count, self._keys, self._most_limited)
-        found.put(results, None)
-        return found.evaluated()
+            found = {VALUE: results.value, **derivatives}
+            return EvaluatedRows(found, np.zeros(count, "bool"), {}, inaccurate=results.inaccurate)
+        gathered = _Found(count, self._keys, self._most_limited)
+        gathered.put(results, None)
+        return gathered.evaluated()
 
     def _by_text(self, texts: Texts, null: Any) -> dict[str, list[int]]:
         """The rows that are not `null`, grouped by the text of their program. Rows without a text become null."""
@@ -253,7 +258,10 @@ class _Program(NamedTuple):
     def results(self, columns: Mapping[str, Any], count: int, threads: int | None, most_limited: int) -> RowResults:
         """The results of `count` rows, with the uncertainty of the value if requested."""
         read = {name: columns[name] for name in self.columns}
-        found = self.run.run(read, self.shared, rows=count, threads=threads, most_limited=most_limited)
+        # Where there are derivatives, they tell how rounding errors grow.
+        verifying = nullcontext() if self.run.keys else shortfalls.verifying()
+        with shortfalls.noting_rows(), verifying:
+            found = self.run.run(read, self.shared, rows=count, threads=threads, most_limited=most_limited)
         if not self.propagates:
             return found
         of_rows = {name: columns[PREFIX + name] for name in self.uncertain_columns}
@@ -298,6 +306,7 @@ class _Found:
             self.gathered.fail(int(rows[failure.index]), failure.error)
         if not len(rows):
             return
+        self.gathered.inaccurate.update(rows[[*results.inaccurate]].tolist())
         self.gathered.put(rows, results.value, {key: results.derivatives.get(key) for key in self._keys})
         for key, absent in results.absent.items():
             self._absent.setdefault(key, np.zeros(self.count, "bool"))[rows] = absent
@@ -317,7 +326,7 @@ class _Found:
                 array, absent = np.full(self.count, np.nan), np.ones(self.count, "bool")
             found[key] = array if absent is None else masked(array, absent)
         words = int(np.count_nonzero(self._words))
-        return EvaluatedRows(found, self.null, failures, words, self._first_word)
+        return EvaluatedRows(found, self.null, failures, words, self._first_word, results.inaccurate)
 
 
 def _has_waves(program: Module) -> bool:

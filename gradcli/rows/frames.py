@@ -88,6 +88,10 @@ def mapped(
         said = TextForNumber(word.row + 1, "", word.name, word.text).message()
         have = f"{evaluated.words:,} of {count:,} rows have a text for a number and no results"
         warn(f"{have}; the first is {said}", RowWarning, stacklevel=3)
+    if evaluated.inaccurate:
+        found, first = len(evaluated.inaccurate), evaluated.inaccurate[0] + 1
+        have = f"{found:,} of {count:,} rows have results with few right digits"
+        warn(f"{have}; the first is row {first}", RowWarning, stacklevel=3)
     return frame.with_results({plan.results[key]: found for key, found in evaluated.results.items()}, evaluated.null)
 
 

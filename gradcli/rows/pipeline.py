@@ -48,8 +48,8 @@ class FailurePolicy(NamedTuple):
         return self.skip or self.max_failures is not None
 
 
-class NonfiniteRow(NamedTuple):
-    """A row with results that are not finite: its number, its table, and the inputs of its program."""
+class ReportedRow(NamedTuple):
+    """A row with results that are not finite, or have few digits: its number, its table, and the inputs of its program."""
 
     row: int
     source: str
@@ -59,7 +59,8 @@ class NonfiniteRow(NamedTuple):
 class RunReport(NamedTuple):
     """The counts of a run: rows read and written, rows without results since a number is `missing` or since they
     `failed`, and rows with results that are not finite; the first row of the latter two kinds; names of members that
-    are `lost`, as the output has no column for them; and how many missing numbers are `texts`, with the first."""
+    are `lost`, as the output has no column for them; how many missing numbers are `texts`, with the first; and rows with
+    results that are `inaccurate`, with the first."""
 
     rows_in: int = 0
     rows_out: int = 0
@@ -67,10 +68,12 @@ class RunReport(NamedTuple):
     failed: int = 0
     nonfinite: int = 0
     first_failure: Failure | None = None
-    first_nonfinite: NonfiniteRow | None = None
+    first_nonfinite: ReportedRow | None = None
     lost: tuple[str, ...] = ()
     texts: int = 0
     first_text: TextForNumber | None = None
+    inaccurate: int = 0
+    first_inaccurate: ReportedRow | None = None
 
     def plus(self, later: RunReport) -> RunReport:
         """The report of two consecutive runs together."""
@@ -85,6 +88,8 @@ class RunReport(NamedTuple):
             tuple(dict.fromkeys((*self.lost, *later.lost)))[:MOST_LOST] if later.lost else self.lost,
             self.texts + later.texts,
             self.first_text or later.first_text,
+            self.inaccurate + later.inaccurate,
+            self.first_inaccurate or later.first_inaccurate,
         )
 
 
@@ -214,7 +219,7 @@ class _Run:
         prepared, (nonfinite, first) = self._prepared(block, evaluated, failed), _nonfinite(evaluated)
         if len(failed):
             evaluated = evaluated._replace(failures=self._told(evaluated.failures, failed.tolist()))
-        elif first is None:
+        elif first is None and not evaluated.inaccurate:
             # Free the numbers, which are not needed any more, while the block waits to be written.
             block, evaluated = RowBlock(block.rows, {}, lost=block.lost), evaluated._replace(results={})
         return _Worked(block, reader.name, part.size, evaluated, prepared, nonfinite, first, failed)
@@ -298,14 +303,18 @@ class _Run:
             lost=tuple(worked.block.lost),
             texts=worked.evaluated.words,
             first_text=None if self.report.first_text else self._text(worked),
+            inaccurate=len(worked.evaluated.inaccurate),
+            first_inaccurate=None
+            if not worked.evaluated.inaccurate or self.report.first_inaccurate
+            else self._odd(worked, worked.evaluated.inaccurate[0]),
         )
 
     def _number(self, index: int) -> int:
         """The number of a row of this block in its table, counted from 1."""
         return self.report.rows_in - self._before + index + 1
 
-    def _odd(self, worked: _Worked, index: int) -> NonfiniteRow:
-        return NonfiniteRow(
+    def _odd(self, worked: _Worked, index: int) -> ReportedRow:
+        return ReportedRow(
             self._number(index), worked.source, self._inputs(worked.block, index) | dict(self._plan.asked.shared)
         )
 

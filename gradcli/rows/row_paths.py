@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from gradcli.evaluation.recording_cache import BoundedCache
 from gradcli.executors import cpu
 from gradcli.executors.executor_choice import executable
 from gradcli.executors.row_blocks import Compute, RowBlocks, over_blocks
+from gradcli.functionals import shortfalls
 from gradcli.kinds.batch import Batched, new_batch_id, unbatched
 from gradcli.primitives.bind import bind
 from gradcli.primitives.conversions import broadcast_to
@@ -197,19 +198,23 @@ class RowPath:
         self._run(self._inputs(rows.inputs), rows.count, [held], threads, guards=True)
         return held
 
-    def run(self, rows: SelectedRows, threads: int) -> tuple[list[Any], Sequence[int]]:
-        """Return the outputs for rows that satisfy the guards, and the indices of those that failed."""
+    def run(self, rows: SelectedRows, threads: int) -> tuple[list[Any], Sequence[int], list[int]]:
+        """Return the outputs for rows that satisfy the guards, the indices of those that failed, and of those whose
+        results have few digits, where these are noted."""
         if rows.namespace is not None:
             found = self._whole.run(rows, guards=False)
-            return ([], range(rows.count)) if found is None else ([_floating(f, rows) for f in found], ())
-        outputs = self._empty(rows.count)
-        return outputs, self._run(self._inputs(rows.inputs), rows.count, outputs, threads, guards=False)
+            return ([], range(rows.count), []) if found is None else ([_floating(f, rows) for f in found], (), [])
+        outputs, noted = self._empty(rows.count), _NotedRows()
+        failed = self._run(self._inputs(rows.inputs), rows.count, outputs, threads, guards=False, noted=noted)
+        return outputs, failed, sorted(noted.rows)
 
-    def of_one(self, inputs: Mapping[str, Any]) -> list[Any] | None:
-        """Return the outputs for a single row of NumPy arrays that satisfies the guards; None on failure."""
+    def of_one(self, inputs: Mapping[str, Any]) -> tuple[list[Any], list[int]] | None:
+        """Return the outputs for a single row of NumPy arrays that satisfies the guards, and the index of the row if its
+        results have few digits, where that is noted; None on failure."""
         blocks = self._of_size(self._available_size(self._size(1), guards=False), guards=False)
-        outputs = self._empty(1)
-        return outputs if blocks.compute(self._inputs(inputs), outputs, 0, 1) else None
+        outputs, noted = self._empty(1), _NotedRows()
+        compute = noted.by(functools.partial(blocks.compute, self._inputs(inputs), outputs), 0)
+        return (outputs, sorted(noted.rows)) if compute(0, 1) else None
 
     def _empty(self, count: int) -> list[Any]:
         np = arrays.numpy_namespace()
@@ -219,9 +224,17 @@ class RowPath:
         return [given[name] for name in self._names]
 
     def _run(
-        self, inputs: Sequence[Any], count: int, outputs: Sequence[Any], threads: int, *, guards: bool
+        self,
+        inputs: Sequence[Any],
+        count: int,
+        outputs: Sequence[Any],
+        threads: int,
+        *,
+        guards: bool,
+        noted: _NotedRows | None = None,
+        begin: int = 0,
     ) -> list[int]:
-        """Fill `outputs`, and return the indices of the rows that failed."""
+        """Fill `outputs`, and return the indices of the rows that failed, of which the first is `begin` for `noted`."""
         size = self._available_size(self._size(count), guards=guards)
         blocks = self._of_size(size, guards=guards)
         # The remainder is not a full block; a program for smaller blocks may exist.
@@ -231,7 +244,9 @@ class RowPath:
         whole = count - left
         work = count * len(self.program.equations)
         at_once = max(1, min(threads, -(-count // size), work // _WORTH_A_THREAD))
-        compute = functools.partial(blocks.compute, inputs, outputs)
+        compute: Compute = functools.partial(blocks.compute, inputs, outputs)
+        if noted is not None:
+            compute = noted.by(compute, begin)
         lost = [
             row
             for block in over_blocks(compute, whole, size, at_once, pinned=True)
@@ -241,7 +256,8 @@ class RowPath:
             return lost
         after = [output[whole:] for output in outputs]
         further = [value[whole:] if is_column else value for value, is_column in zip(inputs, blocks.columns)]
-        return [*lost, *(whole + row for row in self._run(further, left, after, 1, guards=guards))]
+        rest = self._run(further, left, after, 1, guards=guards, noted=noted, begin=begin + whole)
+        return [*lost, *(whole + row for row in rest)]
 
     def _size(self, count: int) -> int:
         return min(self.most_rows, next((size for size in _FEWER_ROWS if count <= 4 * size), self.most_rows))
@@ -277,6 +293,40 @@ class RowPath:
         }
         with limits.within(), arrays.using_namespace(None):
             return record(run, examples).program
+
+
+class _NotedRows:
+    """The indices of the rows whose results have few digits, where these are noted."""
+
+    def __init__(self) -> None:
+        self.rows: set[int] = set()
+
+    def by(self, compute: Compute, begin: int) -> Compute:
+        """`compute`, whose row 0 has the index `begin`, which notes the rows."""
+        if not shortfalls.is_noting_rows():
+            return compute
+
+        def noting(start: int, stop: int) -> bool:
+            with shortfalls.noting_rows() as noted:
+                done = compute(start, stop)
+            if done:
+                self.rows.update(begin + row for row in _rows_of(noted, start, stop))
+            return done
+
+        return noting
+
+
+def _rows_of(noted: Sequence[Any], start: int, stop: int) -> Iterable[int]:
+    """The rows of a block with a mark; all of them where a mark is that of no row, as of an equation that reads no
+    column."""
+    found: set[int] = set()
+    for marks in noted:
+        if not marks.any():
+            continue
+        if len(arrays.shape(marks)) == 0 or len(marks) < stop - start:
+            return range(start, stop)
+        found.update(start + row for row in marks[: stop - start].reshape(stop - start, -1).any(axis=1).nonzero()[0])
+    return found
 
 
 def _failed_rows(compute: Compute, start: int, stop: int) -> list[int]:

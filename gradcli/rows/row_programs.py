@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays
@@ -14,6 +15,7 @@ from gradcli.evaluation.recording_cache import BoundedCache, input_key
 from gradcli.evaluation.row_evaluation import evaluated, keys
 from gradcli.executors.row_blocks import over_blocks
 from gradcli.executors.thread_pool import cores
+from gradcli.functionals import shortfalls
 from gradcli.limits import MAX_ELEMENTS, MAX_LIMITED_ROWS, MAX_STEPS
 from gradcli.rows.row_inputs import SelectedRows, counted, uniform
 from gradcli.rows.row_paths import Paths, RowPath
@@ -155,7 +157,8 @@ class RowProgram:
         everyone = held is None or held.all()
         taken = rows if everyone else rows.chosen(held)
         if taken.count:
-            outputs, failed = path.run(taken, threads)
+            outputs, failed, inaccurate = path.run(taken, threads)
+            gathered.inaccurate.update(int(taken.numbers[place]) for place in inaccurate)
             if len(failed) < taken.count:
                 for output in outputs if failed else ():
                     output[failed] = math.nan
@@ -192,10 +195,13 @@ class RowProgram:
             gathered.fail(int(rows.numbers[place]), gathered.too_many_limited_error())
             return None
         try:
-            value, found, _ = evaluated(self.program, rows.row(place), self.wrt, self.order, self.limits)
+            with shortfalls.noting_rows() if shortfalls.is_noting_rows() else nullcontext(()) as noted:
+                value, found, _ = evaluated(self.program, rows.row(place), self.wrt, self.order, self.limits)
         except GradcliError as error:
             gathered.fail(int(rows.numbers[place]), error)
             return None
+        if any(mask.any() for mask in noted):
+            gathered.inaccurate.add(int(rows.numbers[place]))
         return value, found
 
 
@@ -215,7 +221,9 @@ class SingleRowRunner:
     def results(self, inputs: Mapping[str, Any]) -> RowResults | None:
         """Return the results of a row; None where its inputs have other types, shapes or dtypes, or its evaluation
         fails."""
-        outputs = self._path.of_one(inputs) if input_key(inputs, ()) == self._key else None
-        if outputs is None:
+        found = self._path.of_one(inputs) if input_key(inputs, ()) == self._key else None
+        if found is None:
             return None
-        return RowResults(outputs[0], {k: None if i is None else outputs[i] for k, i in self._path.positions.items()})
+        outputs, inaccurate = found
+        derivatives = {k: None if i is None else outputs[i] for k, i in self._path.positions.items()}
+        return RowResults(outputs[0], derivatives, inaccurate=inaccurate)

@@ -26,13 +26,14 @@ class RowResults(NamedTuple):
 
     A derivative is None where no row depends on the input. `absent` marks, for derivatives that only some rows have,
     the rows without one, which are nan. Rows in `failures` are nan everywhere. Values of different shapes are held in
-    an object array.
+    an object array. `inaccurate` are the numbers of rows with results of few digits, where these are noted.
     """
 
     value: Any
     derivatives: Mapping[str, Any]
     failures: Sequence[RowFailure] = ()
     absent: Mapping[str, Any] = MappingProxyType({})
+    inaccurate: Sequence[int] = ()
 
     def derivative(self, key: str) -> Any:
         """The derivative by a name or names, 0 in the rows without one; the number 0 where no row has one."""
@@ -59,6 +60,8 @@ class RowCollector:
         self.failures: list[RowFailure] = []
         # The number of failures due to a limit.
         self.limited = 0
+        # The rows whose results have few digits.
+        self.inaccurate: set[int] = set()
 
     def put(self, rows: Any, value: Any, derivatives: Mapping[str, Any]) -> None:
         """Add the results of some rows with the indices `rows`, a range or an array."""
@@ -92,7 +95,7 @@ class RowCollector:
         if len(self._parts) == 1 and len(self._parts[0][1]) == self.count:
             _, value, found = self._parts[0]
             whole = {key: None if found[key] is None else self._own(found[key]) for key in self.keys}
-            return RowResults(self._own(value), whole, failures)
+            return RowResults(self._own(value), whole, failures, inaccurate=sorted(self.inaccurate))
         value = self._joined([(rows, value) for rows, value, _ in self._parts])
         derivatives: dict[str, Any] = {}
         absent: dict[str, Any] = {}
@@ -103,7 +106,7 @@ class RowCollector:
                 absent[key] = arrays.numpy_namespace().zeros(self.count, "bool")
                 for rows, _, found in self._parts:
                     absent[key][_places(rows)] = found[key] is None
-        return RowResults(value, derivatives, failures, absent)
+        return RowResults(value, derivatives, failures, absent, sorted(self.inaccurate))
 
     def _joined(self, parts: Sequence[tuple[Any, Any]]) -> Any:
         return self._own(_joined([(rows, arrays.to_numpy(part)) for rows, part in parts], self.count))

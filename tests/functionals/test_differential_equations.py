@@ -649,3 +649,14 @@ def test_values_of_chaotic_systems_without_derivatives(run, end, told):
     lorenz = "[10*(y[1] - y[0]), y[0]*(28 - y[2]) - y[1], y[0]*y[1] - 8/3*y[2]]"
     done = run("eval", f"odeint(lambda y, t: {lorenz}, [1, 1, 1], [0, {end}])[1][0]")
     assert ("the value of 'odeint' is accurate to about" in done.err) == told
+
+
+@pytest.mark.parametrize(("end", "told"), [(40, True), (2, False)])
+@pytest.mark.parametrize("states", [3, 20])
+def test_chaotic_systems_with_derivatives(run, states, end, told):
+    """The derivatives, of many states by the adjoint equations, were large, and no warning said what that means."""
+    lorenz = "[10*(y[1] - y[0]), y[0]*(28 - y[2]) - y[1], y[0]*y[1] - 8/3*y[2]]"
+    right = lorenz if states == 3 else "(roll(y, -1) - roll(y, 2))*roll(y, 1) - y + 8"
+    start = str([1.0] * 3 if states == 3 else [8.01] + [8.0] * 19)
+    done = run("eval", f"odeint(lambda y, t: {right}, y0, [0, {end}])[1][0]", f"y0={start}")
+    assert ("the value of 'odeint' is accurate to about" in done.err) == told

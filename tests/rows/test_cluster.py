@@ -292,6 +292,15 @@ def test_results_that_are_not_finite_are_counted_over_all_parts(run, on, table, 
     assert outcome.err.replace(f" of {table}", "") == whole.err
 
 
+def test_rows_with_few_right_digits_are_counted_over_all_parts(run, on, table, tmp_path, threads):
+    program = "odeint(lambda y, t: [10*(y[1] - y[0]), y[0]*(r - y[2]) - y[1], y[0]*y[1] - 8/3*y[2]], [1, 1, 1], [0, 40])[1][0]"
+    table.write_text("r,n\n" + "".join(f"{28 if i % 10 == 7 else 1},{i}\n" for i in range(50)))
+    whole = run("map", program, str(table))
+    assert "5 of 50 rows have results with few right digits; the first is row 8" in whole.err
+    outcome = on("local", program, table)
+    assert outcome.err.replace(f" of {table}", "") == whole.err
+
+
 def test_a_task_whose_worker_died_is_given_to_another(run, on, table, tmp_path, threads):
     def before(number: int, _part: str) -> None:
         if number in (3, 5):

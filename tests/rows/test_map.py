@@ -319,6 +319,20 @@ def test_a_result_that_is_not_finite_is_explained_as_by_eval(run):
     )
 
 
+LORENZ = "f(t, s) = [10*(s[1] - s[0]), s[0]*(r - s[2]) - s[1], s[0]*s[1] - 8/3*s[2]]; solve_ivp(f, (0, 40), [1, 1, 1]).y[0, 1]"
+
+
+@pytest.mark.parametrize("options", [(), ("--no-grad",)])
+def test_rows_with_few_right_digits_are_told(run, options):
+    """Solutions of chaotic systems had all digits and no warning."""
+    done = run("map", LORENZ, *options, stdin="r\n10\n28\n5\n29\n")
+    assert done.status == 0
+    assert "warning: 2 of 4 rows have results with few right digits; the first is row 2: the value of" in done.err
+    assert not run("map", LORENZ, *options, stdin="r\n10\n5\n").err
+    counts = json.loads(run("map", LORENZ, "--json", *options, stdin="r\n10\n28\n").err)["rows"]
+    assert (counts["inaccurate"], counts["first_inaccurate"]["row"]) == (1, 2)
+
+
 def test_a_first_line_that_is_no_object(run):
     """The invalid line is answered too, and the column names come from later lines."""
     done = run("map", "t**2*e", "--only", "--from", "jsonl", stdin='1\n{"t":2}\n{"s":2}\n')

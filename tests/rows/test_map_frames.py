@@ -61,6 +61,12 @@ def test_a_failing_row_is_told_with_the_numbers_that_it_has():
         gradcli.compile("x*q*k").map(table)
 
 
+def test_rows_with_few_right_digits_are_told():
+    lorenz = "odeint(lambda y, t: [10*(y[1] - y[0]), y[0]*(r - y[2]) - y[1], y[0]*y[1] - 8/3*y[2]], [1, 1, 1], [0, 40])[1][0]"
+    with pytest.warns(RowWarning, match="1 of 3 rows have results with few right digits; the first is row 2"):
+        gradcli.compile(lorenz).map({"r": [10.0, 28.0, 5.0]})
+
+
 def test_texts_in_the_place_of_numbers_are_told():
     with pytest.warns(RowWarning, match="1 of 3 rows have a text for a number and no results; the first is row 2: 'x'"):
         found = gradcli.compile("2*x").map({"x": ["1", "5 mm", "NA"]})

@@ -12,7 +12,7 @@ from gradcli.evaluation import session
 from gradcli.io import json_text
 from gradcli.rows.failures import Failure, TextForNumber
 from gradcli.rows.formats.blocks import MOST_LOST
-from gradcli.rows.pipeline import FailurePolicy, NonfiniteRow, RunReport
+from gradcli.rows.pipeline import FailurePolicy, ReportedRow, RunReport
 from gradcli.rows.plan import Plan
 from gradcli.type_hints import Any
 
@@ -37,7 +37,11 @@ def tell(report: RunReport, plan: Plan, policy: FailurePolicy, several: bool, en
             "hint: --to jsonl keeps lines whole"
         )
     if report.first_nonfinite is not None:
-        environment.write_error(_nonfinite(report, report.first_nonfinite, plan, several))
+        text = f"{_rows(report.nonfinite, report.rows_in)} {_have(report.nonfinite)} results that are not finite"
+        environment.write_error(_reported(text, report.first_nonfinite, plan, several, "nonfinite"))
+    if report.first_inaccurate is not None:
+        text = f"{_rows(report.inaccurate, report.rows_in)} {_have(report.inaccurate)} results with few right digits"
+        environment.write_error(_reported(text, report.first_inaccurate, plan, several, "inaccurate"))
 
 
 def tell_json(report: RunReport, several: bool, environment: Environment) -> None:
@@ -55,6 +59,8 @@ def tell_json(report: RunReport, several: bool, environment: Environment) -> Non
     if (text := report.first_text) is not None:
         shown = {"row": text.row, "table": text.source, "name": text.name, "text": text.text}
         members |= {"texts": report.texts, "first_text": shown}
+    if (row := report.first_inaccurate) is not None:
+        members |= {"inaccurate": report.inaccurate, "first_inaccurate": {"row": row.row, "table": row.source}}
     environment.write_error(json_text.dumps({"rows": members}, ascii=not is_unicode(environment.stderr)))
 
 
@@ -74,27 +80,28 @@ def _failed(report: RunReport, first: Failure, policy: FailurePolicy, several: b
 
 
 def _text(report: RunReport, first: TextForNumber, several: bool) -> str:
-    has = "has" if report.texts == 1 else "have"
     where = first.message(with_source=several)
-    return (
-        f"warning: {_rows(report.texts, report.rows_in)} {has} a text for a number and no results; the first is {where}"
-    )
+    return f"warning: {_rows(report.texts, report.rows_in)} {_have(report.texts)} a text for a number and no results; the first is {where}"
 
 
 def _are(count: int) -> str:
     return "is" if count == 1 else "are"
 
 
-def _nonfinite(report: RunReport, odd: NonfiniteRow, plan: Plan, several: bool) -> str:
-    table = f" of {odd.source}" if several else ""
-    count = report.nonfinite
-    text = f"warning: {_rows(count, report.rows_in)} {'has' if count == 1 else 'have'} results that are not finite; the first is row {odd.row}{table}"
-    cause = _cause(odd, plan)
+def _have(count: int) -> str:
+    return "has" if count == 1 else "have"
+
+
+def _reported(text: str, first: ReportedRow, plan: Plan, several: bool, code: str) -> str:
+    """A warning about some rows, with what `gradcli eval` says of the first."""
+    table = f" of {first.source}" if several else ""
+    text = f"warning: {text}; the first is row {first.row}{table}"
+    cause = _cause(first, plan, code)
     return text if cause is None else f"{text}: {cause}"
 
 
-def _cause(odd: NonfiniteRow, plan: Plan) -> str | None:
-    """The warning of `gradcli eval` for the row, if there is one."""
+def _cause(odd: ReportedRow, plan: Plan, code: str) -> str | None:
+    """The first warning of `gradcli eval` with this code for the row, if there is one."""
     if plan.program is None:
         return None
     # Elements of columns as Python numbers, of which alone it is known whether an operation on them is exact.
@@ -105,6 +112,6 @@ def _cause(odd: NonfiniteRow, plan: Plan) -> str | None:
         arrays.using_dtype(plan.asked.dtype),
         limits.within(plan.asked.max_steps, plan.asked.max_elements),
     ):
-        warnings = [w for w in session.run(request).warnings if w.code == "nonfinite"]
+        warnings = [w for w in session.run(request).warnings if w.code == code]
         return warning_text(warnings[0], plan.program.source).removeprefix("warning: ") if warnings else None
     return None

@@ -15,12 +15,12 @@ from gradcli.rows.distributed.job import Job
 from gradcli.rows.distributed.manifest import Manifest, Part
 from gradcli.rows.element_columns import Shapes
 from gradcli.rows.failures import Failure, TextForNumber
-from gradcli.rows.pipeline import NonfiniteRow, RunReport
+from gradcli.rows.pipeline import ReportedRow, RunReport
 from gradcli.rows.plan import of_plain
 
 # The size of the parts of a table in bytes, by default.
 PART_BYTES = 2**26
-_COUNTS = ("rows_in", "rows_out", "missing", "failed", "nonfinite", "texts")
+_COUNTS = ("rows_in", "rows_out", "missing", "failed", "nonfinite", "texts", "inaccurate")
 
 
 class RowWork:
@@ -76,18 +76,22 @@ def report(done: Manifest, names: Sequence[str], dtype: str) -> RunReport:
     for _, result, place in _placed(done, names):
         if "error" not in result:
             counts = {name: result[name] for name in _COUNTS}
-            failure, odd, text = result["first_failure"], result["first_nonfinite"], result["first_text"]
+            failure, text = result["first_failure"], result["first_text"]
             total = total.plus(
                 RunReport(
                     **counts,
                     first_failure=failure and Failure(**place.of(failure)),
-                    first_nonfinite=odd
-                    and NonfiniteRow(**place.of(odd))._replace(inputs=of_plain(odd["inputs"], dtype)),
+                    first_nonfinite=_reported(result["first_nonfinite"], place, dtype),
                     lost=tuple(result["lost"]),
                     first_text=text and TextForNumber(**place.of(text)),
+                    first_inaccurate=_reported(result["first_inaccurate"], place, dtype),
                 )
             )
     return total
+
+
+def _reported(row: Mapping[str, Any] | None, place: _Place, dtype: str) -> ReportedRow | None:
+    return row and ReportedRow(**place.of(row))._replace(inputs=of_plain(row["inputs"], dtype))
 
 
 def failures(done: Manifest, names: Sequence[str]) -> Iterator[tuple[str, GradcliError]]:

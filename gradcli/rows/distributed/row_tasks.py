@@ -15,7 +15,7 @@ from gradcli.rows.formats.columnar import ColumnarReader
 from gradcli.rows.formats.opening import open_table
 from gradcli.rows.formats.reading import ByteRange, ColumnSelection, TableReader, TableReadOptions
 from gradcli.rows.formats.sources import format_of
-from gradcli.rows.pipeline import RunReport, run_rows
+from gradcli.rows.pipeline import ReportedRow, RunReport, run_rows
 from gradcli.rows.plan import make_plan, plain
 
 
@@ -40,13 +40,18 @@ def compute(task: Mapping[str, Any]) -> dict[str, Any]:
         with closing(open_table(path, job.reading, bounds)) as reader:
             rows = sum(piece.block().rows for piece in reader.pieces(ColumnSelection(())))
         return {"error": error.failure._asdict(), "rows_in": rows}
-    failure, odd, text = report.first_failure, report.first_nonfinite, report.first_text
+    failure, text = report.first_failure, report.first_text
     return report._asdict() | {
         "first_failure": None if failure is None else failure._asdict(),
-        "first_nonfinite": None if odd is None else odd._asdict() | {"inputs": plain(odd.inputs)},
+        "first_nonfinite": _of_row(report.first_nonfinite),
+        "first_inaccurate": _of_row(report.first_inaccurate),
         "first_text": None if text is None else text._asdict(),
         "bytes": system.status(target).st_size,
     }
+
+
+def _of_row(row: ReportedRow | None) -> dict[str, Any] | None:
+    return None if row is None else row._asdict() | {"inputs": plain(row.inputs)}
 
 
 def _check_size(task: Mapping[str, Any]) -> None:
