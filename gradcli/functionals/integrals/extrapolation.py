@@ -11,6 +11,9 @@ from gradcli.named_tuples import NamedTuple
 
 # The ratio of terms from which a series may converge logarithmically.
 _SLOW = 0.9
+# A part of the terms, the largest relative difference of their limit from that of all where this is settled, and the
+# error in units of the difference.
+_FEWER, _SETTLED, _MISSED = 0.75, 1e-10, 4.0
 # Rounding errors of sums, relative to the largest term.
 _ROUNDING = 64 * 2.0**-53
 # The number of blocks of terms that are extrapolated at once, and how closely two kinds of blocks agree on a sum.
@@ -31,6 +34,19 @@ def limit_of_sums(terms: Sequence[float]) -> Limit:
     are sums of geometric sequences. Of all estimates to which the later partial sums come closer, the one is taken that
     changes least from its neighbours.
     """
+    best = _extrapolated(terms)
+    rest = _logarithmic_rest(terms) if best.error else 0.0
+    if rest > best.error:
+        fewer = _extrapolated(terms[: int(_FEWER * len(terms))])
+        apart = abs(fewer.value - best.value) + best.error
+        # What extrapolation misses changes with the number of terms. Of a geometric sequence times a polynomial, whose
+        # ratios change too, it misses nothing.
+        if apart <= _SETTLED * abs(best.value):
+            rest = min(rest, _MISSED * apart)
+    return best._replace(error=max(best.error, rest) + (4 * math.ulp(best.value) if best.error else 0.0))
+
+
+def _extrapolated(terms: Sequence[float]) -> Limit:
     sums, total = [], 0.0
     for i in range(len(terms)):
         total = math.fsum(terms[: i + 1])
@@ -51,8 +67,7 @@ def limit_of_sums(terms: Sequence[float]) -> Limit:
             if error < best.error and abs(sums[-1] - even[n]) <= apart + rounding:
                 best = Limit(even[n], error)
         before, column = odd, even
-    error = max(best.error, _logarithmic_rest(terms))
-    return best._replace(error=error + 4 * math.ulp(best.value))
+    return best
 
 
 def _logarithmic_rest(terms: Sequence[float]) -> float:
