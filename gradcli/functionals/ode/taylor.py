@@ -93,8 +93,8 @@ class TaylorStepper:
 
     def _step(self, expansion: PieceSeries, sizes: Sequence[float]) -> TaylorStep:
         limits.charge_steps(len(sizes) * self.order)
-        length = step_length(expansion.states, sizes, self._problem.system.groups, self.order)
-        return TaylorStep(expansion, min(self._longest, length))
+        length = min(self._longest, step_length(expansion.states, sizes, self._problem.system.groups, self.order))
+        return TaylorStep(expansion, _resolving(expansion.margins, length, self.order))
 
     def restart(self, states: Sequence[float]) -> None:
         """Go on from other states at the time that is reached."""
@@ -285,6 +285,15 @@ def step_length(series: Series, sizes: Sequence[float], groups: Sequence[Sequenc
             if size:
                 length = min(length, shrink * _radius([(series[i], size) for i in group], order))
     return length
+
+
+def _resolving(margins: Series, length: float, order: int) -> float:
+    """The length of a step, shorter where the series of margins, which may change faster than states, are not accurate over
+    it."""
+    # Those of the rates end an order before.
+    known = min([order, *(len(c) - 1 for c in margins)])
+    sized = [(c, max(abs(a) * length**k for k, a in enumerate(c[:3]))) for c in margins]
+    return min(length, shrinkage(order) * _radius(sized, known)) if length > 0 and known > 1 else length
 
 
 def _radius(sized: Sequence[tuple[Sequence[float], float]], order: int) -> float:
