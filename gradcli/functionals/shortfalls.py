@@ -76,7 +76,6 @@ class Cancellation(NamedTuple):
 Note = Shortfall | SwitchAtLimit | Cancellation
 T = TypeVar("T")
 _collected: ContextVar[list[Note] | None] = ContextVar("gradcli_shortfalls", default=None)
-_verified: ContextVar[bool] = ContextVar("gradcli_verified_functionals", default=False)
 _ignored: ContextVar[bool] = ContextVar("gradcli_ignored_shortfalls", default=False)
 _rows: ContextVar[list[Any] | None] = ContextVar("gradcli_inaccurate_rows", default=None)
 _reasons: ContextVar[list[str] | None] = ContextVar("gradcli_undefined_functionals", default=None)
@@ -126,21 +125,6 @@ def undefined(reason: str, *, is_derivative: bool) -> float:
         raise EvaluationError(reason)
     found.append(reason)
     return math.nan
-
-
-@contextmanager
-def verifying() -> Iterator[None]:
-    """Within the block, what has no error estimate of its own is computed twice, to tell how accurate it is."""
-    token = _verified.set(True)
-    try:
-        yield
-    finally:
-        _verified.reset(token)
-
-
-def is_verifying() -> bool:
-    """Return whether functionals are computed twice, and those that fall short are collected or noted by rows."""
-    return _verified.get() and is_told()
 
 
 @contextmanager

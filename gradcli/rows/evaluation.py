@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -258,9 +257,7 @@ class _Program(NamedTuple):
     def results(self, columns: Mapping[str, Any], count: int, threads: int | None, most_limited: int) -> RowResults:
         """The results of `count` rows, with the uncertainty of the value if requested."""
         read = {name: columns[name] for name in self.columns}
-        # Where there are derivatives, they tell how rounding errors grow.
-        verifying = nullcontext() if self.run.keys else shortfalls.verifying()
-        with shortfalls.noting_rows(), verifying:
+        with shortfalls.noting_rows():
             found = self.run.run(read, self.shared, rows=count, threads=threads, most_limited=most_limited)
         if not self.propagates:
             return found

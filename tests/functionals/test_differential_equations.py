@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 from decimal import Decimal
@@ -649,6 +650,24 @@ def test_values_of_chaotic_systems_without_derivatives(run, end, told):
     lorenz = "[10*(y[1] - y[0]), y[0]*(28 - y[2]) - y[1], y[0]*y[1] - 8/3*y[2]]"
     done = run("eval", f"odeint(lambda y, t: {lorenz}, [1, 1, 1], [0, {end}])[1][0]")
     assert ("the value of 'odeint' is accurate to about" in done.err) == told
+
+
+def test_an_unstable_solution_by_which_no_parameter_tells(run):
+    """Rounding grows by exp(40), and the derivative of the solution by k is 0: 3.388 was printed without a warning."""
+    right = "k*(y[0] - t**2/(1 + t)) + (t**2 + 2*t)/(1 + t)**2"
+    done = run("eval", f"f(t, y) = [{right}]; solve_ivp(f, (0, 4), [0.0]).y[0, 1]", "k=10")
+    assert "the value of 'odeint' is accurate to about" in done.err
+
+
+@pytest.mark.parametrize("w", [10.3, 100.3, 200.7])
+def test_switches_that_change_faster_than_states(run, w):
+    """They were located by series that were not accurate over a step: to 4e-9, and not at all for w=200.7."""
+    done = run(
+        "eval", "f(t, y) = [where(sin(w*t) > 0, 1, -1) - y[0]]; solve_ivp(f, (0, 1), [0]).y[0, 1]", f"w={w}", "--json"
+    )
+    ends = [min(k * math.pi / w, 1.0) for k in range(100)]
+    parts = [(-1) ** k * (math.exp(b - 1) - math.exp(a - 1)) for k, (a, b) in enumerate(itertools.pairwise(ends))]
+    assert done.json["value"] == pytest.approx(math.fsum(parts), rel=1e-11)
 
 
 @pytest.mark.parametrize(("end", "told"), [(40, True), (2, False)])

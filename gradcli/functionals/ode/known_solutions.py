@@ -20,7 +20,7 @@ from gradcli.named_tuples import NamedTuple
 
 class _Known(NamedTuple):
     """The states [problems, times, states], or balls; and the estimated errors of states and of derivatives [2, problems],
-    0 where they have enough digits, or None where these are not known."""
+    0 where they have enough digits, or None before they are estimated."""
 
     found: Any
     errors: Any = None
@@ -59,28 +59,16 @@ def solved(given: Any, times: Any, *, system: System, **params: Any) -> Any:
         if known.errors is None:
             with arrays.using_namespace(None):
                 known = _keep(key, known._replace(errors=_errors(known.found, system, rows, moments, **params)))
-        for is_derivative, errors in enumerate(() if known.errors is None else known.errors):
+        for is_derivative, errors in enumerate(known.errors):
             shortfalls.report_each("odeint", errors.reshape(lanes), is_derivative=bool(is_derivative))
     return known.found.copy().reshape(*lanes, times.shape[-1], system.states)
-
-
-def examine_growth(cotangents: Any, outer: Any, given: Any, times: Any, *, system: System, **params: Any) -> None:
-    """Report states of one problem [times, states] with few right digits, where the `cotangents` [given] of what is given
-    are large beside the `outer` ones of the states."""
-    if not shortfalls.is_told():
-        return
-    np = arrays.numpy_namespace()
-    size = np.abs(outer * solved(given, times, system=system, **params)).max(initial=0.0)
-    if np.abs(cotangents * given).max(initial=0.0) > _SUSPECT * size > 0.0:
-        with shortfalls.verifying():
-            solved(given, times, system=system, **params)
 
 
 def _errors(found: Any, system: System, rows: Any, moments: Any, **params: Any) -> Any:
     """The errors [2, problems] of states and derivatives, 0 where they have enough digits, as another solution with a
     larger tolerance shows: neighbouring solutions part in chaotic systems.
 
-    Where derivatives are known, they tell whether they do, and which do more. None where nothing tells.
+    Where derivatives are known, they tell for which problems this is to be examined; else it is for a few first.
     """
     np = arrays.numpy_namespace()
     # Blocks of rows are filled up with copies.
@@ -92,12 +80,7 @@ def _errors(found: Any, system: System, rows: Any, moments: Any, **params: Any) 
         errors[:, number] = _differences(found[row], system, rows[row], moments[row], **params)
         return bool(errors[:, number].any())
 
-    if shortfalls.is_verifying():
-        first = range(0, len(index), -(-len(index) // _EXAMINED))
-        if any([examine(number) for number in first]):
-            for number in {*range(len(index))} - {*first}:
-                examine(number)
-    elif system.labels:
+    if system.labels:
         growth = _growth(found[index], system, rows[index])
         by_growth = np.argsort(growth)
         left = by_growth[growth[by_growth] > _SUSPECT].tolist()
@@ -105,7 +88,10 @@ def _errors(found: Any, system: System, rows: Any, moments: Any, **params: Any) 
             few = bisect.bisect_left(left, True, key=examine)
             errors[:, left[few:]] = errors[:, left[few:]].max(axis=1, keepdims=True)
     else:
-        return None
+        first = range(0, len(index), -(-len(index) // _EXAMINED))
+        if any([examine(number) for number in first]):
+            for number in {*range(len(index))} - {*first}:
+                examine(number)
     return errors[:, place.ravel()]
 
 
