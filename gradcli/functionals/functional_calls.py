@@ -25,6 +25,7 @@ from gradcli.functionals.switches import (
     IntegralPiece,
     by_comparisons,
     by_floor_and_comparisons,
+    moved_switches,
     number_of,
     pieces,
     samples,
@@ -69,7 +70,9 @@ def integrate(
     function, found = _traced_integrand(function)
     if is_exact():
         found = found._replace(body=with_reciprocal_functions(found.body))
-    if not points and any(is_singular_at(found.body, *limits, found.reads) for limits in ((low, high), (high, low))):
+    # Between switches that move it is examined whether the limits are singular.
+    is_whole = not points and not moved_switches(found.body, jumps=False)
+    if is_whole and any(is_singular_at(found.body, *limits, found.reads) for limits in ((low, high), (high, low))):
         exact = _by_distances(found, low, high, rtol, atol)
         if exact is not None:
             return exact

@@ -73,6 +73,8 @@ _MOST_PIECES = 2_000
 _NEGLIGIBLE, _MOST_NUMBERS = 2.0**-60, 2_000
 # The number of integrals whose switches are looked for at once, which bounds the memory.
 _ROWS_AT_ONCE = 256
+# The number of parts of an interval of which each has bounds.
+_PARTS = 256
 # Leaves are moved by shares of this, relative and absolute, that are multiples of the golden ratio modulo 1.
 _MOVED = 1e-7
 # The difference of operands that switch at a limit, relative to the largest one at a limit, and the least one beside it.
@@ -101,16 +103,40 @@ class IntegralPiece(NamedTuple):
     sampled: Sequence[float] = ()
 
 
-def moved_switches(body: Body, *, jumps: bool) -> frozenset[int]:
+def moved_switches(body: Body, *, jumps: bool, operands: Sequence[Any] = ()) -> frozenset[int]:
     """The inputs, by number, on which it depends where a body switches along its bound variable.
 
-    With `jumps`, only where it may jump, not where it bends.
+    With `jumps`, only where it may jump, not where it bends. Of an integral with some `operands`, limits and reads, only
+    where bounds do not exclude that it bends between the limits.
     """
     left = _AT_POINTS | _CONTINUOUS if jumps else _AT_POINTS
     if jumps and not body.is_derivative:
         # It bends where both operands are 0, and its derivatives jump there, but cannot be told from others.
         left |= {hypot}
-    return _moving(body, [e for e in _switching(body.program) if e.primitive not in left])
+    found = [e for e in _switching(body.program) if e.primitive not in left]
+    if any(e.primitive is hypot for e in found):
+        numbers = [*map(number_of, operands)]
+        found = [e for e in found if e.primitive is not hypot or not _is_apart_from_0(body.program, e, numbers)]
+    return _moving(body, found)
+
+
+def _is_apart_from_0(program: Program, equation: Equation, operands: Sequence[float | None]) -> bool:
+    """Return whether bounds exclude that the result of an equation, which is 0 or more, is 0 between two limits; both and
+    the reads are the `operands`."""
+    if not operands or None in operands:
+        return False
+    np = arrays.numpy_namespace()
+    low, high, *reads = operands
+    first, last = sorted([low, high])  # type: ignore[type-var]
+    parts = _PARTS if math.isfinite(last - first) else 1  # type: ignore[operator]
+    edges = np.array([first, last]) if parts == 1 else np.linspace(first, last, parts + 1)
+    inputs = [Range(edges[:-1], edges[1:]), *(Range(r, r) for r in reads)]
+    equations = program.equations[: program.equations.index(equation)]
+    try:
+        (found,) = ranges(Program(program.inputs, (*equations, equation), (equation.output,)), inputs)
+    except NoBoundsError:
+        return False
+    return bool((found.low > 0).all())
 
 
 def _moving(body: Body, switching: Iterable[Equation]) -> frozenset[int]:
@@ -139,16 +165,27 @@ def pieces(body: Body, low: Any, high: Any, reads: Sequence[Any]) -> list[Integr
     places = _places(body.program, first, last, given)
     if places is None:
         return None
-    edges = [low, *(differentiable(body, place, reads) for place in places), high]
-    ends = [first, *(p.at for p in places), last]
     at_limits = first, last
     first, last, *moved = samples([low, high, *reads])
     _report_switches_at_limits(at_limits, (first, last), body.program, given, moved)
-    sampled = [first, *(_found(None, p.at, *moved, body=_body_of(body, p)) for p in places), last]
+    moved_places = [_found(None, p.at, *moved, body=_body_of(body, p)) for p in places]
+    # A switch that is where a limit is, and moves with it, is at no place between.
+    inner = [
+        (p, to)
+        for p, to in zip(places, moved_places)
+        if not any(_is_same(p.at, at) and _is_same(to, end) for at, end in zip(at_limits, (first, last)))
+    ]
+    edges = [low, *(differentiable(body, place, reads) for place, _ in inner), high]
+    ends = [at_limits[0], *(p.at for p, _ in inner), at_limits[1]]
+    sampled = [first, *(to for _, to in inner), last]
     return [
         IntegralPiece(edges[i], edges[i + 1], between(body, ends[i], ends[i + 1], given), [*sampled[i : i + 2], *moved])
         for i in range(len(edges) - 1)
     ]
+
+
+def _is_same(a: float, b: float) -> bool:
+    return abs(a - b) <= _AT_LIMIT * max(abs(a), abs(b))
 
 
 def _report_switches_at_limits(

@@ -396,7 +396,7 @@ def test_complex_functions_are_refused(program: str, run: Callable[..., Any]) ->
 @pytest.mark.parametrize(
     ("program", "value", "reason"),
     [
-        ("integrate(sin(a*x)/x, x, 0, inf)", math.pi / 2, "the integral diverges at inf"),
+        ("integrate((a-1)/(1+x) + 1/(1+x**2), x, 0, inf)", math.pi / 2, "the integral diverges at inf"),
         ("nsum(sin(a*k)/k, k, 1, inf)", (math.pi - 1) / 2, "the sum diverges"),
     ],
 )

@@ -756,3 +756,57 @@ def test_a_narrow_pulse_is_integrated(run, integrand, value):
     """The first one was 0, as a singularity that is located otherwise, and the second 2.000015."""
     found = run("eval", f"integrate({integrand}, t, 0, 1)", "--json").json
     assert found["value"] == pytest.approx(value, rel=1e-8)
+
+
+# Derivatives that are improper integrals, or whose integrand is singular at a place that moves, by closed forms.
+@pytest.mark.all_cases
+@pytest.mark.parametrize(
+    ("program", "a", "expected"),
+    [
+        ("integrate(abs(x-a)**1.5, x, 0, 1)", 0.3, (-0.42134525132230305, 2.0765738760588625)),
+        ("integrate(abs(x-a)**1.5, x, a, 1)", 0.3, (-0.58566201857385288, 1.2549900398011133)),
+        ("integrate(abs(x-a)**0.5, x, 0, 1)", 0.3, (-0.2889374690289096, 1.5104852338424735)),
+        ("integrate(1/sqrt(x**2+a**2), x, 0, 1)", 1e-8, (-1e8, 1e16)),
+        ("integrate(1/sqrt(x**2+a**2), x, 0, 1)", 0.3, (-3.1927542840705046, 11.521253991447081)),
+        ("integrate(hypot(x-0.5, a*x), x, 0, 1)", 0.1, (0.171945678348, 1.17791662893)),
+        ("integrate(cos(a*x)/(1+x**2), x, 0, inf)", 1.0, (-PI / 2 / math.e, PI / 2 / math.e)),
+        ("integrate(cos(a*x)/(1+x**2), x, -inf, inf)", 2.0, (-PI * math.exp(-2), PI * math.exp(-2))),
+        ("integrate(cos(a*x**2), x, 0, inf)", 1.0, (-math.sqrt(PI / 32), 0.75 * math.sqrt(PI / 8))),
+        ("integrate(sin(a*x)/x, x, 0, inf)", 1.0, (0.0, 0.0)),
+    ],
+)
+def test_derivatives_that_are_improper(program, a, expected):
+    """They were refused."""
+    found = evaluated(program, 2, a=a)
+    assert found.grad is not None
+    assert found.derivatives is not None
+    assert found.grad["a"] == pytest.approx(expected[0], rel=1e-10, abs=1e-12)
+    assert found.derivatives["a,a"] == pytest.approx(expected[1], rel=1e-10, abs=1e-11)
+
+
+@pytest.mark.parametrize("program", ["cos(a*x)/(1+x**2), x, 0, inf", "sqrt((x-0.5)**2+a**2), x, 0, 1"])
+def test_derivatives_that_do_not_exist_are_refused(run, program):
+    done = run("eval", f"integrate({program})", "a=0", "--order", "2")
+    assert done.status == 1
+    assert "derivative" in done.err
+
+
+@pytest.mark.parametrize(
+    ("program", "s", "expected"),
+    [
+        ("nsum(1/k**s, k, 1, inf)", "1.05", -399.9276711917309877),
+        ("nsum(1/k**s, k, 1, inf)", "1.1", -99.92816307577072242757215),
+        ("integrate(log(x)*x**(s-2), x, 0, 1)", "1.05", 16000.0),
+    ],
+)
+def test_slow_decay_with_logarithms_has_no_false_warning(run, program, s, expected):
+    """Its error was said to be as large as the sum, or the sum to diverge."""
+    done = run("eval", program, f"s={s}", "--json")
+    assert done.json["grad"]["s"] == pytest.approx(expected, rel=1e-11)
+    assert "warnings" not in done.json
+
+
+def test_a_sum_whose_terms_grow_for_long_converges(run):
+    done = run("eval", "nsum(log(k)**2/k**s, k, 1, inf)", "s=1.05", "--json")
+    assert done.json["grad"]["s"] == pytest.approx(-960000.0019385624, rel=1e-9)
+    assert "diverges" in run("eval", "nsum(log(k)**3/k, k, 1, inf)").err

@@ -188,7 +188,9 @@ def _integrals(
     with arrays.using_namespace(None):
         switches = _without_singularities(np, function, *places_of_rows(body, low, high, reads))
         known = bounds if has_ranges(body.program) else None
-        return integration.integrals(function, low, high, points, tolerance, known, switches)
+        return integration.integrals(
+            function, low, high, points, tolerance, known, switches, is_derivative=body.is_derivative
+        )
 
 
 def _without_singularities(np: Any, function: Integrand, row: Any, place: Any) -> tuple[Any, Any]:
@@ -208,14 +210,14 @@ def _pulled_back(i: int, g: Any, _y: Any, *operands: Any, body: Body, **params: 
         return negative(_at_limit(g, low, reads, body))
     if i == 1:
         return _at_limit(g, high, reads, body)
-    _require_fixed_switches(body, i - 1, 1)
+    _require_fixed_switches(body, i - 1, 1, operands)
     return g * bind(integral, (low, high, *reads), {"body": body.partial(i - 1), **params})
 
 
-def _require_fixed_switches(body: Body, number: int, order: int) -> None:
+def _require_fixed_switches(body: Body, number: int, order: int, operands: Sequence[Any]) -> None:
     """Raise DifferentiationError for an input of a body that moves a jump of the integrand, or, for orders from 2 on, a
     bend."""
-    if number in moved_switches(body, jumps=order == 1):
+    if number in moved_switches(body, jumps=order == 1, operands=operands):
         # As for any function without proved digits, a caller may fall back on floats.
         raise (BackendError if is_exact() else DifferentiationError)(
             "the derivative of this integral needs the places at which the integrand switches, which were not found",
@@ -240,7 +242,7 @@ def _coefficients(
     for order in itertools.count(1):
         for number, read in enumerate(reads, 1):
             if read.degree:
-                _require_fixed_switches(body, number, order)
+                _require_fixed_switches(body, number, order, (low, high, *reads))
         operands = low.inner, high.inner, *coefficient_operands(reads, order)
         yield bind(integral, operands, {"body": body.coefficient(order), **params})
 

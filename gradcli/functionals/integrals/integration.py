@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from gradcli import arrays, limits
-from gradcli.functionals.integrals.extrapolation import limit_of_sums
+from gradcli.functionals.integrals.extrapolation import Limit, limit_of_sums
 from gradcli.functionals.integrals.quadrature import (
     FIRST_PANELS,
     Bounds,
@@ -148,6 +148,14 @@ _MOST_GRADES, _CLOSEST = 60, 22
 _FEWEST_GRADES = 6
 # Magnitudes of panels beside a singularity that do not shrink by more than this for as many panels: it diverges.
 _SHRINKING, _LAST = 1 - 1e-6, 8
+# The number of times that means of partial sums are taken, and the part to which their terms shrink within the half-waves.
+_MOST_MEANS, _MEANS_SHRINK = 8, 0.25
+# Means of half-waves that are rounding errors, in units of the largest of these.
+_NOISE = 2.0**-44
+# The largest error of the limit of these means, in units of the largest half-wave, of a tail that does not diverge.
+_OF_WAVES = 1e-6
+# The limit of the ratios of these magnitudes up to which they shrink at last.
+_AT_LAST = 0.99
 # The number of half-waves of an oscillating tail that are summed, that of lengths, each twice the one before, in which they
 # are looked for, that of places at which each length is examined, and that of places at which all are examined first.
 _HALF_WAVES, _DOUBLINGS, _EXAMINED, _EXAMINED_FIRST = 48, 40, 4_000, 400
@@ -198,18 +206,21 @@ def integrals(
     tolerance: Tolerance,
     bounds: Bounds | None = None,
     switches: tuple[Any, Any] | None = None,
+    *,
+    is_derivative: bool = False,
 ) -> list[Integral]:
     """The integrals of `function` from each of `low` to that of `high`, split at `points`, and at the `switches`, the
     numbers of integrals and places, two arrays [n].
 
     Limits may be infinite, reversed and equal. With `bounds`, the panels are refined until the integrand cannot do much
-    between its nodes. Raises LimitError past the budget of the run.
+    between its nodes. Tails of a derivative of an integrand may oscillate without shrinking. Raises LimitError past the
+    budget of the run.
     """
     np = arrays.numpy_namespace()
     first = np.asarray(low, float)
     edges = _edges(np, len(first), points, switches)
     segments = _segments(np, first, np.asarray(high, float), edges)
-    return _Integration(function, bounds, segments, len(low), tolerance).integrals()
+    return _Integration(function, bounds, segments, len(low), tolerance, is_derivative=is_derivative).integrals()
 
 
 def _edges(np: Any, count: int, points: Sequence[float], switches: tuple[Any, Any] | None) -> Any:
@@ -265,7 +276,10 @@ class _Integration:
         segments: _Segment,
         rows: int,
         tolerance: Tolerance,
+        *,
+        is_derivative: bool,
     ) -> None:
+        self.is_derivative = is_derivative
         self.np = arrays.numpy_namespace()
         self.function, self.bounds = function, bounds
         self.segments, self.rows, self.tolerance = segments, rows, tolerance
@@ -296,7 +310,8 @@ class _Integration:
         faults: dict[int, str] = {}
         with np.errstate(all="ignore"):
             lines = self._whole_lines()
-            left = ~np.isin(segments.row, lines.row)
+            tails = self._growing_tails()
+            left = ~np.isin(segments.row, lines.row) & ~np.isin(np.arange(count), [*tails])
             first = self._first_panels(np.flatnonzero(left), FIRST_PANELS if count <= _FEW_INTEGRALS else 2)
             if self.bounds is not None and left.any():
                 first = resolving_panels(self._along, self._bounds_along, *first)
@@ -307,6 +322,8 @@ class _Integration:
                 found.value[segment], found.error[segment], found.size[segment], fault = part
                 if fault is not None:
                     faults.setdefault(int(segments.row[segment]), fault)
+            for segment, tail in tails.items():
+                found.value[segment], found.error[segment], found.size[segment], _ = tail
             value = np.bincount(segments.row, segments.sign * found.value, self.rows)
             error, size = (np.bincount(segments.row, part, self.rows) for part in (found.error, found.size))
             value[lines.row], error[lines.row], size[lines.row] = lines.sign * lines.value, lines.error, lines.size
@@ -506,12 +523,44 @@ class _Integration:
             return f"the integral diverges at {'-' if whole.direction < 0 else ''}inf"
         return f"the integrand is no number at {whole.place(u):.6g}"
 
+    def _growing_tails(self) -> dict[int, Integral]:
+        """The integrals by number of segments over tails of derivatives that oscillate and do not shrink."""
+        segments = self.np.flatnonzero(self.segments.direction) if self.is_derivative else []
+        found = {segment: self._growing_tail(segment) for segment in map(int, segments)}
+        return {segment: tail for segment, tail in found.items() if tail is not None}
+
+    def _growing_tail(self, segment: int) -> Integral | None:
+        np, waves = self.np, self._half_waves(segment)
+        if waves is None or waves.first.fault is not None or not np.isfinite(waves.value).all() or waves.shrink():
+            return None
+        if not (waves.value[1:] * waves.value[:-1] < 0).all() or waves.vanish_far():
+            return None
+        limit = _limit_of_means(waves.terms())
+        if limit is None or not limit.error <= _OF_WAVES * np.abs(waves.value).max():
+            return None
+        # The integral of the magnitude is infinite; the error has the rounding of the half-waves.
+        return waves.summed(limit)._replace(size=waves.first.size + abs(limit.value))
+
     def _tail(self, segment: int) -> Integral | None:
         """The integral over a tail that oscillates; None for any other.
 
         An alternating series of its half-waves, which is extrapolated (I. M. Longman, Proc. Camb. Phil. Soc. 52 (1956),
         764).
         """
+        waves = self._half_waves(segment)
+        if waves is None:
+            return None
+        if waves.first.fault is not None:
+            return waves.first
+        if self.np.isfinite(waves.value).all() and waves.shrink():
+            return waves.summed(limit_of_sums(waves.terms()))
+        if waves.vanish_far():
+            return None
+        place = "-inf" if waves.direction < 0 else "inf"
+        return Integral(math.nan, math.inf, math.inf, f"the integral diverges at {place}")
+
+    def _half_waves(self, segment: int) -> _HalfWaves | None:
+        """The half-waves of a tail, between its zeros; None where there are too few of these."""
         np = self.np
         whole = self._segment(segment)
         row = np.array([whole.row])
@@ -525,20 +574,42 @@ class _Integration:
         if zeros is None:
             return None
         first = integrals(along, [whole.origin], [zeros[0]], (), self.tolerance)[0]
-        if first.fault is not None:
-            return first
         near, away = np.minimum(zeros[1:], zeros[:-1]), np.maximum(zeros[1:], zeros[:-1])
-        count = len(near)
-        panels = evaluated(along, np.arange(count), near, away)
+        count = 0 if first.fault is not None else len(near)
+        panels = evaluated(along, np.arange(count), near[:count], away[:count])
         value, error, size = refined(panels, along, count, Tolerance(_OF_A_GRADE, _ABSOLUTE)).whole()
-        waves = np.abs(value)
-        if not np.isfinite(value).all() or waves[-_LAST:].min() > _SHRINKING * waves[:_LAST].max():
-            if _vanishes_far(np, along, whole.origin, float(zeros[-1])):
-                return None
-            place = "-inf" if whole.direction < 0 else "inf"
-            return Integral(math.nan, math.inf, math.inf, f"the integral diverges at {place}")
-        limit = limit_of_sums([whole.direction * first.value, *value.tolist()])
-        return Integral(limit.value, limit.error + first.error + float(np.sum(error)), float(np.sum(size)))
+        return _HalfWaves(along, whole.origin, whole.direction, float(zeros[-1]), first, value, error, size)
+
+
+class _HalfWaves(NamedTuple):
+    """The half-waves of a tail, which goes from its `origin` in a `direction` and is known up to `last`: the integral up to
+    the `first` of them, and theirs, with the errors and magnitudes, [waves]."""
+
+    along: Callable[..., Any]
+    origin: float
+    direction: float
+    last: float
+    first: Integral
+    value: Any
+    error: Any
+    size: Any
+
+    def terms(self) -> list[float]:
+        """The terms of the series that the integral is."""
+        return [self.direction * self.first.value, *self.value.tolist()]
+
+    def shrink(self) -> bool:
+        """Return whether they shrink, if only a little."""
+        sizes = abs(self.value)
+        return bool(sizes[-_LAST:].min() <= _SHRINKING * sizes[:_LAST].max())
+
+    def vanish_far(self) -> bool:
+        """Return whether a tail that has not begun to shrink is much smaller far away."""
+        return _vanishes_far(arrays.numpy_namespace(), self.along, self.origin, self.last)
+
+    def summed(self, limit: Limit) -> Integral:
+        """The integral, which is the limit of the series."""
+        return Integral(limit.value, limit.error + self.first.error + float(self.error.sum()), float(self.size.sum()))
 
 
 # The tolerance of each panel beside a singularity, and of each half-wave; and the part of all panels beside a singularity
@@ -556,7 +627,32 @@ _MOST_CLUSTERS = _MOST_AT_A_POINT = 64
 def _diverges(magnitudes: Any) -> bool:
     """Return whether panels that shrink geometrically have integrals whose magnitudes do not shrink."""
     last = magnitudes[-_LAST:]
-    return bool((last > 0).all() and (last[1:] >= _SHRINKING * last[:-1]).all())
+    if not (last > 0).all() or not (last[1:] >= _SHRINKING * last[:-1]).all():
+        return False
+    # Those of x**a*log(x)**m are a geometric sequence times a polynomial, whose ratios are q + c/n: they may grow for long.
+    first, then = float(last[1] / last[0]), float(last[-1] / last[-2])
+    count = len(magnitudes)
+    return then + (count - _LAST) / (_LAST - 2) * (then - first) > _AT_LAST
+
+
+def _limit_of_means(terms: Sequence[float]) -> Limit | None:
+    """The limit of means of neighbouring partial sums, taken again and again until these change less and less; None where
+    they do not.
+
+    Where terms do not shrink since an integrand was differentiated, the limit is the derivative of the integral: with a
+    factor exp(-e*x) both exist, and the limit is that for e to 0, by Abel's theorem (G. H. Hardy, Divergent Series, 1949).
+    """
+    np = arrays.numpy_namespace()
+    sums = np.cumsum(terms)
+    for _ in range(_MOST_MEANS):
+        sums = 0.5 * (sums[1:] + sums[:-1])
+        found = np.diff(sums)
+        sizes = np.abs(found)
+        if sizes.max() <= _NOISE * np.abs(terms).max():
+            return Limit(float(sums.mean()), float(np.ptp(sums)))
+        if sizes[-_LAST:].max() <= _MEANS_SHRINK * sizes[:_LAST].max():
+            return limit_of_sums([float(sums[0]), *found.tolist()])
+    return None
 
 
 def _vanishes_far(np: Any, along: Callable[..., Any], origin: float, place: float) -> bool:

@@ -13,9 +13,12 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
+from gradcli.autograd.tensor import Tensor
 from gradcli.functionals.body import Body
 from gradcli.functionals.integrals.integral import integral
 from gradcli.functionals.switches import number_of
+from gradcli.kinds.branch_points import watching
+from gradcli.kinds.jets import Jet
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import Kind, bind
 from gradcli.primitives.entries.arithmetic import add, divide, multiply, negative, subtract
@@ -34,8 +37,9 @@ _VANISHING = 2.0**-44
 
 
 def is_singular_at(body: Body, limit: Any, other: Any, reads: Sequence[Any]) -> bool:
-    """Return whether a function or its slope is infinite or undefined at a finite limit by which is differentiated, or
-    much larger there than a little closer to the other limit, as where rounding leaves a small number in place of 0."""
+    """Return whether a function, or one of its derivatives up to the order that is asked for, is infinite or undefined at a
+    finite limit by which is differentiated, or much larger there than a little closer to the other limit, as where
+    rounding leaves a small number in place of 0."""
     # Inner integrals take long where their limits are computed from a place that is.
     if is_exact() or not isinstance(limit, Kind) or any(e.primitive is integral for e in body.program.equations):
         return False
@@ -44,9 +48,29 @@ def is_singular_at(body: Body, limit: Any, other: Any, reads: Sequence[Any]) -> 
         return False
     place, end, *given = numbers
     inside = place + _BESIDE * (end - place if math.isfinite(end) else math.copysign(1.0, end))
-    with arrays.using_namespace(None), arrays.quiet():
+    order = max(map(_order, (limit, *reads)))
+    # What is equal here is none of the program's branches.
+    with watching(None), arrays.using_namespace(None), arrays.quiet():
         at, near = ([*body(x, *given), *body.partial(0)(x, *given)] for x in (place, inside))
+        if order > 1:
+            at, near = ([*found, *_further(body, x, given, order)] for found, x in ((at, place), (near, inside)))
     return any(not math.isfinite(x) or abs(x) > _LARGER * abs(y) for x, y in zip(at, near))
+
+
+def _order(value: Any) -> int:
+    """The order of the derivatives that a value is computed with."""
+    order = 0
+    while isinstance(value, (Tensor, Jet)):
+        order += value.order if isinstance(value, Jet) else 1
+        value = value.inner
+    return order
+
+
+def _further(body: Body, x: float, given: Sequence[float], order: int) -> list[float]:
+    """The Taylor coefficients of a function at a place from order 2 on."""
+    (found,) = body(Jet([x, 1.0], order), *given)
+    coefficients = (found.coefficient(k) if isinstance(found, Jet) else None for k in range(2, order + 1))
+    return [0.0 if c is None else float(c) for c in coefficients]
 
 
 def by_distances(

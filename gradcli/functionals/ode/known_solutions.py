@@ -89,7 +89,8 @@ def _errors(found: Any, system: System, rows: Any, moments: Any, **params: Any) 
             errors[:, left[few:]] = errors[:, left[few:]].max(axis=1, keepdims=True)
     else:
         first = range(0, len(index), -(-len(index) // _EXAMINED))
-        if any([examine(number) for number in first]):
+        seen = [examine(number) for number in first]
+        if any(seen):
             for number in {*range(len(index))} - {*first}:
                 examine(number)
     return errors[:, place.ravel()]
