@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from gradcli import arrays, limits
 from gradcli.compiled.computation import Compiled
 from gradcli.errors import BindingError, GradcliError, UsageError, as_bool, did_you_mean, expect
 from gradcli.evaluation import python_values
+from gradcli.evaluation.bounded_cache import BoundedCache
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.names import scope
 from gradcli.language.names.resolution import resolve
@@ -25,8 +26,11 @@ if TYPE_CHECKING:
     from gradcli.proofs.certify import Certified
     from gradcli.proofs.enclosed import Enclosure
     from gradcli.proofs.proved_recordings import ProvedRecordings
+    from gradcli.rows.row_programs import RowProgram
 
 
+# Bound on the number of row programs that are kept, one for each choice of derivatives.
+_MOST_ROW_PROGRAMS = 8
 # The steps after which a notebook shows the text of a program, not its formula: about a tenth of a second.
 _FORMULA_STEPS = 100_000
 
@@ -212,7 +216,13 @@ class CompiledProgram(Compiled):
 
         names = None if wrt is None else python_values.names_tuple(wrt)
         propagate = as_bool(propagate, "propagate")
-        return mapped(self.program.source, table, values, self._limits, names, order, on_error, propagate)
+        return mapped(
+            self.program.source, table, values, self._limits, names, order, on_error, propagate, self._row_programs
+        )
+
+    @cached_property
+    def _row_programs(self) -> BoundedCache[Hashable, RowProgram]:
+        return BoundedCache(_MOST_ROW_PROGRAMS)
 
     @cached_property
     def _proved(self) -> ProvedRecordings:

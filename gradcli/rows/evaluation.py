@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -66,12 +66,20 @@ class TableEvaluation:
 
     It starts at most `threads` threads, one per core where that is None. Once more than `most_limited` rows of a block
     have reached a limit, further expensive rows of it fail at once. A row with a text in place of a number has no
-    results, and counts as failed where `texts_fail`.
+    results, and counts as failed where `texts_fail`. `known` are the row programs of other tables, by program and what
+    is differentiated.
     """
 
     def __init__(
-        self, plan: Plan, threads: int | None = 1, most_limited: int = MAX_LIMITED_ROWS, *, texts_fail: bool = False
+        self,
+        plan: Plan,
+        threads: int | None = 1,
+        most_limited: int = MAX_LIMITED_ROWS,
+        *,
+        texts_fail: bool = False,
+        known: BoundedCache[Hashable, RowProgram] | None = None,
     ) -> None:
+        self._known = known
         self._plan = plan
         self._threads = threads
         self._most_limited = most_limited
@@ -180,13 +188,13 @@ class TableEvaluation:
                     f"the row has no value for '{name}'", hint=hint, span=read_at.span, source=program.source
                 )
         uncertain = tuple(name for name in self._plan.uncertain if name in reads)
-        run = RowProgram(
-            program,
-            tuple(dict.fromkeys(n for n in (*self._plan.wrt, *uncertain) if n in reads)),
-            asked.order or bool(uncertain),
-            max_steps=asked.max_steps,
-            max_elements=asked.max_elements,
-        )
+        wrt = tuple(dict.fromkeys(n for n in (*self._plan.wrt, *uncertain) if n in reads))
+        order, key = asked.order or int(bool(uncertain)), (program.source, wrt, asked.order, bool(uncertain))
+        run = None if self._known is None else self._known.get(key)
+        if run is None:
+            run = RowProgram(program, wrt, order, max_steps=asked.max_steps, max_elements=asked.max_elements)
+            if self._known is not None:
+                self._known[key] = run
         return _Program(
             run,
             {name: column for name, column in columns.items() if name in reads},

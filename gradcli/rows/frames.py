@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 from warnings import warn
 
 from gradcli import arrays
@@ -16,6 +16,10 @@ from gradcli.rows.failures import TextForNumber, failure_of
 from gradcli.rows.formats.blocks import Column, numbers_at, without
 from gradcli.rows.formats.columns import failing_text, words_of
 from gradcli.rows.plan import COLUMN, RowRequest, make_plan
+
+if TYPE_CHECKING:
+    from gradcli.evaluation.bounded_cache import BoundedCache
+    from gradcli.rows.row_programs import RowProgram
 
 ON_ERROR = ("null", "fail")
 
@@ -42,9 +46,10 @@ def mapped(
     order: int,
     on_error: str,
     propagate: bool,
+    known: BoundedCache[Hashable, RowProgram],
 ) -> Any:
-    """The table with the results of each row; see `CompiledProgram.map`. `limits` are those of steps and of
-    elements."""
+    """The table with the results of each row; see `CompiledProgram.map`. `limits` are those of steps and of elements, and
+    `known` the row programs of the tables before."""
     if type(order) is not int or order < 0:
         raise UsageError("'order' must be a whole number of 0 or more")
     expect(on_error, str, "on_error is a text")
@@ -69,7 +74,7 @@ def mapped(
     numbers = {name: numbers_of(*frame.column(name)) for name in plan.needed}
     count = frame.rows()
     strict = on_error == "fail"
-    evaluation = TableEvaluation(plan, None, 0 if strict else MAX_LIMITED_ROWS, texts_fail=strict)
+    evaluation = TableEvaluation(plan, None, 0 if strict else MAX_LIMITED_ROWS, texts_fail=strict, known=known)
     evaluated = evaluation.run(count, numbers.__getitem__, _no_texts, {})
     if evaluated.failures:
         limited = [row for row, error in sorted(evaluated.failures.items()) if isinstance(error, LimitError)]
