@@ -310,8 +310,9 @@ class _Integration:
         faults: dict[int, str] = {}
         with np.errstate(all="ignore"):
             lines = self._whole_lines()
-            tails = self._growing_tails()
-            left = ~np.isin(segments.row, lines.row) & ~np.isin(np.arange(count), [*tails])
+            left = ~np.isin(segments.row, lines.row)
+            tails = self._growing_tails(np.flatnonzero(left & (segments.direction != 0)))
+            left &= ~np.isin(np.arange(count), [*tails])
             first = self._first_panels(np.flatnonzero(left), FIRST_PANELS if count <= _FEW_INTEGRALS else 2)
             if self.bounds is not None and left.any():
                 first = resolving_panels(self._along, self._bounds_along, *first)
@@ -523,10 +524,17 @@ class _Integration:
             return f"the integral diverges at {'-' if whole.direction < 0 else ''}inf"
         return f"the integrand is no number at {whole.place(u):.6g}"
 
-    def _growing_tails(self) -> dict[int, Integral]:
-        """The integrals by number of segments over tails of derivatives that oscillate and do not shrink."""
-        segments = self.np.flatnonzero(self.segments.direction) if self.is_derivative else []
-        found = {segment: self._growing_tail(segment) for segment in map(int, segments)}
+    def _growing_tails(self, numbers: Any) -> dict[int, Integral]:
+        """The integrals over those of the segments with these numbers that are tails of derivatives which oscillate and do
+        not shrink."""
+        np, segments = self.np, self.segments
+        if not self.is_derivative or not len(numbers):
+            return {}
+        row, origin, direction = (part[numbers, None] for part in (segments.row, segments.origin, segments.direction))
+        places = origin + direction * 2.0 ** np.arange(0, _DOUBLINGS, 2)
+        values = np.abs(self.function(places.ravel(), np.broadcast_to(row, places.shape).ravel())).reshape(places.shape)
+        lasts = values[:, -_LAST:].max(axis=1) > _MUCH_SMALLER * values.max(axis=1)
+        found = {segment: self._growing_tail(segment) for segment in numbers[lasts].tolist()}
         return {segment: tail for segment, tail in found.items() if tail is not None}
 
     def _growing_tail(self, segment: int) -> Integral | None:
