@@ -31,6 +31,8 @@ _BITS_PER_DIGIT = 3.3219280948873626
 _GUARD = 40
 # Bits of relative accuracy that a ball must have beyond its digits for these to count as proved.
 _MARGIN = 3
+# A part of a complex number that is not told from 0 is looked for down to this many digits below those of the other part.
+_DIGITS_OF_PARTS = 100
 # The prefix of a magnitude bound.
 _BOUND = "|…| < "
 
@@ -64,13 +66,14 @@ def run(request: RequestFactory, digits: int, most: int = MAX_PRECISION, compute
     """Evaluate and differentiate, within `computing`, to `digits` digits; exact numbers may have fewer.
 
     `compute` runs a request (None: `at_precision`). A number that is not distinguished from 0 with `most` digits
-    becomes a bound of its magnitude, with a warning. Raises what `at_rising_precision` raises.
+    becomes a bound of its magnitude, with a warning; without one if it is a part of a complex number below `digits`
+    digits of the other part. Raises what `at_rising_precision` raises.
     """
     missing: list[Number] = []
 
     def text(number: Number) -> str | float | ComplexText:
         known = _text(number, digits, most)
-        if is_bound(known):
+        if _lacks_digits(number, known, digits):
             missing.append(number)
         return known
 
@@ -194,21 +197,49 @@ def _has_digits(result: Result, digits: int) -> bool:
 
 
 def have_digits(numbers: Iterable[Number], digits: int) -> bool:
-    """Return whether every number has at least `digits` certain digits."""
+    """Return whether every number has at least `digits` certain digits.
+
+    A part of a complex number may lack them where it is far below those of the other part: it may be 0.
+    """
     from gradcli.arrays.flint.balls import is_exact
 
-    bits = digits * _BITS_PER_DIGIT + _MARGIN
-    return all(is_exact(part) or part.rel_accuracy_bits() >= bits for number in numbers for part in _parts(number))
+    bits, far = digits * _BITS_PER_DIGIT + _MARGIN, digits + _DIGITS_OF_PARTS
+
+    def is_known(part: Number) -> bool:
+        return is_exact(part) or bool(part.rel_accuracy_bits() >= bits)
+
+    def has_digits(number: Any) -> bool:
+        if not is_complex_number(number):
+            return is_known(number)
+        re, im = number.parts
+        if is_known(re) and is_known(im):
+            return True
+        return (is_known(im) and _is_below(re, im, far)) or (is_known(re) and _is_below(im, re, far))
+
+    return all(map(has_digits, numbers))
+
+
+def _lacks_digits(number: Any, known: str | float | ComplexText, digits: int) -> bool:
+    """Return whether the text of a number is a bound; of a complex one, that of a part that is not below `digits` digits
+    of the other part."""
+    if not isinstance(known, ComplexText):
+        return is_bound(known)
+    re, im = number.parts
+    return (is_bound(known.real) and not _is_below(re, im, digits)) or (
+        is_bound(known.imag) and not _is_below(im, re, digits)
+    )
+
+
+def _is_below(part: Number, other: Number, digits: int) -> bool:
+    """Return whether a part of a complex number is certainly below 10**-digits times the other part."""
+    from flint import arb
+
+    return bool(arb(part).abs_upper() * arb(10) ** digits < arb(other).abs_lower())
 
 
 def is_complex_number(number: Any) -> bool:
     """Return whether an element of an array of balls is complex."""
     return hasattr(number, "parts")
-
-
-def _parts(number: Any) -> tuple[Number, ...]:
-    """The real numbers of which a number consists."""
-    return number.parts if is_complex_number(number) else (number,)
 
 
 def is_bound(text: str | float | ComplexText) -> bool:

@@ -449,14 +449,14 @@ def test_derivatives_of_a_scaled_bessel_function_up_to_infinity_are_proved(run: 
     ("integral", "value"),
     [
         # Across the branch cut, where the balls of a square root surround 0.
-        ("2j/sqrt(2j*t - 1 - 1j), t, 0, 1", "(|…| < 1e-30)+0.39473645387123986416j"),
-        ("2j*pi*zeta(2j*t - 1 - 1j), t, 0, 1", "(|…| < 1e-30)-0.29484200524788625088j"),
+        ("2j*sqrt(2j*t - 1 - 1j), t, 0, 1", "(|…| < 1e-124)+0.47520766279255650035j"),
+        ("2j/sqrt(2j*t - 1 - 1j), t, 0, 1", "(|…| < 1e-124)+0.39473645387123986416j"),
+        ("2j*pi*zeta(2j*t - 1 - 1j), t, 0, 1", "(|…| < 1e-125)-0.29484200524788625088j"),
     ],
 )
 def test_a_part_of_an_integral_that_is_0_has_a_bound(integral: str, value: str, run: Run) -> None:
-    done = run("eval", f"integrate({integral})", "--digits", "20", "--max-precision", "30")
-    assert done.status == 1
-    assert done.out == f"value  {value}\n"
+    done = run("eval", f"integrate({integral})", "--digits", "20")
+    assert (done.status, done.err, done.out) == (0, "", f"value  {value}\n")
 
 
 def test_digits_that_the_limits_allow_are_stated(run: Run) -> None:

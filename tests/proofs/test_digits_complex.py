@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import Any
 
@@ -270,6 +271,38 @@ class TestBranchCuts:
     def test_a_side_that_needs_more_digits_is_found(self, run):
         found = run("eval", "log(-1 + 1j*(x - 0.1))", "x=0.1000000000000000000000000000000000000001", "--digits", "20")
         assert found.out.startswith("value  5.0000000000000000000e-81+3.1415926535897932385j")
+
+
+class TestPartsThatMayBeZero:
+    """A part that is not told from 0 is a bound, far below the digits of the other part."""
+
+    def test_it_has_its_digits_beside_the_other_part(self, run):
+        found = run("eval", "exp(1j*pi*x)", "x=1", "--digits", "20")
+        assert re.fullmatch(
+            r"value  -1\.0{19}\+\(\|…\| < 1e-12\d\)j\n\nby  derivative\n"
+            r"x   \(\|…\| < 1e-12\d\)-3\.1415926535897932385j\n",
+            found.out,
+        )
+        assert (found.status, found.err) == (0, "")
+
+    def test_a_part_that_is_as_far_below_and_not_0_is_found(self, run):
+        assert run("eval", "exp(1j*pi) + 1e-100j", "--digits", "20", "--bare").out == (
+            "-1.0000000000000000000+1.0000000000000000000e-100j\n"
+        )
+
+    @pytest.mark.parametrize(
+        ("program", "out"),
+        [
+            # Neither part is known, or the other one is exactly 0, or too few digits are allowed.
+            (("exp(1j*pi) + 1",), "(|…| < 1e-300)+(|…| < 1e-300)j"),
+            (("1j*(exp(x)*exp(-x) - 1)", "x=0.1"), "0+(|…| < 1e-300)j"),
+            (("1e-305 + 1j*(exp(x)*exp(-x) - 1)", "x=0.1"), "1e-305+(|…| < 1e-300)j"),
+        ],
+    )
+    def test_beside_what_is_no_larger_it_has_none(self, run, program, out):
+        found = run("eval", *program, "--digits", "20", "--max-precision", "300", "--no-grad")
+        assert (found.status, found.out) == (1, f"value  {out}\n")
+        assert "a result is not told from 0" in found.err
 
 
 # Programs, and boxes of their inputs.
