@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flint import acb, acb_series, arb, fmpz
+from flint import acb, arb
 
 from gradcli.arrays.flint.balls import real_ball
 from gradcli.arrays.flint.complex_numbers import flint_complex_special as of_complex
+from gradcli.arrays.flint.complex_numbers.flint_complex_special import zeta_derivative
 from gradcli.arrays.flint.flint_analytic import ANALYTIC, spherical_first, spherical_modified_second
 from gradcli.arrays.flint.flint_bessel import mean_of_powers
 from gradcli.arrays.flint.flint_numbers import series_length
@@ -384,10 +385,7 @@ def _right_or_left(left: Rule) -> Rule:
 
 def _hurwitz_zeta(analytic: bool, x: acb, q: acb, *, n: int) -> acb:
     """(-1)**n times the nth derivative by x, of which the sum is analytic in q to the right of 0."""
-    if analytic and not q.real > 0:
-        return UNDEFINED_BALL
-    with series_length(n + 1):
-        return acb_series([x, 1], prec=n + 1).zeta(q)[n] * fmpz.fac_ui(n) * (-1) ** n
+    return UNDEFINED_BALL if analytic and not q.real > 0 else zeta_derivative(x, n, q)
 
 
 def _cbrt(analytic: bool, x: acb) -> acb:
@@ -465,7 +463,7 @@ RULES: dict[str, Rule] = {
     "fresnels": lambda _, x: x.fresnel_s(),
     "fresnelc": lambda _, x: x.fresnel_c(),
     "ndtr": lambda _, x: (-x / arb(2).sqrt()).erfc() / 2,
-    "riemann_zeta": lambda _, x: x.zeta(),
+    "riemann_zeta": meromorphic(zeta_derivative),
     "hurwitz_zeta": _hurwitz_zeta,
     "less": _compared(lambda d: d < 0, lambda d: d >= 0),
     "less_equal": _compared(lambda d: d <= 0, lambda d: d > 0),

@@ -345,6 +345,24 @@ def test_zeta_is_charged_by_its_powers_of_logarithms(run):
     assert run("eval", "zeta(x, n=1000)", "x=3", "--max-steps", "20000").status == 0
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        # Balls of tall and wide parts of the critical strip took FLINT minutes each.
+        ("integrate(real(zeta(1/2 + 1j*t)), t, 0, 1e4)", "--digits", "20", "--max-steps", "100000"),
+        ("zeta(1/2 + 1e15j)", "--digits", "20"),
+        ("zeta(1/2 + 1e12j)",),
+    ],
+)
+def test_zeta_far_from_the_real_axis_is_charged_by_its_height(run, words):
+    assert STEPS in run("eval", *words).err
+
+
+def test_zeta_of_many_numbers_takes_the_steps_of_its_time(run):
+    words = ("t=linspace(100, 300, 10000)", "--no-grad", "--max-steps", "100000")
+    assert run("eval", "sum(real(zeta(1/2 + 1j*t)))", *words).status == 0
+
+
 def test_exponentials_of_matrices_are_charged_by_their_norm(run):
     words = ("A=eye(2)", "--no-grad", "--max-elements", "1000000")
     assert run("eval", "s = 0; for i in range(80) { s = s + sum(expm(A)) }; s", *words).status == 0

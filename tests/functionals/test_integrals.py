@@ -500,6 +500,32 @@ def test_digits_over_thousands_of_jumps_are_proved(run: Run) -> None:
     assert done.out == "value  0.098651704478365206120\n"
 
 
+# The number of zeros of zeta up to the height 1000, by the argument principle: one of FLINT's examples.
+ZEROS = (
+    "(imag(lgamma(1/4 + 500j)) - 500*log(pi) - imag(integrate(1j*zeta(100 + 1j*t, n=1)/zeta(100 + 1j*t), t, 0, 1000))"
+    " - imag(integrate(zeta(s + 1000j, n=1)/zeta(s + 1000j), s, 100, 1/2)))/pi + 1"
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("words", "value"), [(("--digits", "20"), "649." + "0" * 17), ((), "649.0")])
+def test_zeros_of_zeta_are_counted_within_the_limits(words: tuple[str, ...], value: str, run: Run) -> None:
+    assert run("eval", ZEROS, *words).out == f"value  {value}\n"
+
+
+@pytest.mark.parametrize(
+    ("integral", "value"),
+    [
+        # The whole interval is one ball, in which the sum of zeta converges.
+        ("zeta(t), t, 2, 100", "98.605521788882600448"),
+        ("zeta(t, n=2), t, 2, 100", "0.93754825431584375370"),
+        ("real(zeta(5 + 1j*t)), t, 0, 1000", "1000.0376710403872681"),
+    ],
+)
+def test_integrals_of_zeta_over_wide_intervals_are_proved(integral: str, value: str, run: Run) -> None:
+    assert run("eval", f"integrate({integral})", "--digits", "20").out == f"value  {value}\n"
+
+
 @pytest.mark.parametrize(
     "program",
     [

@@ -25,8 +25,9 @@ _EACH, _SQUARE = 50, 50_000
 # A special function costs _SPECIAL + bits/_MORE times as much as an elementary one, and more in proportion if its
 # relative cost in floats is a multiple of _LONG.
 _SPECIAL, _MORE, _LONG = 10, 1_000, 4
-# The largest relative cost of a function of complex balls that sums no Bernoulli numbers.
-_LONGEST_OF_COMPLEX = 16
+# The largest relative costs of a function of complex balls, and of one that sums Bernoulli numbers: what takes long in
+# floats takes about as long as other functions in balls.
+_LONGEST_OF_COMPLEX, _LONGEST_SUM_OF_COMPLEX = 8, 16
 # Functions that sum many terms with Bernoulli numbers cost an additional factor of 1 + bits/_SUMS.
 _OF_SUMS = frozenset({"polygamma", "riemann_zeta", "hurwitz_zeta"})
 _SUMS = 1_500
@@ -85,4 +86,4 @@ def cost(name: str, time: int, bits: int) -> int:
 
 def cost_of_complex(name: str, time: int, bits: int) -> int:
     """The cost of a function of complex balls in eighths of a step, at a precision of `bits`."""
-    return cost(name, time if name in _OF_SUMS else min(time, _LONGEST_OF_COMPLEX), bits)
+    return cost(name, min(time, _LONGEST_SUM_OF_COMPLEX if name in _OF_SUMS else _LONGEST_OF_COMPLEX), bits)
