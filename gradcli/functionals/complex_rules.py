@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flint import acb, arb
+from flint import acb, acb_series, arb
 
 from gradcli.arrays.flint.balls import real_ball
 from gradcli.arrays.flint.complex_numbers import flint_complex_special as of_complex

@@ -19,7 +19,6 @@ from gradcli.arrays.flint.complex_numbers.flint_complex_functions import Cut, ab
 from gradcli.arrays.flint.flint_numbers import ONE, ZERO, is_finite, known_integer, series_length
 from gradcli.errors import EvaluationError
 
-
 # Where the radius of a real part is 0.4 or more, FLINT's zeta may take minutes beyond a height of 1,000, in vain.
 _WIDE = arb(0.35)
 # The cost of zeta far from the real axis: units of the root of the height times bits that take an eighth of a step, and
