@@ -11,7 +11,7 @@ from gradcli import arrays, limits
 from gradcli.compiled.computation import Compiled
 from gradcli.errors import BindingError, GradcliError, UsageError, as_bool, did_you_mean, expect
 from gradcli.evaluation import python_values
-from gradcli.evaluation.bounded_cache import BoundedCache
+from gradcli.evaluation.recording_cache import BoundedCache
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.names import scope
 from gradcli.language.names.resolution import resolve

@@ -336,7 +336,7 @@ def keeps_branches(body: Body, low: float, high: float, reads: Sequence[float]) 
 def _places(program: Program, first: float, last: float, reads: Sequence[float]) -> list[Place] | None:
     """The places of all switches, from the first limit to the last; None where they are too many."""
     np = arrays.numpy_namespace()
-    found = []
+    found: list[Place] = []
     line = _line(np, first, last)[None]
     with arrays.using_namespace(None), np.errstate(all="ignore"):
         for crossing, step in all_switches(program):

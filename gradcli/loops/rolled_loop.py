@@ -22,8 +22,7 @@ from gradcli.kinds.perturbed_roundings import Perturbation
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import bind, constant
 from gradcli.primitives.entries.comparisons import isfinite, maximum
-from gradcli.program.checker import check
-from gradcli.program.ir import Program, Variable
+from gradcli.program.ir import Program, Variable, check
 from gradcli.program.passes import optimise, without_dead_code
 from gradcli.program.record import record
 

@@ -18,7 +18,7 @@ from gradcli.rows.formats.columns import failing_text, words_of
 from gradcli.rows.plan import COLUMN, RowRequest, make_plan
 
 if TYPE_CHECKING:
-    from gradcli.evaluation.bounded_cache import BoundedCache
+    from gradcli.evaluation.recording_cache import BoundedCache
     from gradcli.rows.row_programs import RowProgram
 
 ON_ERROR = ("null", "fail")
