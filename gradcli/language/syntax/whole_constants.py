@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from gradcli.language.syntax import tree
+from gradcli.type_hints import Any
 
 # Operations of whole numbers that have whole results.
 OPERATIONS: Mapping[str, Callable[[Any, Any], Any]] = {
