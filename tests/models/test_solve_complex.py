@@ -71,7 +71,8 @@ def test_from_python():
         (["z**2 = 1j", "z~1"], "the equations are complex, and their unknowns real"),
         (["exp(z) = 2", "z~1j", "--all"], "all complex roots are those of polynomials, up to the degree 100"),
         (["z**2 = 2", "z~1j", "--digits", "20"], "there are no proved digits of complex roots"),
-        (["abs(z) = 1", "z~1j"], "there is 1 equation for 2 unknowns"),
+        (["abs(z) = 1", "z~1j"], "there is 1 equation for 2 unknowns, where a complex one counts as two"),
+        (["real(z) = 1; imag(z) = 2", "z~1+1j"], "the equations are of real numbers, and 'z' is complex"),
         (["abs(z)**2 + z = 1+1j", "z~1j"], "not known to be"),
     ],
 )

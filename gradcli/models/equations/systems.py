@@ -30,6 +30,9 @@ _RADII, _ROUNDINGS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7), 8.0
 class EquationSystem:
     """Equations for unknowns of given shapes, with the values of all other names."""
 
+    # Words in the error for a wrong number of equations.
+    _how_counted = ""
+
     def __init__(self, equations: Equations, unknowns: Mapping[str, Any], constants: Mapping[str, Any]) -> None:
         self.equations = equations
         self.packing = Packing.of(unknowns)
@@ -48,7 +51,7 @@ class EquationSystem:
         program = self.equations.program
         if count != size:
             raise UsageError(
-                f"there {_are(count, 'equation')} for {size} unknown{'s' * (size != 1)}",
+                f"there {_are(count, 'equation')} for {size} unknown{'s' * (size != 1)}{self._how_counted}",
                 hint="there must be as many; gradcli minimize takes a sum of squares of more",
                 span=Span(0, len(program.source)),
                 source=program.source,
@@ -157,13 +160,27 @@ class ComplexSystem(EquationSystem):
     """Holomorphic equations for complex unknowns. Points, residuals and the Jacobian are those of the real and
     imaginary parts; the Jacobian follows from the complex one by the Cauchy-Riemann equations."""
 
+    _how_counted = ", where a complex one counts as two"
     packing: ComplexPacking  # type: ignore[assignment]
 
     def __init__(self, equations: Equations, unknowns: Mapping[str, Any], constants: Mapping[str, Any]) -> None:
         super().__init__(equations, {}, constants)
         self.packing = ComplexPacking.of(unknowns)
 
+    def check_count(self, point: Any) -> Any:
+        residual = super().check_count(point)
+        if not arrays.is_complex(self.program(**self.values(point))):
+            name = next(iter(self.packing.of_complex))
+            raise UsageError(
+                f"the equations are of real numbers, and '{name}' is complex",
+                hint=f"write complex(x, y) for {name}, with real starts, as in x~1 y~1",
+                span=Span(0, len(self.equations.program.source)),
+                source=self.equations.program.source,
+            )
+        return residual
+
     def flat_residual(self, value: Any) -> Any:
+        """The real and the imaginary part of each difference of complex numbers, and differences of real ones."""
         return _real_parts(value, arrays.is_complex(value))
 
     def jacobian(self, point: Any) -> Any:
