@@ -19,7 +19,7 @@ from flint import arb, fmpq
 
 import gradcli
 from gradcli.arrays import backends, floats, using_namespace
-from gradcli.arrays.flint import flint_arrays
+from gradcli.arrays.flint import flint_arrays, flint_bessel
 from gradcli.arrays.flint.balls import Balls, Number, UndecidedError, exact, from_text, precise, to_float
 from gradcli.arrays.flint.flint_arrays import MissingDigitsError
 from gradcli.arrays.flint.flint_names import MISSING_FUNCTIONALS, MISSING_FUNCTIONS, of_numbers
@@ -411,3 +411,9 @@ def test_a_partial_derivative_that_vanishes_is_known_to(run, program, words, nam
     """No precision shows it, and the last one takes ten seconds."""
     outcome = run("eval", program, *words, "--digits", "20", "--json")
     assert (outcome.status, outcome.json["grad"][name]) == (0, "0")
+
+
+def test_a_bessel_function_of_a_negative_number_needs_the_parity_of_its_order():
+    """An order that is too long to be examined counted as not whole, of which the value is undefined."""
+    with precise(128), pytest.raises(UndecidedError):
+        flint_bessel.iv(fmpq(2**1000), fmpq(-1))

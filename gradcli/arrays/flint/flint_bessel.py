@@ -7,7 +7,7 @@ from typing import Any
 
 from flint import arb, ctx, fmpq
 
-from gradcli.arrays.flint.balls import INFINITY, NEGATIVE_INFINITY, UNDEFINED, Number, is_nan
+from gradcli.arrays.flint.balls import INFINITY, NEGATIVE_INFINITY, UNDEFINED, Number, UndecidedError, is_nan
 from gradcli.arrays.flint.flint_elementary import cospi
 from gradcli.arrays.flint.flint_functions import abs as absolute
 from gradcli.arrays.flint.flint_functions import add, less, multiply, sign, subtract
@@ -126,7 +126,12 @@ def _modified(v: Any, x: Any) -> Any:
     if not (size > 0 and v > 1 and (v > size * size or (v > _HIGH_ORDER and ctx.prec > _MANY_BITS))):
         return x.bessel_i(v)
     found = (v * (size / 2).log() - (v + 1).lgamma()).exp() * (size * size / 4).hypgeom_0f1(v + 1)
-    return -found if x < 0 and int(v.unique_fmpz()) % 2 else found
+    if not x < 0:
+        return found
+    order = v.unique_fmpz()
+    if order is None:
+        raise UndecidedError("it cannot be told whether an order is even")
+    return -found if int(order) % 2 else found
 
 
 def ive(v: Number, x: Number) -> Number:

@@ -69,10 +69,14 @@ def known_integer(x: Number) -> int | None:
 
 
 def whole_order(x: Number) -> int | None:
-    """A number as an int if it is an integer, None if it is not. Raises UndecidedError if that is not certain."""
+    """A number as an int if it is an integer, None if it is not. Raises UndecidedError if that is not certain, and for
+    integers that are longer than `known_integer` takes."""
     if type(x) is arb and x.contains_integer():
         raise UndecidedError("it cannot be told whether an order is whole")
-    return known_integer(x)
+    order = known_integer(x)
+    if order is None and type(x) is fmpq and x.q == 1:
+        raise UndecidedError("a whole order is too large")
+    return order
 
 
 def with_bounds(x: Any) -> Number:

@@ -16,8 +16,9 @@ from gradcli.evaluation.nested_lists import unreadable
 from gradcli.models.plotting.ranges import PlotRange, range_of
 from gradcli.named_tuples import NamedTuple
 
-# The number of candidate points with one continuous input, and the most with several.
-_ON_A_LINE, _MOST = 1_001, 8_192
+# The number of candidate points at equal distances with one continuous input, and the most with several: above it only
+# where each combination of levels would have fewer than 2**_FEWEST points of the Sobol' sequence.
+_ON_A_LINE, _MOST, _FEWEST = 1_001, 8_192, 6
 # With more continuous inputs than this not all corners, centers of edges and faces are candidates.
 _MOST_FACES, _MOST_CORNERS = 6, 12
 # The distance of the candidates closest to the ends of a range, relative to it.
@@ -75,14 +76,16 @@ class DesignRegion(NamedTuple):
             return _on_a_line(float(low[0]), float(high[0]), min(most, _ON_A_LINE))[:, None]
         from scipy.stats import qmc
 
-        shares = qmc.Sobol(len(low), scramble=False).random_base2(max(6, min(most, _MOST // 2).bit_length() - 1))
+        shares = qmc.Sobol(len(low), scramble=False).random_base2(max(_FEWEST, min(most, _MOST // 2).bit_length() - 1))
         marks = (0.0, 0.5, 1.0) if len(low) <= _MOST_FACES else (0.0, 1.0) if len(low) <= _MOST_CORNERS else ()
-        faces = [*itertools.product(marks, repeat=len(low))] if marks else [(0.0,) * len(low), (1.0,) * len(low)]
+        has_few = 2 * len(marks) ** len(low) <= max(most, 2 * len(shares))
+        faces = [*itertools.product(marks, repeat=len(low))] if has_few else []
+        faces = faces or [(0.0,) * len(low), (1.0,) * len(low)]
         return low + np.concatenate([np.array(faces), shares]) * (high - low)
 
 
 def _on_a_line(low: float, high: float, count: int) -> Any:
-    """Points from one number to another: at equal distances, and ever closer to both ends and to 0."""
+    """Points from one number to another: `count` at equal distances, and others ever closer to both ends and to 0."""
     distances = np.geomspace(_CLOSEST, 1, count // 4) * (high - low)
     points = [np.linspace(low, high, count), low + distances, high - distances, distances, -distances]
     if low > 0:
