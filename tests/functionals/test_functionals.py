@@ -212,6 +212,27 @@ def test_a_limit_that_takes_a_difference_for_zero_says_so(program: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("program", "value"),
+    [
+        ("root(lambda t: log(t) + 100, 1)", math.exp(-100)),
+        ("root(lambda t: log(t) + 600, 1)", math.exp(-600)),
+        ("root(lambda t: 1e30*t - 1, 1)", 1e-30),
+        ("root(lambda t: x*(log(t) + 100), 1)", math.exp(-100)),
+        ("argmin(lambda t: (log(t) + 100)**2, 1)", math.exp(-100)),
+    ],
+)
+def test_a_root_that_is_small_beside_its_start_has_all_digits(program: str, value: float) -> None:
+    """They were 8e-21, 7e-22, 1.01e-30 and 8e-21: steps below 4e-19 ended the search."""
+    result = evaluated(program, **({"x": 2.0} if "x*" in program else {}))
+    assert float(result.value) == pytest.approx(value, rel=1e-12)
+
+
+def test_a_sign_that_changes_at_the_least_float_is_no_root() -> None:
+    with pytest.raises(EvaluationError, match="no root was found"):
+        evaluated("root(lambda t: log(t) + 1e3, 1)")
+
+
+@pytest.mark.parametrize(
     ("terms", "value"),
     [
         ("1/2**k*where(k == 200, 2**200, 1)", 2.0),

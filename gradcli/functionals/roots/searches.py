@@ -95,7 +95,11 @@ _MOST_STEPS, _MOST_HALVINGS = 200, 40
 # A step this small, relative to the unknowns, ends the search; one that is larger than the second at the end is none of
 # a method that converges.
 _SMALLEST_STEP, _LARGEST_LAST_STEP = 4 * 2.0**-53, 1e-9
-_BISECTIONS = 200
+# The least unknown that such a step is relative to where rounding errors of the values end the search: they hide how small
+# an unknown is.
+_FLOOR = 1e-3
+# From the largest float to the least one.
+_BISECTIONS = 2_200
 
 
 def root(function: Callable[[Vector], Vector], jacobian: Callable[[Vector], Matrix], start: Vector) -> Vector:
@@ -104,21 +108,24 @@ def root(function: Callable[[Vector], Vector], jacobian: Callable[[Vector], Matr
     Raises EvaluationError where none is found, and where the Jacobian is singular there.
     """
     np = arrays.numpy_namespace()
-    y, values, step = np.array(start, float), function(start), None
+    y, values, step, stalls = np.array(start, float), function(start), np.full(len(start), np.inf), False
     for _ in range(_MOST_STEPS):
         limits.charge_steps()
         if not values.any():
             return _checked(y, jacobian(y))
         step = _step(np, jacobian(y), values)
         moved = _damped(np, function, y, values, step)
+        stalls = moved is None
         if moved is None or _is_small(np, step, y, _SMALLEST_STEP):
             break
         y, values = moved
     matrix = jacobian(y)
     # Rounding errors of the values that a root has: those of the unknowns, times the derivatives.
     rounding = np.abs(matrix) @ np.maximum(np.abs(y), 1.0)
-    if step is not None and _is_small(np, step, y, _LARGEST_LAST_STEP) and (np.abs(values) <= 1e-9 * rounding).all():
-        return _checked(y, matrix)
+    if (np.abs(values) <= 1e-9 * rounding).all() and _is_small(np, step, y, _LARGEST_LAST_STEP, _FLOOR):
+        found = _checked(y, matrix)
+        if stalls or _is_small(np, step, y, _LARGEST_LAST_STEP):
+            return found
     ends = _change_of_sign(np, function, start) if len(y) == 1 else None
     if ends is not None:
         found = bracketed(function, *ends)
@@ -134,7 +141,7 @@ def roots(function: Callable[[Vector], Vector], slope: Callable[[Vector], Vector
     np = arrays.numpy_namespace()
     y = np.array(start, float)
     values, steps = function(y), np.zeros_like(y)
-    moving = values != 0.0
+    moving, stalled = values != 0.0, np.zeros(len(y), bool)
     for _ in range(_MOST_STEPS):
         if not moving.any():
             break
@@ -148,12 +155,13 @@ def roots(function: Callable[[Vector], Vector], slope: Callable[[Vector], Vector
             if not higher.any():
                 break
             factor = np.where(higher, 0.5 * factor, factor)
-        small = np.abs(steps) <= _SMALLEST_STEP * np.maximum(np.abs(y), 1e-3)
+        small = np.abs(steps) <= _SMALLEST_STEP * np.abs(y)
+        stalled |= higher
         moving = moving & ~higher & ~small
         y, values = np.where(moving, y + factor * steps, y), np.where(moving, found, values)
         moving = moving & (values != 0.0)
     slopes = np.abs(slope(y))
-    known = np.abs(steps) <= _LARGEST_LAST_STEP * np.maximum(np.abs(y), 1e-3)
+    known = np.abs(steps) <= _LARGEST_LAST_STEP * np.maximum(np.abs(y), np.where(stalled, _FLOOR, 0.0))
     known &= (np.abs(values) <= 1e-9 * slopes * np.maximum(np.abs(y), 1.0)) & np.isfinite(slopes)
     return y, known & (slopes >= 1e-7 * np.minimum(1.0, 1.0 / np.maximum(np.abs(y), 1e-300)))
 
@@ -175,8 +183,8 @@ def _damped(np: Any, function: Callable[[Vector], Vector], y: Vector, values: Ve
     return None
 
 
-def _is_small(np: Any, step: Vector, y: Vector, relative: float) -> bool:
-    return bool((np.abs(step) <= relative * np.maximum(np.abs(y), 1e-3)).all())
+def _is_small(np: Any, step: Vector, y: Vector, relative: float, floor: float = 0.0) -> bool:
+    return bool((np.abs(step) <= relative * np.maximum(np.abs(y), floor)).all())
 
 
 def _checked(y: Vector, matrix: Matrix) -> Vector:
@@ -248,7 +256,7 @@ def minimum(
     np = arrays.numpy_namespace()
     y = np.array(start, float)
     value = height(y)
-    step = None
+    step, stalls = np.full(len(start), np.inf), False
     for _ in range(_MOST_STEPS):
         limits.charge_steps()
         slope = gradient(y)
@@ -258,11 +266,14 @@ def minimum(
         if _is_small(np, step, y, _SMALLEST_STEP):
             break
         moved = _lower(np, height, y, value, step, float(slope @ step))
+        stalls = moved is None
         if moved is None:
             break
         y, value = moved
-    if step is not None and _is_small(np, step, y, 1e-7) and np.linalg.eigvalsh(hessian(y)).min() > 0:
-        return _checked(y + step, hessian(y))
+    if _is_small(np, step, y, 1e-7, _FLOOR) and np.linalg.eigvalsh(hessian(y)).min() > 0:
+        found = _checked(y + step, hessian(y))
+        if stalls or _is_small(np, step, y, 1e-7):
+            return found
     raise EvaluationError(
         f"no minimum was found: at {_told(y)} the slope is {float(np.abs(gradient(y)).max()):.3g}",
         hint="there may be none, or it is far from the start",
