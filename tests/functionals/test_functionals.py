@@ -248,6 +248,19 @@ def test_single_terms_of_another_branch_are_summed(terms: str, value: float) -> 
     assert not result.warnings
 
 
+def test_a_peak_as_narrow_as_a_few_numbers_is_summed() -> None:
+    """It was pi, its integral."""
+    expected = math.pi / math.tanh(math.pi) - 1.0000049999999e-05
+    result = evaluated("nsum(1/(1 + (k - 1e5)**2), k, 1, inf)")
+    assert float(result.value) == pytest.approx(expected, rel=1e-12)
+
+
+def test_terms_of_which_a_factor_underflows_have_not_vanished() -> None:
+    """It was 0, and is 1."""
+    with pytest.raises(EvaluationError, match="is no number"):
+        evaluated("nsum(1e5**k/factorial(k)*exp(-1e5), k, 0, inf)")
+
+
 def test_a_series_with_branches_far_away_is_not_said_to_have_ended() -> None:
     """They were 1e-6, by one of the terms, and 0."""
     result = evaluated("nsum(where(k % 1000 == 0, 1/k, 0)**2, k, 1, inf)")

@@ -188,6 +188,9 @@ _MOST_DOUBLINGS, _EXAMINED_POWERS, _TESTED = 10, range(23, 60), 256
 _FARTHEST, _LARGER = 64, 64.0
 # Parts of a magnitude: differences that are rounding, and the largest one at which a formula holds.
 _SAME, _ALIKE = 1e-13, 1e-2
+# The second difference of terms, as a part of the largest one, up to which the formula of Euler and Maclaurin holds across a
+# peak: it misses exp(-2*pi*w) of one of the width w, whose second difference is about 2/w**2.
+_BENDS = 0.05
 # The number of blocks of 1, 2, 4, … terms.
 _BLOCKS = 16
 # The Bernoulli numbers B(2), B(4), … divided by 2, 4, …: factors of Taylor coefficients, which are derivatives of order
@@ -422,7 +425,8 @@ def _broken_off(terms: Any, first: float, reasons: Sequence[str]) -> SeriesTotal
     np = arrays.numpy_namespace()
     known = int(np.argmin(np.isfinite(terms)))
     size = float(np.abs(terms[:known]).max(initial=0.0))
-    if known > _LAST and np.abs(terms[known - _LAST : known]).max() <= 2.0**-60 * size:
+    # Terms that are all 0 are a factor that underflows, as exp(-1e5)*1e5**k/factorial(k) does at first.
+    if known > _LAST and size > 0.0 and np.abs(terms[known - _LAST : known]).max() <= 2.0**-60 * size:
         return _plain(terms[:known])
     if known >= _FIRST:
         value, error = limit_of_sums(terms[:known].tolist())
@@ -446,6 +450,26 @@ def _may_peak(series: SeriesTerms, rows: Any, places: Any) -> Any:
     values = np.abs(series.rows(rows, places))
     bounds = _largest(series.bounds, rows, places)[:, :-1]
     return ~(bounds <= _LARGER * np.maximum(values[:, 1:], values[:, :-1])).all(axis=1)
+
+
+def _has_narrow_peak(series: SeriesTerms, row: int, places: Any) -> bool:
+    """Return whether terms change much from one number to the next where their bounds are largest: their sum is not their
+    integral there, as that of 1/(1 + (k - 1e5)**2) is not."""
+    np = arrays.numpy_namespace()
+    assert series.bounds is not None
+    low, high = float(places[0]), float(places[-1])
+    while high - low > 1.0:
+        ends = np.linspace(low, high, _SPARSE + 1)
+        if high - low > _SPARSE * low:
+            ends = np.geomspace(low, high, _SPARSE + 1)
+        least, most = series.bounds(ends[:-1], ends[1:], np.full(_SPARSE, row))
+        top = int(np.argmax(np.maximum(np.abs(least), np.abs(most))))
+        if (float(ends[top]), float(ends[top + 1])) == (low, high):
+            break
+        low, high = float(ends[top]), float(ends[top + 1])
+    beside = series.rows(np.array([row]), np.round(low) + np.arange(-2.0, 4.0))[0]
+    bends = np.abs(np.diff(beside, 2)).max()
+    return bool(bends > _BENDS * np.abs(beside).max())
 
 
 def _largest(bounds: Bounds, rows: Any, places: Any) -> Any:
@@ -541,7 +565,9 @@ def _tails(series: SeriesTerms, rows: Any, places: Any, sizes: Any) -> list[Seri
     before, after = (_corrections(series, rows[known], k) for k in (begin - _TESTED, begin))
     terms = series.rows(rows[known], begin - np.arange(1.0, _TESTED + 1))
     for n, i in enumerate(known):
-        if abs(seen[i].value - rest[i].value) > seen[i].error + rest[i].error + _SAME * float(sizes[i]):
+        apart = abs(seen[i].value - rest[i].value)
+        is_hidden = apart > seen[i].error + rest[i].error + _SAME * float(sizes[i])
+        if is_hidden or (i in peaks and _has_narrow_peak(series, int(rows[i]), places)):
             results[i] = None
         else:
             results[i] = _tail(rest[i], tested[n], terms[n], before[n], after[n])
