@@ -185,7 +185,7 @@ def pieces(body: Body, low: Any, high: Any, reads: Sequence[Any]) -> list[Integr
 
 
 def _is_same(a: float, b: float) -> bool:
-    return abs(a - b) <= _AT_LIMIT * max(abs(a), abs(b))
+    return abs(a - b) <= _AT_LIMIT * min(abs(a), abs(b))
 
 
 def _report_switches_at_limits(
@@ -381,9 +381,14 @@ def _changes(
 
     with np.errstate(all="ignore"):
         columns = [r[:, None] for r in reads]
-        line, states = _resolved(np, line, lambda t: states_at(t, columns))
-        finite = np.isfinite(states)
-        row, column = np.nonzero((states[:, 1:] != states[:, :-1]) & finite[:, 1:] & finite[:, :-1])
+        line, changes = _resolved(
+            np,
+            line,
+            lambda t: np.diff(states_at(t, columns)),
+            lambda t: np.abs(np.broadcast_to(stepwise.outputs(program, [t, *columns])[0], t.shape)),
+        )
+        states = states_at(line, columns)
+        row, column = np.nonzero(changes)
         level = np.maximum(states[row, column], states[row, column + 1])
         if step and len(row):
             sizes = np.abs(np.broadcast_to(stepwise.outputs(program, [line, *columns])[0], line.shape))
@@ -429,23 +434,45 @@ def _beyond_extremes(np: Any, crossing: Program, line: Any, reads: Sequence[Any]
     return np.concatenate([row, row]), (np.concatenate([first, extreme]), np.concatenate([extreme, last]))
 
 
-def _resolved(np: Any, line: Any, states_at: Callable[[Any], Any]) -> tuple[Any, Any]:
-    """The places [rows, places], with one more in each distance until no more changes are found; and the states there."""
-    states = states_at(line)
-    count, before = _changed(np, states), None
-    while 2 * line.size <= _MOST_EXAMINED and (before is None or (count != before).any()):
-        # Irregular, so that switches do not hide between places that follow their period.
-        shares = 0.25 + 0.5 * (np.arange(1, line.shape[1]) * GOLDEN_RATIO % 1.0)
-        between = line[:, :-1] + shares * np.diff(line)
-        line = np.concatenate([np.stack([line[:, :-1], between], -1).reshape(len(line), -1), line[:, -1:]], axis=1)
-        states = states_at(line)
-        before, count = count, _changed(np, states)
-    return line, states
+def _resolved(np: Any, line: Any, changes_at: Callable[[Any], Any], sizes_at: Callable[[Any], Any]) -> tuple[Any, Any]:
+    """The places [rows, places], with one more in each distance until no more changes are found, and the changes from each
+    to the next one; where more are found, those at which a function of some sizes is negligible are left out."""
+    found, finer = _finite(np, changes_at(line)), _with_halves(np, line)
+    changes = _finite(np, changes_at(finer))
+    if (_count(found) == _count(changes)).all():
+        return line, found
+    kept = _finite(np, found * _matter(np, sizes_at(line)))
+    changes = changes * _matter(np, sizes_at(finer))
+    if (_count(kept) == _count(changes)).all():
+        return line, found
+    while 2 * finer.size <= _MOST_EXAMINED and (_count(kept) != _count(changes)).any():
+        kept, finer = changes, _with_halves(np, finer)
+        changes = _finite(np, changes_at(finer)) * _matter(np, sizes_at(finer))
+    return finer, changes
 
 
-def _changed(np: Any, states: Any) -> Any:
-    """The number of changes in each row of the states."""
-    return np.count_nonzero(np.abs(np.diff(states)) > 0, axis=1)
+def _with_halves(np: Any, line: Any) -> Any:
+    """The places [rows, places] and one between each two, irregularly, so that switches do not hide between places that
+    follow their period."""
+    shares = 0.25 + 0.5 * (np.arange(1, line.shape[1]) * GOLDEN_RATIO % 1.0)
+    between = line[:, :-1] + shares * np.diff(line)
+    return np.concatenate([np.stack([line[:, :-1], between], -1).reshape(len(line), -1), line[:, -1:]], axis=1)
+
+
+def _finite(np: Any, changes: Any) -> Any:
+    """Changes between numbers, 0 for others."""
+    return np.where(np.isfinite(changes), changes, 0.0)
+
+
+def _count(changes: Any) -> Any:
+    """How many whole numbers, or signs, are passed in each row."""
+    return abs(changes).sum(axis=1)
+
+
+def _matter(np: Any, sizes: Any) -> Any:
+    """Whether a function of some sizes [rows, places] is not negligible beside a change."""
+    largest = np.max(sizes, axis=1, where=np.isfinite(sizes), initial=0.0)
+    return np.maximum(sizes[:, 1:], sizes[:, :-1]) > _NEGLIGIBLE * largest[:, None]
 
 
 def _each_number(np: Any, states: Any, sizes: Any, row: Any, column: Any) -> tuple[Any, Any, Any]:

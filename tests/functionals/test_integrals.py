@@ -675,12 +675,16 @@ def test_a_singularity_between_neighbouring_floats_is_none_that_is_resolved() ->
 
 
 def test_a_modulus_bends_and_does_not_jump(run: Run) -> None:
-    """Its first derivatives were refused, too."""
-    words = ("eval", "integrate(sqrt(w**2 + (x-a)**2), x, 0, 1)", "a=0.25", "w=0.5")
+    """Its first derivatives were refused, too. Where it is 0 between the limits, those of order 2 are."""
+    program = "integrate(sqrt(w**2 + (x-a)**2), x, 0, 1)"
+    words = ("eval", program, "a=0.25", "w=0.5")
     by_a = math.hypot(0.5, 0.25) - math.hypot(0.5, 0.75)
     by_w = 0.5 * (math.asinh(0.75 / 0.5) + math.asinh(0.25 / 0.5))
     assert run(*words, "--json").json["grad"] == pytest.approx({"a": by_a, "w": by_w}, rel=1e-12)
-    assert "the places at which the integrand switches" in run(*words, "--order", "2").err
+    by_a_a = 0.25 / math.hypot(0.5, 0.25) + 0.75 / math.hypot(0.5, 0.75)
+    assert run(*words, "--order", "2", "--json").json["derivatives"]["a,a"] == pytest.approx(by_a_a, rel=1e-12)
+    done = run("eval", program, "a=0.25", "w=0", "--order", "2")
+    assert "the places at which the integrand switches" in done.err
 
 
 # Closed forms of integrals whose integrands move much more than they do, by a first or only parameter.

@@ -91,7 +91,7 @@ def report(done: Manifest, names: Sequence[str], dtype: str) -> RunReport:
 
 
 def _reported(row: Mapping[str, Any] | None, place: _Place, dtype: str) -> ReportedRow | None:
-    return ReportedRow(**place.of(row))._replace(inputs=of_plain(row["inputs"], dtype)) if row else None
+    return None if row is None else ReportedRow(**place.of(row))._replace(inputs=of_plain(row["inputs"], dtype))
 
 
 def failures(done: Manifest, names: Sequence[str]) -> Iterator[tuple[str, GradcliError]]:
