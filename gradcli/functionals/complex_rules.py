@@ -216,6 +216,10 @@ SPECIAL_RULES: dict[str, Rule] = {
     "gamma_density": _gamma_density,
     "beta_density": _beta_density,
     "erfcx": meromorphic(_erfcx),
+    "elliptic_p": meromorphic(of_complex.p_of_ball),
+    "elliptic_p_prime": meromorphic(of_complex.p_prime_of_ball),
+    "theta_slope": meromorphic(of_complex.theta_slope_of_ball),
+    "eisenstein": meromorphic(of_complex.eisenstein_of_ball),
     "log_ndtr": _log_ndtr,
     **{
         name: _inside(name)

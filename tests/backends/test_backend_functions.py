@@ -84,10 +84,10 @@ LACKING = {
     "fresnels", "fresnelc", "si", "ci", "shi", "chi", "owens_t", "polylog", "ellipkinc", "ellipeinc", "ellipkm1", "elliprf",
     "elliprd", "elliprg", "elliprc", "elliprj", "hyp0f1", "hyp1f1", "hyperu", "hyp2f1", "gammaincinv", "gammainccinv",
     "betaincc", "betaincinv", "betainccinv", "stdtr", "stdtrit", "partial_of_one", "partial_of_two", "partial_of_three",
-    "partial_of_four",
+    "partial_of_four", "elliptic_p",
 }  # fmt: skip
 # They are sums of many terms, and are compared at their samples alone.
-LONG = {"scaled_i", "riemann_zeta", "lambertw", "gamma_density", "sinhc"}
+LONG = {"scaled_i", "riemann_zeta", "lambertw", "gamma_density", "sinhc", "eisenstein"}
 ELEMENTWISE = [p for p in PRIMITIVES if p.elementwise and p.name not in LACKING | LONG]
 
 

@@ -40,7 +40,10 @@ from tests.segments import BROADCASTING, MIXED
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="g++ is not installed")
 RNG = np.random.default_rng(0)
 # Kernels compute with real numbers; complex ones are left to the namespace.
-OF_COMPLEX = {"conjugate", "real_part", "imaginary_part", "phase", "complex"}
+OF_COMPLEX = {
+    *("conjugate", "real_part", "imaginary_part", "phase", "complex"),
+    *("elliptic_p", "elliptic_p_prime", "theta_slope", "eisenstein"),
+}
 ELEMENTWISE = [p for p in EVERY_ELEMENTWISE if p.name not in OF_COMPLEX]
 
 

@@ -22,10 +22,11 @@ CONDITION = {"matrix_exp": 10.0}
 every_elementwise = several("entry", [e for e in ENTRIES if e.name in ELEMENTWISE], lambda e: e.name)
 
 
-# Functions of complex numbers, which test_complex_numbers compares.
+# Functions of complex numbers, which test_complex_numbers and test_elliptic_functions compare.
 OF_COMPLEX = {
     *("complex", "polar", "conj", "conjugate", "real_part", "imaginary_part", "phase"),
     *("view_as_real", "view_as_complex"),
+    *("elliptic_p", "elliptic_p_prime", "theta_slope", "eisenstein"),
 }
 
 

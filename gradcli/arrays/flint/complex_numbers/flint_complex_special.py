@@ -258,3 +258,55 @@ def lambertw(z: Any, *, k: int) -> Complex:
 
 def _cut_of_lambertw(x: Number) -> bool | None:
     return below(0)(arb(x) + arb(-1).exp())
+
+
+# --- Weierstrass's elliptic function
+
+
+def p_of_ball(z: Any, tau: Any) -> Any:
+    return z.elliptic_p(tau)
+
+
+def p_prime_of_ball(z: Any, tau: Any) -> Any:
+    with series_length(2):
+        return acb_series([z, 1], prec=2).elliptic_p(tau)[1]
+
+
+def theta_slope_of_ball(z: Any, tau: Any) -> Any:
+    """The logarithmic derivative of the first theta function: DLMF 23.6.13."""
+    return z.elliptic_zeta(tau) - 2 * (acb(1) / 2).elliptic_zeta(tau) * z
+
+
+def eisenstein_of_ball(tau: Any, *, k: int) -> Any:
+    """The Eisenstein series of weight 2, 4 or 6, from zeta at a half-period and the invariants."""
+    pi = arb.pi()
+    if k == 2:
+        return 6 * (acb(1) / 2).elliptic_zeta(tau) / pi**2
+    g2, g3 = tau.elliptic_invariants()
+    return 3 * g2 / (4 * pi**4) if k == 4 else 27 * g3 / (8 * pi**6)
+
+
+def _of_lattice(compute: Callable[..., Any]) -> Callable[..., Complex]:
+    """A function of a lattice, whose last operand is the ratio of the periods. A pole has no value, nor has a ratio that
+    is not above the real axis."""
+
+    def function(*operands: Any, **params: Any) -> Complex:
+        numbers = [as_complex(operand) for operand in operands]
+        if not all(number.is_finite() for number in numbers) or arb(numbers[-1].imag) <= 0:
+            return NOWHERE
+        balls = [number.ball() for number in numbers]
+        if len(balls) > 1 and _is_in_lattice(*balls):
+            return NOWHERE
+        return of_ball(compute(*balls, **params))
+
+    return function
+
+
+def _is_in_lattice(z: Any, tau: Any) -> bool:
+    """Return whether a point is exactly a period."""
+    row = z.imag / tau.imag
+    return bool(z.is_exact() and tau.is_exact() and row.is_integer() and (z - row * tau).real.is_integer())
+
+
+elliptic_p, elliptic_p_prime = _of_lattice(p_of_ball), _of_lattice(p_prime_of_ball)
+theta_slope, eisenstein = _of_lattice(theta_slope_of_ball), _of_lattice(eisenstein_of_ball)
