@@ -282,3 +282,14 @@ def test_lines_that_a_loop_has_read_some_of_are_nothing_to_warn_of(tmp_path):
         stream.read(2)
         done = subprocess.run([*SHELL, "eval", "2"], stdin=stream, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_what_is_registered_for_the_end_runs():
+    code = "import atexit; atexit.register(print, 'the end'); from gradcli.__main__ import main; main()"
+    words = [sys.executable, "-c", code, "eval", "x", "x=1", "--bare"]
+    assert subprocess.run(words, capture_output=True, text=True, check=True).stdout == "1.0\nthe end\n"
+
+
+def test_a_profiler_sees_the_end():
+    words = [sys.executable, "-m", "cProfile", "-m", "gradcli", "eval", "x", "x=1", "--bare"]
+    assert "function calls" in subprocess.run(words, capture_output=True, text=True, check=True).stdout
