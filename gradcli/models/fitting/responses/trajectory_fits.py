@@ -60,7 +60,8 @@ _RESPONSE, _GROUP, _BEGIN = "response number", "group number", "first time"
 
 # The relative tolerance of second derivatives, which direct the last steps of a search and tell the curvature.
 _RTOL_OF_SECOND = 1e-7
-# The relative step of differences of Jacobians.
+# The step of differences of Jacobians, as a share of a parameter or, for one near 0, of the change by which it changes
+# the values as much as they are large, at most of 1.
 _STEP = 1e-5
 _STATEMENT = re.compile(r"[^;\n]+")
 
@@ -478,12 +479,15 @@ class TrajectoryProblem(Problem):
         except DifferentiationError:
             # They are not known where two switches meet. Those of exact Jacobians are good enough for the last steps of a
             # search, which end where exact first derivatives say so, and for the curvature.
-            return value, first, self._second_by_differences(point)
+            return value, first, self._second_by_differences(point, value, first)
 
-    def _second_by_differences(self, point: Any) -> Any:
+    def _second_by_differences(self, point: Any, value: Any, first: Any) -> Any:
         p = len(point)
         found = np.empty((self.count, p, p))
-        for k, step in enumerate(_STEP * np.maximum(np.abs(point), _STEP)):
+        slopes = np.linalg.norm(first, axis=0)
+        changes = np.linalg.norm(value) / np.where(slopes > 0, slopes, np.inf)
+        changes = np.where(changes > 0, np.minimum(changes, 1.0), 1.0)
+        for k, step in enumerate(_STEP * np.maximum(np.abs(point), changes)):
             low, high = (self.rows(point + sign * step * np.eye(p)[k])[1] for sign in (-1, 1))
             found[:, :, k] = (high - low) / (2 * step)
         i, j = pairs(p)
