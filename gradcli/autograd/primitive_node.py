@@ -28,7 +28,7 @@ from gradcli.kinds.batch import sum_over_rows
 from gradcli.primitives.bind import Kind, constant, readings
 from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.entries.arithmetic import zeros_like
-from gradcli.primitives.entries.comparisons import not_equal, where
+from gradcli.primitives.entries.comparisons import compares_with_itself, not_equal, where
 from gradcli.primitives.entries.complex_parts import real_part
 from gradcli.primitives.entries.reductions import sum_, sum_to
 from gradcli.primitives.primitive import NodeName, Primitive, SavedForBackward
@@ -117,7 +117,16 @@ class PrimitiveNode(Node):
 
     def is_smooth(self) -> bool:
         smooth = self.primitive.smooth
-        return smooth is None or self.saved is None or smooth(*self.operands, **self.params)
+        if smooth is None or self.saved is None or self.compares_with_itself:
+            return True
+        return smooth(*self.operands, **self.params)
+
+    @property
+    def compares_with_itself(self) -> bool:
+        """True for the larger or the smaller of a value and itself."""
+        values = [None if edge is None else edge[0] for edge in self.edges]
+        places = {edge[1] for edge in self.edges if edge is not None}
+        return compares_with_itself(self.primitive, values) and values[0] is not None and len(places) == 1
 
     def pull(
         self,

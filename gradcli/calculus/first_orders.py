@@ -40,7 +40,9 @@ def note_kinks(value: Any) -> None:
     if see is None:
         return
     for node in ancestors(value):
-        if isinstance(node, PrimitiveNode) and node.primitive.smooth is not None and node.saved is not None:
+        if not isinstance(node, PrimitiveNode) or node.primitive.smooth is None or node.saved is None:
+            continue
+        if not node.compares_with_itself:
             see(node.primitive, node.operands, node.params)
 
 

@@ -26,7 +26,14 @@ from gradcli.primitives.entries.arithmetic import (
     subtract,
     zeros_like,
 )
-from gradcli.primitives.entries.comparisons import logical_and, logical_not, logical_or, not_equal, where
+from gradcli.primitives.entries.comparisons import (
+    compares_with_itself,
+    logical_and,
+    logical_not,
+    logical_or,
+    not_equal,
+    where,
+)
 from gradcli.primitives.entries.reductions import any_
 from gradcli.primitives.entries.scans import sort
 from gradcli.primitives.jet_rules import linear
@@ -136,7 +143,7 @@ class Jet(Operators):
                 primals.append(operand)
             differentiable >>= 1
         see = watcher_now() if primitive.smooth is not None or not jets else None
-        if see is not None:
+        if see is not None and not compares_with_itself(primitive, operands):
             see(primitive, primals, params)
         if not jets:
             return bind(primitive, primals, params)

@@ -17,7 +17,7 @@ from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import Kind, assume, bind
 from gradcli.primitives.conversions import cast
 from gradcli.primitives.entries import arithmetic
-from gradcli.primitives.entries.comparisons import where
+from gradcli.primitives.entries.comparisons import compares_with_itself, where
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.jet_rules import linear, locally_constant
 from gradcli.primitives.primitive import Primitive
@@ -169,7 +169,7 @@ class RoundTrace:
     def exclude_branch_point(self, primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> None:
         """Add the guards under which a primitive has no kink and compares no equal numbers, if that is watched for."""
         see = BranchPointWatcher() if self.strict else watcher_now()
-        if see is None or self._excludes:
+        if see is None or self._excludes or compares_with_itself(primitive, operands):
             return
         self._excludes = True
         try:

@@ -609,6 +609,19 @@ def test_names_and_values_are_those_of_the_rounds(source, round_by_round):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("same", ["maximum(y, y)", "minimum(y, y)"])
+def test_the_larger_of_a_value_and_itself_has_no_kink(same):
+    source = "y = x; for i in range(200) {{ y = 0.9*{} + 0.1*x*y }}; sum(y)"
+    values = {"x": np.array([0.7, 0.2])}
+    expected = gradcli.compile(source.format("y")).hessian(values)["x,x"]
+    np.testing.assert_allclose(gradcli.compile(source.format(same)).hessian(values)["x,x"], expected, rtol=1e-10)
+
+
+def test_the_larger_of_two_equal_values_has_a_kink():
+    source = "y = x; z = 2*x - 0.7; for i in range(200) { w = maximum(y, z); y = w; z = 0 }; y**2"
+    assert math.isnan(gradcli.compile(source).hessian({"x": 0.7})["x,x"])
+
+
 def test_a_sparse_hessian_through_a_loop_is_sparse():
     program = gradcli.compile("s = 0; for i in range(1, 300) { s = s + (x[i] - x[i-1])**2*sin(x[i]) }; s")
     x = np.linspace(0, 1, 300)

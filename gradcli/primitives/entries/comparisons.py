@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gradcli import arrays
 from gradcli.primitives.bind import assume
 from gradcli.primitives.families import elementwise, predicate
@@ -125,6 +127,13 @@ def _larger_or_smaller(name: str, doc: str, sign: str, loses: Any) -> Primitive:
 
 maximum = _larger_or_smaller("maximum", "the larger of x and y", ">", lambda x, y: less_equal(x, y))
 minimum = _larger_or_smaller("minimum", "the smaller of x and y", "<", lambda x, y: greater_equal(x, y))
+_COMPARING = frozenset({maximum, minimum, equal, not_equal, less, less_equal, greater, greater_equal})
+
+
+def compares_with_itself(primitive: Primitive, operands: Sequence[Any]) -> bool:
+    """Return whether a primitive compares a value with itself, so that it has no kink and does not switch."""
+    return primitive in _COMPARING and operands[0] is operands[1]
+
 
 clip_between = elementwise(
     "clip", "x, min, max", "x held between min and max",
