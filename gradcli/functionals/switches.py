@@ -24,7 +24,7 @@ from gradcli.kinds.jets import Jet
 from gradcli.loops.body_tracing import frozen
 from gradcli.loops.rolled_loop import BodyPath
 from gradcli.named_tuples import NamedTuple
-from gradcli.primitives.bind import Kind, bind, concrete
+from gradcli.primitives.bind import Kind, bind, concrete, constant
 from gradcli.primitives.entries.arithmetic import (
     absolute,
     ceil,
@@ -170,18 +170,32 @@ def pieces(body: Body, low: Any, high: Any, reads: Sequence[Any]) -> list[Integr
     _report_switches_at_limits(at_limits, (first, last), body.program, given, moved)
     moved_places = [_found(None, p.at, *moved, body=_body_of(body, p)) for p in places]
     # A switch that is where a limit is, and moves with it, is at no place between.
+    ends_of = [(low, at_limits[0], first), (high, at_limits[1], last)]
+    known = [(p, to, differentiable(body, p, reads)) for p, to in zip(places, moved_places)]
     inner = [
-        (p, to)
-        for p, to in zip(places, moved_places)
-        if not any(_is_same(p.at, at) and _is_same(to, end) for at, end in zip(at_limits, (first, last)))
+        (p, to, edge)
+        for p, to, edge in known
+        if not any(
+            _is_same(p.at, at) and _is_same(to, end) and _is_constant_apart(edge, limit) for limit, at, end in ends_of
+        )
     ]
-    edges = [low, *(differentiable(body, place, reads) for place, _ in inner), high]
-    ends = [at_limits[0], *(p.at for p, _ in inner), at_limits[1]]
-    sampled = [first, *(to for _, to in inner), last]
+    edges = [low, *(edge for _, _, edge in inner), high]
+    ends = [at_limits[0], *(p.at for p, _, _ in inner), at_limits[1]]
+    sampled = [first, *(to for _, to, _ in inner), last]
     return [
         IntegralPiece(edges[i], edges[i + 1], between(body, ends[i], ends[i + 1], given), [*sampled[i : i + 2], *moved])
         for i in range(len(edges) - 1)
     ]
+
+
+def _is_constant_apart(edge: Any, limit: Any) -> bool:
+    """Return whether the difference of two values has no derivatives along a series, which no samples tell."""
+    apart = edge - limit
+    if not isinstance(apart, Jet):
+        return True
+    return all(
+        c is None or abs(constant(c)) <= _BESIDE_LIMIT for c in map(apart.coefficient, range(1, apart.order + 1))
+    )
 
 
 def _is_same(a: float, b: float) -> bool:
