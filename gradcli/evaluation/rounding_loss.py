@@ -427,8 +427,9 @@ class LossEstimator:
         error = max(error, distance / _EXAGGERATED)
         if error == 0.0 or error <= half_of_digits(number_of(result)) * (size - error):
             return None
-        # A 0 whose error is not known may be right, as at a root of an equation.
-        is_wrong = size > 0.0 or cancelled - unknown > unknown + _OF_TERMS * bound
+        # A 0 whose error is not known may be right, as at a root of an equation, and an element near 0 of a gradient is
+        # one beside larger ones.
+        is_wrong = unit is None and (size > 0.0 or cancelled - unknown > unknown + _OF_TERMS * bound)
         if not (self.exact and is_wrong) and max(size, error) <= self._by_inputs(gradient):
             return None
         return RoundingLoss(error / (size - error), True) if size > error else RoundingLoss(1.0, False)
