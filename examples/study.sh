@@ -5,4 +5,4 @@ set -eu
 
 gradcli fit "gut' = -ka*gut; blood' = ka*gut - cl/v*blood; log(conc) ~ log(blood/v)" examples/data/study.csv \
     --events examples/data/study_doses.csv --by subject t=column:time gut=0 blood=0 ka=1 cl=4 v=20 --quiet |
-    cut -d , -f 1,3,5,7
+    awk -F , -v OFS=, 'NR == 1 {print $1, $3, $5, $7} NR > 1 {printf "%s,%.7g,%.7g,%.7g\n", $1, $3, $5, $7}'
