@@ -120,10 +120,12 @@ def samples_in(language: str, primitive: Primitive) -> list[Sample]:
     return made
 
 
-# Primitives of complex numbers, whose texts are tested in test_complex_language and test_wirtinger.
+# Primitives of complex numbers, whose texts are tested in test_complex_language, test_wirtinger and
+# test_elliptic_functions.
 OF_COMPLEX = {
     *("complex", "conjugate", "real_part", "imaginary_part", "phase", "eigvals", "eigenbasis", "phased_right_vectors"),
     *("determinant_phase", "polynomial_roots", "fourier", "half_fourier", "inverse_half_fourier"),
+    *("elliptic_p", "elliptic_p_prime", "theta_slope", "eisenstein"),
 }
 
 

@@ -123,6 +123,13 @@ def test_derivatives_by_the_ratio_are_those_of_differences(run: Any) -> None:
     assert number(found["derivatives"]["tau,tau"]) == pytest.approx(second, rel=1e-12)
 
 
+def test_derivatives_have_names_of_their_own_in_formulas(run: Any) -> None:
+    words = ("diff", "elliptic_p(z, tau)", "--wrt", "z", "--to", "latex", "--order")
+    assert run(*words, "1").out == "\\wp'\\left(z, \\tau\\right)\n"
+    assert "\\mathrm{E}\\left(\\tau, \\mathrm{k}=\\text{4}\\right)" in run(*words, "2").out
+    assert "cannot be written as text" in run("diff", "elliptic_p(z, tau)", "--wrt", "z").err
+
+
 # The coefficient of z**10, by the integral along the edges of the square of periods: one of FLINT's examples.
 COEFFICIENT = (
     "f(z) = elliptic_p(z, tau)/z**11; "
