@@ -127,6 +127,11 @@ def test_derivatives_have_names_of_their_own_in_formulas(run: Any) -> None:
     words = ("diff", "elliptic_p(z, tau)", "--wrt", "z", "--to", "latex", "--order")
     assert run(*words, "1").out == "\\wp'\\left(z, \\tau\\right)\n"
     assert "\\mathrm{E}\\left(\\tau, \\mathrm{k}=\\text{4}\\right)" in run(*words, "2").out
+    # Formulas of real numbers have no complex constants but 1j.
+    assert (
+        "these complex numbers have no formula"
+        in run("diff", "elliptic_p(z, tau)", "--wrt", "tau", "--to", "latex").err
+    )
     assert "cannot be written as text" in run("diff", "elliptic_p(z, tau)", "--wrt", "z").err
 
 

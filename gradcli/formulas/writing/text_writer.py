@@ -203,6 +203,10 @@ class _TextWriter:
         if isinstance(atom, Variable):
             return self.pieces[atom]
         if arrays.is_complex(atom):
+            if atom != 1j:
+                raise DifferentiationError(
+                    "these complex numbers have no formula", hint="gradcli eval computes the derivatives at a point"
+                )
             return self._imaginary_unit()
         return self.language.array(atom) if arrays.shape(atom) else self.language.number(atom)
 
