@@ -500,6 +500,14 @@ def test_digits_over_thousands_of_jumps_are_proved(run: Run) -> None:
     assert done.out == "value  0.098651704478365206120\n"
 
 
+@pytest.mark.slow
+def test_second_derivatives_of_what_oscillates_are_proved_within_the_limits(run: Run) -> None:
+    """One of FLINT's examples, moved."""
+    program = "integrate(sin((1/1000 + (1 - k*x)**2)**(-3/2)), x, 0, 3)"
+    done = run("eval", program, "k=1", "--digits", "20", "--order", "2", "--json").json
+    assert (done["value"], done["derivatives"]["k,k"]) == ("0.74997436852719477011", "-0.92111810753655077769")
+
+
 # The number of zeros of zeta up to the height 1000, by the argument principle: one of FLINT's examples.
 ZEROS = (
     "(imag(lgamma(1/4 + 500j)) - 500*log(pi) - imag(integrate(1j*zeta(100 + 1j*t, n=1)/zeta(100 + 1j*t), t, 0, 1000))"

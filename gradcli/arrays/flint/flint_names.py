@@ -28,6 +28,9 @@ _SPECIAL, _MORE, _LONG = 10, 1_000, 4
 # The largest relative costs of a function of complex balls, and of one that sums Bernoulli numbers: what takes long in
 # floats takes about as long as other functions in balls.
 _LONGEST_OF_COMPLEX, _LONGEST_SUM_OF_COMPLEX = 8, 16
+# How many operations of arithmetic, or elementary functions, of a compiled program of complex balls cost as one in floats:
+# integrals for which the steps suffice take up to half a minute.
+_ELEMENTARY_OF_COMPLEX = 4
 # Functions that sum many terms with Bernoulli numbers cost an additional factor of 1 + bits/_SUMS.
 _OF_SUMS = frozenset({"polygamma", "riemann_zeta", "hurwitz_zeta"})
 _SUMS = 1_500
@@ -84,6 +87,8 @@ def cost(name: str, time: int, bits: int) -> int:
     return elementary * (_SPECIAL + bits // _MORE) * max(1, time // _LONG) * sums
 
 
-def cost_of_complex(name: str, time: int, bits: int) -> int:
+def cost_of_complex(name: str, time: int, bits: int) -> float:
     """The cost of a function of complex balls in eighths of a step, at a precision of `bits`."""
+    if home_of(name) in (None, "flint_functions", "flint_elementary"):
+        return cost(name, time, bits) / _ELEMENTARY_OF_COMPLEX
     return cost(name, min(time, _LONGEST_SUM_OF_COMPLEX if name in _OF_SUMS else _LONGEST_OF_COMPLEX), bits)

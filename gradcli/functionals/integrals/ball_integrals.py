@@ -2,6 +2,7 @@
 
 Exponentials and modified Bessel functions of multiples of the variable that cancel in products are collected:
 exp(-x)*I(0, x/3)**3 is the third power of the scaled function exp(-x/3)*I(0, x/3). Of the factors nothing is left where
+import math
 x is large: in balls, neither the decay of the product nor its digits.
 """
 
@@ -70,7 +71,7 @@ class BallIntegrand:
         cost = self._costs.get(bits)
         if cost is None:
             used = [equation.primitive for equation in self.program.equations]
-            cost = self._costs[bits] = sum(flint_names.cost_of_complex(p.name, p.time, bits) for p in used)
+            cost = self._costs[bits] = math.ceil(sum(flint_names.cost_of_complex(p.name, p.time, bits) for p in used))
         return self._compiled.values(inputs, analytic=analytic, cost=cost)[self._compiled.outputs[0]]
 
 
