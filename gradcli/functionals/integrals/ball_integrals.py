@@ -2,7 +2,6 @@
 
 Exponentials and modified Bessel functions of multiples of the variable that cancel in products are collected:
 exp(-x)*I(0, x/3)**3 is the third power of the scaled function exp(-x/3)*I(0, x/3). Of the factors nothing is left where
-import math
 x is large: in balls, neither the decay of the product nor its digits.
 """
 
