@@ -237,8 +237,19 @@ _PROGRAMS = {
     "sph_legendre_p": "sph_legendre_p(2, 1, x)",
     "Znm": "Znm(2, 1, x, y)",
 }
-# Functions without a derivative, or written only inside other entries.
-_LEFT_OUT = {"cast", "zeros_like", "ones_like", "identity", "nextafter", "airy", "fresnel", "sici", "shichi"}
+# Functions without a derivative, written only inside other entries, or of complex numbers alone.
+_LEFT_OUT = {
+    "cast",
+    "zeros_like",
+    "ones_like",
+    "identity",
+    "nextafter",
+    "airy",
+    "fresnel",
+    "sici",
+    "shichi",
+    "elliptic_p",
+}
 
 # Special functions as accurate as elementary ones; and an elementary one that is not, near its zeros and where x - y
 # rounds.
