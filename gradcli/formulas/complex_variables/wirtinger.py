@@ -55,7 +55,7 @@ _TOLERANCE, _SMALL = 1e-8, 1e-3
 _ROUNDING = 1e-13
 # The characters by which a formula with abs(z)/z must be shorter than one with conj(z)/abs(z), and one with
 # sqrt(z*conj(z)) than one with abs(z).
-_HANDICAP, _OF_ROOTS = 8, 40
+_HANDICAP_OF_TURNS, _HANDICAP_OF_ROOTS = 8, 40
 # More characters than a formula has: what is not simplified comes last.
 _LAST = 1_000_000
 
@@ -71,18 +71,24 @@ class WirtingerRequest(NamedTuple):
 
 
 def wirtinger_formulas(request: WirtingerRequest, order: int, shorten: Shorten) -> dict[str, Program]:
-    """The derivatives of `order` by real inputs, and by complex ones z and conj(z), each mixed one once.
+    """The derivatives of `order` by real inputs, and by complex ones z and conj(z), each mixed one once. Keys are the
+    names joined by commas in the order of `wrt`, as in "z,conj(z)".
 
     Raises DifferentiationError for an operation whose conjugate is not known, and where no formula is known to hold.
     """
-    places = {name: i for i, name in enumerate(_names(request))}
+    return _formulas(request, _names(request), order, shorten)
+
+
+def _formulas(request: WirtingerRequest, names: Sequence[str], order: int, shorten: Shorten) -> dict[str, Program]:
+    """The derivatives of `order` by `names`, with the keys of `wirtinger_formulas`."""
+    places = {name: i for i, name in enumerate(names)}
     found: dict[str, Program] = {"": request.program}
     for _ in range(order):
         below, found = found, {}
         for key, program in below.items():
             last = places[key.rpartition(",")[2]] if key else 0
             at = request._replace(program=program, function=request.function if not key else _function(program))
-            for name, formula in _first_order(at, shorten).items():
+            for name, formula in _first_order(at, names, shorten).items():
                 if places[name] >= last:
                     found[f"{key},{name}" if key else name] = formula
     return found
@@ -92,20 +98,20 @@ def gradient_formulas(request: WirtingerRequest, shorten: Shorten) -> dict[str, 
     """The gradients of a real value: by complex inputs z = a + i*b they are d/da + i*d/db, twice the derivatives by
     conj(z). Raises as `wirtinger_formulas` does."""
     doubled = {conjugate_name(name): name for name in request.wrt if name in request.complex_names}
-    found = _first_order(request, shorten, doubled)
-    return {doubled.get(name, name): formula for name, formula in found.items() if name not in request.complex_names}
+    names = [name for name in _names(request) if name not in request.complex_names]
+    found = _first_order(request, names, shorten, doubled)
+    return {doubled.get(name, name): formula for name, formula in found.items()}
 
 
 def holomorphic_formulas(request: WirtingerRequest, order: int, shorten: Shorten) -> dict[str, Program]:
     """The derivatives of `order` of a value that is holomorphic in complex inputs. Raises as `wirtinger_formulas`
     does."""
-    conjugates = {conjugate_name(name) for name in request.complex_names}
-    found = wirtinger_formulas(request, order, shorten)
-    return {key: formula for key, formula in found.items() if conjugates.isdisjoint(key.split(","))}
+    return _formulas(request, request.wrt, order, shorten)
 
 
 def writable(program: Program) -> Program:
-    """A program whose complex constants are 1j alone, and with complex(a, b) as a + 1j*b."""
+    """A program whose only complex constant is 1j, with complex(a, b) as a + 1j*b; casts to complex and guards are left
+    out."""
     equations: list[Equation] = []
 
     def apply(primitive: Primitive, *inputs: Atom) -> Variable:
@@ -122,16 +128,16 @@ def writable(program: Program) -> Program:
         imaginary = 1j if number.imag == 1 else apply(multiply, number.imag, 1j)
         return imaginary if not number.real else apply(add, number.real, imaginary)
 
-    same: dict[Variable, Atom] = {}
+    substitution: dict[Variable, Atom] = {}
     for primitive, inputs, params, output in program.equations:
-        operands = [same.get(a, a) if isinstance(a, Variable) else atom(a) for a in inputs]
+        operands = [substitution.get(a, a) if isinstance(a, Variable) else atom(a) for a in inputs]
         if primitive is from_parts:
-            same[output] = apply(add, operands[0], apply(multiply, 1j, operands[1]))
+            substitution[output] = apply(add, operands[0], apply(multiply, 1j, operands[1]))
         elif primitive.name == "cast" and "complex" in params["dtype"]:
-            same[output] = operands[0]
+            substitution[output] = operands[0]
         else:
             equations.append(Equation(primitive, tuple(operands), params, output))
-    outputs = [same.get(a, a) if isinstance(a, Variable) else atom(a) for a in program.outputs]
+    outputs = [substitution.get(a, a) if isinstance(a, Variable) else atom(a) for a in program.outputs]
     return program._replace(equations=tuple(equations), outputs=tuple(outputs), guards=())
 
 
@@ -146,8 +152,10 @@ def _names(request: WirtingerRequest) -> list[str]:
     return [*itertools.chain.from_iterable(pairs)]
 
 
-def _first_order(request: WirtingerRequest, shorten: Shorten, doubled: Mapping[str, str] = {}) -> dict[str, Program]:
-    """The first derivatives, those by the names in `doubled` twice."""
+def _first_order(
+    request: WirtingerRequest, names: Sequence[str], shorten: Shorten, doubled: Collection[str] = ()
+) -> dict[str, Program]:
+    """The first derivatives by `names`, twice as large by those in `doubled`."""
     first, *others = _forms(request.program)
     forms = [(first, _derivatives_in(first, request))]
     with suppress(LimitError), limits.optional_budget():
@@ -155,7 +163,7 @@ def _first_order(request: WirtingerRequest, shorten: Shorten, doubled: Mapping[s
             forms.append((form, _derivatives_in(form, request)))
     known = _known(request)
     found = {}
-    for name in _names(request):
+    for name in names:
         factor = 2.0 if name in doubled else 1.0
         candidates = _candidates(request, forms, name, factor, shorten)
         for _, candidate in sorted(candidates, key=lambda pair: pair[0]):
@@ -174,8 +182,9 @@ def _first_order(request: WirtingerRequest, shorten: Shorten, doubled: Mapping[s
 
 
 class _Form(NamedTuple):
-    """The parts of complex numbers that are kept, rather than written in terms of z and conj(z), and how the modulus is
-    differentiated, as for `by_conjugates`; and the program, in which the modulus of a product may be a product."""
+    """A form of the derivatives: `keep` has the functions among modulus and parts that are kept, rather than written in
+    terms of z and conj(z), and `logarithmic` says how the modulus is differentiated, both as for `by_conjugates`;
+    `program` is the program, or one in which the modulus of a product is a product of moduli."""
 
     keep: frozenset[Primitive]
     logarithmic: bool
@@ -186,17 +195,17 @@ def _forms(program: Program) -> Sequence[_Form]:
     """The different forms for a program."""
     found: list[_Form] = []
     factored = with_moduli_of_factors(program)
-    for same in (program,) if factored is program else (program, factored):
-        has = {e.primitive for e in same.equations}
+    for variant in (program,) if factored is program else (program, factored):
+        has = {e.primitive for e in variant.equations}
         parts, modulus = PARTS & has, frozenset([absolute]) & has
         moduli = [(modulus, False), (modulus, True), (frozenset(), False)] if modulus else [(modulus, False)]
         kept = (frozenset(), parts) if parts else (parts,)
-        found += [_Form(keep | of, logarithmic, same) for of, logarithmic in moduli for keep in kept]
+        found += [_Form(keep | of, logarithmic, variant) for of, logarithmic in moduli for keep in kept]
     return found
 
 
 def _derivatives_in(form: _Form, request: WirtingerRequest) -> ConjugateDerivatives:
-    """The derivatives in a form. The rules of functions exclude points, which formulas need not."""
+    """The derivatives in a form, without guards: those of rules exclude points where formulas may hold."""
     names, wrt = request.complex_names, request.wrt
     found = by_conjugates(form.program, names, wrt, keep=form.keep, logarithmic=form.logarithmic)
     return found._replace(program=found.program._replace(guards=()))
@@ -209,8 +218,8 @@ def _candidates(
     factor: float,
     shorten: Shorten,
 ) -> Sequence[tuple[int, Program]]:
-    """Formulas for one derivative, each with its length in characters: as many as a share of the steps allows, and the
-    one that is not simplified."""
+    """Formulas for one derivative, each with its cost: its length in characters, plus penalties for forms that are less
+    readable. There are as many as a share of the steps allows, and the one that is not simplified."""
     has_moduli = any(absolute in form.keep for form, _ in forms)
     _, first = forms[0]
     found: list[tuple[int, Program]] = []
@@ -226,7 +235,7 @@ def _candidates(
             # A square root of z*conj(z) is a modulus.
             roots = absolute not in form.keep and any(e.primitive is conjugate for e in short.equations)
             turned = form.logarithmic and any(e.primitive is absolute for e in short.equations)
-            found.append((length + _HANDICAP * turned + _OF_ROOTS * (roots and has_moduli), short))
+            found.append((length + _HANDICAP_OF_TURNS * turned + _HANDICAP_OF_ROOTS * (roots and has_moduli), short))
         found += [written(_by_parts(first, request.complex_names, p), shorten) for p in (real_part, imaginary_part)]
     length, plain = written(first, optimise)
     return [*found, (_LAST + length, plain)]
@@ -238,7 +247,7 @@ def _by_parts(
     """Derivatives with 2*real(z) - z, or z - 2j*imag(z), in place of the conjugate of each complex input z."""
     inputs = {v.name or "": v for v in derivatives.program.inputs}
     before: list[Equation] = []
-    same: dict[Variable, Atom] = {}
+    substitution: dict[Variable, Atom] = {}
     kept = []
     for name in [name for name in inputs if name in complex_names]:
         z, of_z = inputs[name], Variable((), "float64", f"{part.called} {name}")
@@ -250,8 +259,8 @@ def _by_parts(
         double, found = Variable((), "float64"), Variable((), "float64")
         before.append(Equation(multiply, (twice, of_z), {}, double))
         before.append(Equation(subtract, (double, z) if part is real_part else (z, double), {}, found))
-        same[inputs[conjugate_name(name)]] = found
-    program = _with(derivatives.program, same, before)
+        substitution[inputs[conjugate_name(name)]] = found
+    program = _with(derivatives.program, substitution, before)
     program = program._replace(inputs=(*program.inputs, *(part.variable for part in kept)))
     return ConjugateDerivatives(program, derivatives.names, [*kept, *derivatives.kept])
 
@@ -265,11 +274,11 @@ def _times(factor: float, program: Program) -> Program:
     return program._replace(equations=(*program.equations, equation), outputs=(product,))
 
 
-def _with(program: Program, same: Mapping[Variable, Atom], before: Sequence[Equation] = ()) -> Program:
+def _with(program: Program, substitution: Mapping[Variable, Atom], before: Sequence[Equation] = ()) -> Program:
     """A program with other atoms in place of variables, which the equations `before` define."""
 
     def atom(value: Atom) -> Atom:
-        return same.get(value, value) if isinstance(value, Variable) else value
+        return substitution.get(value, value) if isinstance(value, Variable) else value
 
     equations = [e._replace(inputs=tuple([atom(a) for a in e.inputs])) for e in program.equations]
     outputs = tuple([atom(a) for a in program.outputs])
@@ -282,22 +291,22 @@ def _spliced(value: Program, derivatives: ConjugateDerivatives, program: Program
     inputs = {v.name or "": v for v in value.inputs}
     conjugates = {conjugate_name(name): v for name, v in inputs.items()}
     before: list[Equation] = []
-    same: dict[Variable, Atom] = {}
+    substitution: dict[Variable, Atom] = {}
     for variable in derivatives.program.inputs:
         name = variable.name or ""
         if name == IMAGINARY_UNIT:
-            same[variable] = 1j
+            substitution[variable] = 1j
         elif name in conjugates:
-            same[variable] = Variable((), "complex128")
-            before.append(Equation(conjugate, (conjugates[name],), {}, same[variable]))
+            substitution[variable] = Variable((), "complex128")
+            before.append(Equation(conjugate, (conjugates[name],), {}, substitution[variable]))
         elif name in inputs:
-            same[variable] = inputs[name]
+            substitution[variable] = inputs[name]
     for variable, primitive, argument, _ in derivatives.kept:
-        inner = _with(shorten(derivatives.program._replace(outputs=(argument,))), same)
+        inner = _with(shorten(derivatives.program._replace(outputs=(argument,))), substitution)
         before += inner.equations
-        same[variable] = Variable((), "float64")
-        before.append(Equation(primitive, inner.outputs, {}, same[variable]))
-    found = _with(program, same, before)
+        substitution[variable] = Variable((), "float64")
+        before.append(Equation(primitive, inner.outputs, {}, substitution[variable]))
+    found = _with(program, substitution, before)
     return without_dead_code(merge_programs([found._replace(inputs=value.inputs)]))
 
 
