@@ -138,17 +138,21 @@ def ignoring() -> Iterator[None]:
 
 
 def is_collecting() -> bool:
-    """Return whether functionals that fall short are collected."""
+    """Return whether functionals that fall short are collected, and no `ignoring` block is active."""
     return _collected.get() is not None and not _ignored.get()
 
 
 def is_told() -> bool:
-    """Return whether functionals that fall short are collected, or noted by rows."""
+    """Return whether functionals that fall short are collected, or noted by rows, and no `ignoring` block is active."""
     return is_collecting() or (is_noting_rows() and not _ignored.get())
 
 
 def report(operation: str, error: float, *, is_derivative: bool = False) -> None:
-    """Report that a functional fell short, with its estimated error. Raises EvaluationError where nobody collects."""
+    """Report that a functional fell short, with its estimated error.
+
+    Of reports of one functional that are alike but for the error, the one with the largest error is kept. Does nothing
+    within `ignoring`. Raises EvaluationError where nobody collects.
+    """
     if _ignored.get():
         return
     shortfall = Shortfall(operation, current_span.get(), is_derivative, error)
@@ -163,7 +167,10 @@ def report(operation: str, error: float, *, is_derivative: bool = False) -> None
 
 
 def report_cancellation(operation: str, difference: float, otherwise: str | None) -> None:
-    """Report that a functional takes a difference for 0. Raises EvaluationError where nobody collects."""
+    """Report that a functional takes a difference for 0; the first report of each is kept.
+
+    Does nothing within `ignoring`. Raises EvaluationError where nobody collects.
+    """
     if _ignored.get():
         return
     note = Cancellation(operation, current_span.get(), difference, otherwise)

@@ -39,6 +39,7 @@ def is_finite(x: Number) -> bool:
 
 
 def is_infinite(x: Number) -> bool:
+    """Return whether a number is an infinity, or a ball without bounds."""
     return type(x) is arb and not x.is_finite() and not x.is_nan()
 
 
@@ -62,15 +63,15 @@ def is_at(x: Number, point: fmpq) -> bool:
 
 
 def known_integer(x: Number) -> int | None:
-    """A number as an int if it is certainly an integer of moderate length, else None."""
+    """A fraction as an int if it is an integer of moderate length, else None; None for balls, also exact ones."""
     if type(x) is not fmpq or x.q != 1 or x.height_bits() > _LARGEST_WHOLE * ctx.prec:
         return None
     return int(x.p)
 
 
 def whole_order(x: Number) -> int | None:
-    """A number as an int if it is an integer, None if it is not. Raises UndecidedError if that is not certain, and for
-    integers that are longer than `known_integer` takes."""
+    """A fraction as an int if it is an integer; None if it is not, and for a ball without integers. Raises
+    UndecidedError for a ball that contains an integer, and for integers that are longer than `known_integer` takes."""
     if type(x) is arb and x.contains_integer():
         raise UndecidedError("it cannot be told whether an order is whole")
     order = known_integer(x)
@@ -138,7 +139,8 @@ def analytic(
 
 
 def stepwise(step: Callable[[fmpq], fmpz]) -> Unary:
-    """A step function from its version for fractions; a ball with a step inside gives all values between its ends."""
+    """A step function from its version for fractions; a ball with a step inside gives all values between its ends.
+    An infinity is its own value."""
 
     def function(x: Number) -> Number:
         if type(x) is fmpq:

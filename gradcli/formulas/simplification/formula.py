@@ -42,6 +42,7 @@ from gradcli.program.passes import optimise, without_dead_code
 _STRICT = {less_equal: less, greater_equal: greater}
 # Functions that accept a single element with any number of axes.
 _RESHAPING = frozenset({reshape, broadcast_to})
+# Longer programs are not read as formulas.
 _MOST_EQUATIONS = 2_500
 # Cost of one equation in the passes of a program, in eighths of a step.
 _EQUATION = 80
@@ -65,11 +66,13 @@ def formula(
     read = atoms.union(o for o in program.outputs if isinstance(o, Variable))
     # The algebra is created inside, where a budget too small for its constants is handled.
     algebra = partial(Algebra, typed, equality=equality, finiteness=finiteness)
-    found = _formula(program._replace(inputs=tuple(v for v in program.inputs if v in read)), algebra)
+    found = _shortened_or_optimised(program._replace(inputs=tuple(v for v in program.inputs if v in read)), algebra)
     return found._replace(inputs=program.inputs)
 
 
-def _formula(program: Program, algebra: Callable[[], Algebra]) -> Program:
+def _shortened_or_optimised(program: Program, algebra: Callable[[], Algebra]) -> Program:
+    """A program in its shortest form, without guards; only optimised where it is too long, or where a product of its
+    factors has no float value."""
     program = optimise(program)
     if len(program.equations) <= _MOST_EQUATIONS:
         try:
@@ -94,7 +97,8 @@ def _shortened(program: Program, algebra: Algebra) -> Program:
 
 
 class _ProgramReader:
-    """Reads the equations of a program as expressions of the algebra."""
+    """Reads the equations of a program as expressions of the algebra, when it is created: `known` has the expression of
+    each variable, and `made` the equation."""
 
     def __init__(self, program: Program, algebra: Algebra) -> None:
         self.algebra = algebra
@@ -133,7 +137,7 @@ class _ProgramReader:
         if primitive is where:
             operands[0] = self._with_tie(operands[0], *inputs)
         if primitive.elementwise:
-            operands = [self._repeated(o) for o in operands]
+            operands = [self._without_broadcast(o) for o in operands]
         elif primitive not in _RESHAPING or math.prod(operands[0].shape) != 1:
             operands = [self.in_shape(o, arrays.shape(a)) for o, a in zip(operands, inputs)]
         elif primitive is broadcast_to and len(operands[0].shape) > len(shape):
@@ -143,11 +147,14 @@ class _ProgramReader:
             params, shape = {**params, "keepdims": False}, ()
         return self._applied(primitive, operands, params, shape, output.dtype)
 
-    def _with_tie(self, comparison: Formula, condition: Atom, lost: Atom, _won: Atom) -> Formula:
-        """The condition that an operand is the smaller (or larger) of two, made strict for one of them, so that the
-        other gets the whole derivative at a tie. Programs give half to each through an equality that formulas drop,
-        because it holds at single points only; but two formulas may round to the same number."""
-        compared, shared = self._maker(condition), self._maker(lost)
+    def _with_tie(self, comparison: Formula, condition: Atom, if_true: Atom, _if_false: Atom) -> Formula:
+        """The condition of a `where`, made strict where that shares a derivative at a tie.
+
+        The derivative of max(x, y) by x is where(x <= y, where(x == y, g/2, 0), g). Formulas drop the equality, because
+        it holds at single points only; but two formulas may round to the same number. For the one of x and y with the
+        higher rank, x <= y becomes x < y, so that it gets all of g at a tie, and the other one none.
+        """
+        compared, shared = self._maker(condition), self._maker(if_true)
         if compared is None or compared.primitive not in _STRICT or shared is None or shared.primitive is not where:
             return comparison
         tie = self._maker(shared.inputs[0])
@@ -196,11 +203,11 @@ class _ProgramReader:
                 return algebra.scale(factor, algebra.add(x, algebra.negative(middle)))
         return None
 
-    def _repeated(self, node: Formula) -> Formula:
+    def _without_broadcast(self, node: Formula) -> Formula:
         """An operand without its broadcast_to, which an elementwise function does itself; a number loses its shape."""
-        number = _in_one_shape(node)
-        if self.algebra.as_number(number) is not None:
-            return number
+        inner = _in_one_shape(node)
+        if self.algebra.as_number(inner) is not None:
+            return inner
         return node.children[0] if is_call(node, "broadcast_to") else node
 
     def in_shape(self, node: Formula, shape: Shape) -> Formula:
@@ -215,8 +222,9 @@ class _ProgramReader:
     def _applied(
         self, primitive: Primitive, operands: Sequence[Formula], params: Mapping[str, Any], shape: Shape, dtype: str
     ) -> Formula:
+        """A primitive of expressions, simplified by its identities, its parity and its linearity."""
         if primitive.elementwise and not primitive.selects and dtype != "bool":
-            operands = [self._counted(o) for o in operands]
+            operands = [self._as_number(o) for o in operands]
         identity = IDENTITIES.get(primitive.name)
         found = None if identity is None else identity(self.algebra, operands, params)
         if found is not None:
@@ -228,8 +236,8 @@ class _ProgramReader:
             return self._linear(primitive, operands, params, shape, dtype)
         return self._call(primitive, operands, params, shape, dtype)
 
-    def _counted(self, node: Formula) -> Formula:
-        """A formula; true and false become the numbers 1 and 0."""
+    def _as_number(self, node: Formula) -> Formula:
+        """The number 1 or 0 for the constant true or false; another formula unchanged."""
         if node is self.algebra.true:
             return self.algebra.one
         return self.algebra.zero if node is self.algebra.false else node
@@ -252,7 +260,8 @@ class _ProgramReader:
     def _special(
         self, primitive: Primitive, operands: Sequence[Formula], params: Mapping[str, Any], shape: Shape, dtype: str
     ) -> Formula | None:
-        """A linear function of zero, of a single element, or of a function that it inverts; None if no rule applies."""
+        """A shorter form of a reshape, a matrix product, a mean or a total, or 0 for an operand that is 0; None if no
+        rule applies."""
         algebra = self.algebra
         if any(_in_one_shape(o) is algebra.zero for o in operands):
             return algebra.zero

@@ -24,6 +24,8 @@ class Rewriter:
         self.made: dict[Variable, Equation] = {}
 
     def rewritten(self, program: Program) -> Program:
+        """The program after the pass, without dead code. An instance rewrites one program only, as it keeps the
+        equations."""
         become: dict[Variable, Atom] = {}
         for equation in program.equations:
             inputs = tuple(become.get(a, a) if isinstance(a, Variable) else a for a in equation.inputs)

@@ -75,11 +75,12 @@ class Assumptions(NamedTuple):
 
     @property
     def is_density(self) -> bool:
-        """True if the program of a row is its log density."""
+        """True if the program of a row, whose result is the model's value, is its log density."""
         return self.family in (*DENSITIES, *CATEGORICAL, LOG_DENSITY)
 
     @property
     def is_robust(self) -> bool:
+        """True if the loss is another one than `linear`."""
         return self.loss != "linear"
 
     def quantile(self, dof: Any) -> Any:
@@ -95,8 +96,9 @@ class Assumptions(NamedTuple):
 def likelihood(family: str = "gaussian", loss: str = "linear") -> Likelihood:
     """The cost function of a family; a gaussian one can have a robust loss.
 
-    Constants are left out for `gaussian`. A cost is infinite where the model's value is outside the family's domain.
-    Raises UsageError for an unknown family or loss, and for a loss with another family.
+    Constants are left out for `gaussian`. For families other than gaussian, poisson and binomial, the model's value is
+    the log density itself, and the response is not read. A cost is infinite where the model's value is outside the
+    family's domain. Raises UsageError for an unknown family or loss, and for a loss with another family.
     """
     if family not in (*FAMILIES, LOG_DENSITY):
         raise UsageError(f"there is no family {family!r}", hint=f"it is one of {', '.join(FAMILIES)}")
@@ -154,7 +156,7 @@ def _poisson(value: Any, response: Any, sigma: Any) -> Cost:
     """The costs of counts with the weights 1/sigma², whose mean is the model's value."""
     from scipy.special import gammaln
 
-    first, second = _by_share(response, value)
+    first, second = _log_derivatives(response, value)
     with np.errstate(all="ignore"):
         cost = value - _times_log(response, value) + gammaln(response + 1)
     weight = 1 / np.square(sigma)
@@ -166,8 +168,8 @@ def _binomial(value: Any, response: Any, sigma: Any) -> Cost:
     from scipy.special import gammaln
 
     trials, rest, failures = 1 / np.square(sigma), 1 - value, 1 - response
-    first, second = _by_share(response, value)
-    first_of_rest, second_of_rest = _by_share(failures, rest)
+    first, second = _log_derivatives(response, value)
+    first_of_rest, second_of_rest = _log_derivatives(failures, rest)
     with np.errstate(all="ignore"):
         cost = trials * (-_times_log(response, value) - _times_log(failures, rest))
         # Minus the logarithm of the binomial coefficient.
@@ -181,7 +183,7 @@ def _times_log(weight: Any, value: Any) -> Any:
     return np.where(weight == 0, 0.0, weight * np.log(np.where(weight == 0, 1.0, value)))
 
 
-def _by_share(weight: Any, value: Any) -> tuple[Any, Any]:
+def _log_derivatives(weight: Any, value: Any) -> tuple[Any, Any]:
     """The first and second derivatives of -weight*log(value) by the value."""
     safe = np.where(weight == 0, 1.0, value)
     with np.errstate(all="ignore"):
