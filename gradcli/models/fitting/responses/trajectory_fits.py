@@ -1,5 +1,5 @@
-"""Fits of differential equations: the model with its lines `column ~ expression of the states`, its problem, whose
-model is the solution at the times of the rows, and its results."""
+"""Fits of differential equations: the model with its lines `column ~ expression of the states`, and its problem,
+whose model is the solution at the times of the rows."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ _STATEMENT = re.compile(r"[^;\n]+")
 
 class _Names(NamedTuple):
     """The names in a model: `covariates`, the columns that the equations read; `of_rows`, those that only the values of
-    the responses and their standard deviations read; `parameters`; and of states without a value at the start the
-    parameters that have it."""
+    the responses and their standard deviations read; `parameters`; and `starts`, which maps each state without a given
+    start to the parameter that is its value at the start."""
 
     covariates: tuple[str, ...]
     of_rows: tuple[str, ...]
@@ -88,8 +88,11 @@ class _Measured(NamedTuple):
 
 
 class PosedTrajectories(NamedTuple):
-    """A posed fit, and the data and the groups of its rows, of which there is one for each measurement of a
-    response."""
+    """A posed fit, whose problem has a row for each measurement of a response.
+
+    `everything` has the rows of the data with a time and all that the equations read, `data` those of them that the fit
+    uses; `groups` has the indices of the measurements of each group.
+    """
 
     question: PosedFit
     everything: Data
@@ -105,8 +108,8 @@ def posed_trajectories(request: FitRequest) -> PosedTrajectories:
     text = _read_trajectory_model(request.model)
     _check_options(request)
     sigmas = sigmas_of(request.sigma, [response.name for response in text.responses])
-    names = _classified(text, request, sigmas)
-    known = _assumptions(request, sigmas)
+    names = _classify_names(text, request, sigmas)
+    assumptions = _assumptions(request, sigmas)
     everything, data = _read(request, text, names, sigmas)
     measured = [_measured(*each, text, data, request) for each in zip(text.responses, sigmas)]
     rows = np.concatenate([each.rows for each in measured])
@@ -122,7 +125,7 @@ def posed_trajectories(request: FitRequest) -> PosedTrajectories:
     used[rows] = True
     columns = {name: column[rows] for name, column in columns.items()}
     columns[_RESPONSE] = np.repeat(np.arange(len(measured)), [len(each.rows) for each in measured]).astype(float)
-    if known.is_density:
+    if assumptions.is_density:
         name = unused_name("measured", {*names.of_rows, *names.covariates, *names.parameters, *text.names})
         programs = [_log_density(text, each, str(sigma), name) for each, sigma in zip(text.responses, sigmas)]
         columns[name] = values
@@ -132,9 +135,9 @@ def posed_trajectories(request: FitRequest) -> PosedTrajectories:
     problem = TrajectoryProblem(
         TrajectoryModel(text, programs, names.starts, names.covariates, names.of_rows, doses),
         columns,
-        np.zeros(len(rows)) if known.is_density else values,
+        np.zeros(len(rows)) if assumptions.is_density else values,
         free,
-        known,
+        assumptions,
         sigma=np.concatenate([each.sigma for each in measured]),
         fixed=fixed,
         priors=priors,
@@ -146,7 +149,7 @@ def posed_trajectories(request: FitRequest) -> PosedTrajectories:
     for state, parameter in names.starts.items():
         if parameter in free and np.isnan(start[free.index(parameter)]):
             start[free.index(parameter)] = _first_value(text, problem, values, state)
-    places = {name: np.flatnonzero(np.isin(rows, own)) for name, own in groups.items()}
+    places = {name: np.flatnonzero(np.isin(rows, indices)) for name, indices in groups.items()}
     named = ", ".join(each.name for each in text.responses)
     warnings = [warning for each in measured for warning in each.warnings]
     posed = PosedFit(problem, names.parameters, start, named, warnings)
@@ -185,8 +188,8 @@ def _measured(
     if isinstance(deviations, str):
         deviations = 1.0
     check_sigma(deviations, some.rows)
-    known = request.known.family
-    found = observed(response.response, response.name, some, known, deviations, None, request.limits)
+    family = request.known.family
+    found = observed(response.response, response.name, some, family, deviations, None, request.limits)
     return _Measured(np.flatnonzero(there), found.values, np.broadcast_to(found.sigma, len(some.rows)), found.warnings)
 
 
@@ -225,21 +228,26 @@ def _check_options(request: FitRequest) -> None:
     refuse(options, "differential equations")
 
 
-def _classified(text: TrajectoryText, request: FitRequest, sigmas: Sequence[str | float]) -> _Names:
+def _classify_names(text: TrajectoryText, request: FitRequest, sigmas: Sequence[str | float]) -> _Names:
+    """Sort the names of a model into columns and parameters.
+
+    Raises BindingError for a missing column of the times or of a response, for an unknown name in a standard deviation,
+    for settings that `check_settings` refuses, and where there is no parameter to fit.
+    """
     equations, table, given = text.equations, request.table, request.parameters
     if equations.time not in table.columns:
         raise BindingError(
             f"the data have no column '{equations.time}' of the times",
-            hint=f"say which it is: {equations.time}='column:TITLE'; {_listed(table)}",
+            hint=f"say which it is: {equations.time}='column:TITLE'; {_columns_hint(table)}",
         )
     of_equations = [*equations.parameters]
     of_values = [name for each in text.responses for name in _names_along(text, each.value)]
     reads = [*of_equations, *of_values]
     for sigma in sigmas:
         if isinstance(sigma, str) and sigma not in table.columns:
-            own = _names_of_sigma(text, sigma)
-            _check_sigma_names(own, sigma, reads, request)
-            of_values += own
+            of_sigma = _names_of_sigma(text, sigma)
+            _check_sigma_names(of_sigma, sigma, reads, request)
+            of_values += of_sigma
     covariates = dict.fromkeys(name for name in of_equations if name in table.columns)
     of_rows = dict.fromkeys(name for name in of_values if name in table.columns and name not in covariates)
     parameters = [
@@ -252,7 +260,7 @@ def _classified(text: TrajectoryText, request: FitRequest, sigmas: Sequence[str 
     for response in text.responses:
         for name, read in scope.free_names(response.response).items():
             if name not in table.columns and name not in scope.CONSTANTS:
-                hint = did_you_mean(name, table.columns, _listed(table))
+                hint = did_you_mean(name, table.columns, _columns_hint(table))
                 raise BindingError(
                     f"the response '{name}' is no column of the data",
                     hint=hint,
@@ -269,17 +277,18 @@ def _names_of_sigma(text: TrajectoryText, sigma: str) -> list[str]:
     return _names_along(text, text.equations.expression(sigma))
 
 
-def _check_sigma_names(names: Sequence[str], sigma: str, known: Sequence[str], request: FitRequest) -> None:
+def _check_sigma_names(names: Sequence[str], sigma: str, of_model: Sequence[str], request: FitRequest) -> None:
     """Raise BindingError for a name in a standard deviation that is no column, no parameter of the model, and has no
     start: it may be a mistyped column."""
     columns = request.table.columns
     for name in names:
-        if name not in (*columns, *known, *request.parameters.start, *scope.CONSTANTS):
+        if name not in (*columns, *of_model, *request.parameters.start, *scope.CONSTANTS):
             hint = did_you_mean(name, columns, f"with a start, {name}=1, it is a parameter")
             raise BindingError(f"--sigma {sigma!r}: the data have no column '{name}'", hint=hint)
 
 
-def _listed(table: DataTable) -> str:
+def _columns_hint(table: DataTable) -> str:
+    """A hint that lists the columns of the data."""
     return f"the data have {', '.join(table.columns)}" if table.columns else "there are no data"
 
 
@@ -315,9 +324,6 @@ def _root(function: RowFunctions, wanted: float, x: float) -> float | None:
     return None
 
 
-# --- doses
-
-
 def _doses(request: FitRequest, text: TrajectoryText, groups: Sequence[str | None]) -> dict[int, list[Dose]]:
     """The doses of each group by its number."""
     if request.events is None:
@@ -330,10 +336,10 @@ def _doses(request: FitRequest, text: TrajectoryText, groups: Sequence[str | Non
     whose = found.texts[request.by].texts() if request.by else [None] * len(states)
     for time, amount, state, group in zip(found.columns["time"], found.columns["amount"], states, whose):
         if state not in text.equations.states:
-            known = [*map(readable, text.equations.states)]
+            known_states = [*map(readable, text.equations.states)]
             raise BindingError(
                 f"a dose is given to '{state}', which is no state",
-                hint=did_you_mean(str(state), known, f"the states are {', '.join(known)}"),
+                hint=did_you_mean(str(state), known_states, f"the states are {', '.join(known_states)}"),
             )
         if group in groups:
             doses[groups.index(group)].append(Dose(float(time), str(state), float(amount)))
@@ -393,9 +399,9 @@ class TrajectoryRows:
         table = np.stack([columns[name] for name in names], axis=1)
         found, which = np.unique(table, axis=0, return_inverse=True)
         for k, numbers in enumerate(found):
-            own = dict(zip(names, numbers.tolist()))
-            group, begin = int(own.pop(_GROUP)), own.pop(_BEGIN)
-            yield _Lane(np.flatnonzero(which.ravel() == k), group, begin, {**shared, **own})
+            of_lane = dict(zip(names, numbers.tolist()))
+            group, begin = int(of_lane.pop(_GROUP)), of_lane.pop(_BEGIN)
+            yield _Lane(np.flatnonzero(which.ravel() == k), group, begin, {**shared, **of_lane})
 
     def _put(self, lane: _Lane, columns: Mapping[str, Any], value: Any, derivatives: Mapping[str, Any]) -> None:
         """Compute the rows of one trajectory."""
@@ -411,16 +417,16 @@ class TrajectoryRows:
             states = solver.at(values, moments, self.order, doses).taken(slice(len(moments) - len(times), None))
             points = solver.along(times, states, values).taken(place.ravel())
             for k, function in enumerate(functions):
-                own = columns[_RESPONSE][lane.rows] == k
-                if own.any():
-                    rows = lane.rows[own]
-                    found = solver.composed(function, self._with_columns(points.taken(own), columns, rows))
+                is_of_response = columns[_RESPONSE][lane.rows] == k
+                if is_of_response.any():
+                    rows = lane.rows[is_of_response]
+                    found = solver.composed(function, self._with_columns(points.taken(is_of_response), columns, rows))
                     self._write(found, rows, value, derivatives)
 
     def _with_columns(self, points: ValueExpansion, columns: Mapping[str, Any], rows: Any) -> ValueExpansion:
         """The values of names along a solution, followed by those of the columns that only the values of rows read."""
-        own = np.array([columns[name][rows] for name in self.model.of_rows]).reshape(-1, len(rows)).T
-        return joined([points, constants(own, len(self.wrt), self.order)])
+        numbers = np.array([columns[name][rows] for name in self.model.of_rows]).reshape(-1, len(rows)).T
+        return joined([points, constants(numbers, len(self.wrt), self.order)])
 
     def _write(self, found: ValueExpansion, rows: Any, value: Any, derivatives: Mapping[str, Any]) -> None:
         value[rows] = found.value[:, 0]
@@ -429,11 +435,12 @@ class TrajectoryRows:
             derivatives[key][rows] = found.second[:, 0, i, rest[0]] if rest else found.first[:, 0, i]
 
     def _solver(self, numbers: Mapping[str, float]) -> tuple[Trajectories, list[RowFunctions]]:
-        """The trajectories by the parameters and the columns, and the values of rows along them."""
+        """The solver of the equations and the functions of the responses, made once for each set of the numbers that
+        are neither columns nor in `wrt`."""
         equations = self.model.text.equations
         state_of = {parameter: state for state, parameter in self.model.starts.items()}
         wrt = [state_of.get(name, name) for name in self.wrt]
-        # Those of one column may be estimated too, as a bound name.
+        # A column may be in `wrt`, too.
         columns = [name for name in self.model.covariates if name not in wrt]
         held = {state_of.get(name, name): number for name, number in numbers.items()}
         shared = {n: v for n, v in held.items() if n not in (*wrt, *columns, *equations.states)}
@@ -447,8 +454,8 @@ class TrajectoryRows:
 
 
 class TrajectoryProblem(Problem):
-    """A problem whose columns are the time, those that the model reads, `RESPONSE`, `GROUP` and `BEGIN`; see
-    `Problem`."""
+    """A problem whose columns are the time, those that the model reads, and those for the number of the response, the
+    number of the group and the first time of the trajectory; see `Problem`."""
 
     # A trajectory costs much more than a row of a formula.
     is_stackable = False
@@ -462,16 +469,19 @@ class TrajectoryProblem(Problem):
         return TrajectoryRows(self.trajectories, wrt, order)
 
     def row_trace(self, inputs: Mapping[str, Any], wrt: Sequence[str], order: int) -> Trace:
+        """Raises NotRecordableError: a trajectory is no program of one row."""
         raise NotRecordableError("a trajectory is no program of a row")
 
     def shape(self, point: Any) -> tuple[int, ...]:
+        """The shape of a number, as every response is one."""
         return ()
 
     def sampled(self, most: int) -> Problem:
-        # Fewer rows of a trajectory cost as much as all of them.
+        """The problem itself, as fewer rows of a trajectory cost as much as all of them."""
         return self
 
     def second(self, point: Any) -> tuple[Any, Any, Any]:
+        """As for `Problem`; the second derivatives are differences where two switches meet."""
         # The values and first derivatives have the digits of other evaluations.
         value, first = self.rows(point)
         try:
@@ -482,6 +492,7 @@ class TrajectoryProblem(Problem):
             return value, first, self._second_by_differences(point, value, first)
 
     def _second_by_differences(self, point: Any, value: Any, first: Any) -> Any:
+        """The second derivatives `[n, k]` of the rows, as central differences of the first ones."""
         p = len(point)
         found = np.empty((self.count, p, p))
         slopes = np.linalg.norm(first, axis=0)
@@ -513,6 +524,7 @@ class ResponseText(NamedTuple):
 
     @property
     def name(self) -> str:
+        """The text to the left of `~`, which may be an expression of columns."""
         return self.response.source
 
     def alone(self, source: str) -> tree.Module:
@@ -550,7 +562,7 @@ def _read_trajectory_model(source: str) -> TrajectoryText:
             continue
         # Blanks in its place keep the places of the equations.
         text = text[: statement.start()] + " " * len(statement[0]) + text[statement.end() :]
-        lines.append((statement.start(), tilde.end(), source[statement.start() : tilde.end() - 1].strip()))
+        lines.append((tilde.end(), statement.end(), source[statement.start() : tilde.end() - 1].strip()))
         if not source[tilde.end() : statement.end()].strip():
             span = Span(tilde.end() - 1, tilde.end())
             raise ProgramSyntaxError("there is no model behind '~'", source=source, span=span)
@@ -562,8 +574,7 @@ def _read_trajectory_model(source: str) -> TrajectoryText:
             hint=f"add a line for each column that is measured: column ~ {state}",
         )
     responses = []
-    for start, behind, response in lines:
-        end = next(m.end() for m in _STATEMENT.finditer(source, start))
+    for behind, end, response in lines:
         with located(source):
             value = equations.expression(" " * behind + source[behind:end])
         responses.append(ResponseText(parse_charged(response), value))
@@ -587,6 +598,7 @@ def _log_density(model: TrajectoryText, response: ResponseText, deviation: str, 
 
 
 def _normal_log_density(value: tree.Expression, deviation: tree.Expression, measured: str) -> tree.Expression:
+    """The expression -log(sqrt(2*pi)) - log(deviation) - ((measured - value)/deviation)**2/2."""
     span = deviation.span
 
     def of(operator: Literal["-", "*", "/", "**"], left: tree.Expression, right: tree.Expression) -> tree.Expression:
