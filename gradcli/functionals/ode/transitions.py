@@ -1,8 +1,7 @@
 """The derivatives of a solution at a time at which its right side switches.
 
 Where the time of a switch moves with a parameter, so does the time from which the solution follows the right side that
-comes after it. The transition takes the states at the time of the switch as they are without it, to those as they are
-with it:
+comes after it. The transition maps the states at the time of the switch before it to those after it:
 
 1. along the right side before the switch to where the margin of its piece is 0, which is some lapse s away,
 2. along the right side after it by -s.
@@ -15,8 +14,8 @@ Nørsett and G. Wanner, "Solving Ordinary Differential Equations I", chapter II.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 from gradcli import arrays
@@ -40,9 +39,26 @@ _WIDER = (1.0, 1e3, 1e6)
 # Conditions that switch at once are one if the derivatives differ by no more than this part.
 _SAME = 1e-8
 
+T = TypeVar("T")
+
+
+class _Kept(Generic[T]):
+    """What is made of systems once for each key, and kept as long as they are."""
+
+    def __init__(self) -> None:
+        self._found: WeakKeyDictionary[System, dict[Hashable, T]] = WeakKeyDictionary()
+
+    def of(self, system: System, key: Hashable, make: Callable[[], T]) -> T:
+        """What is kept of a system with a key; made by `make` at first."""
+        found = self._found.setdefault(system, {})
+        if key not in found:
+            found[key] = make()
+        return found[key]
+
 
 class Switch(NamedTuple):
-    """A condition that changes at a switch: what is decided before and after it, and the number of its margin."""
+    """A condition that changes at a switch: the decisions of all conditions before and after it, and the number of the
+    margin of the piece before that becomes 0."""
 
     before: Decisions
     after: Decisions
@@ -53,7 +69,7 @@ class Switch(NamedTuple):
         return tuple(self.before.items()), tuple(self.after.items()), self.margin
 
 
-_transitions: WeakKeyDictionary[System, dict[Hashable, Body]] = WeakKeyDictionary()
+_transitions: _Kept[Body] = _Kept()
 
 
 def after_switch(
@@ -69,14 +85,15 @@ def after_switch(
     least = max(_PART_OF_STEP * abs(lapse), _PART_OF_TIME * abs(time))
     found: list[Switch] = []
     for factor in _WIDER:
-        # Near a singular place, that of a switch is less accurate.
-        if not found:
-            distance = math.copysign(least * factor, lapse)
-            sides = [
-                [time + part, *_along(series[: origin.states], part), *problem.given[: origin.given]]
-                for series, part in ((before, -distance), (after, distance))
-            ]
-            found = _switches(origin, *sides)
+        distance = math.copysign(least * factor, lapse)
+        sides = [
+            [time + part, *_nearby(series[: origin.states], part), *problem.given[: origin.given]]
+            for series, part in ((before, -distance), (after, distance))
+        ]
+        found = _switches(origin, *sides)
+        # Near a singularity the time of a switch is less accurate, so that the sides may differ farther away only.
+        if found:
+            break
     try:
         return through(problem, time, states, found)
     except DifferentiationError:
@@ -115,7 +132,8 @@ def through(
     return [*states[:count], *first[count:]]
 
 
-def _along(series: Series, lapse: float) -> list[float]:
+def _nearby(series: Series, lapse: float) -> list[float]:
+    """The states after a short lapse, to second order."""
     return [math.fsum(c * lapse**k for k, c in enumerate(coefficients[:3])) for coefficients in series]
 
 
@@ -123,8 +141,8 @@ def _switches(origin: System, before: Sequence[float], after: Sequence[float]) -
     """The conditions that differ at two places, and on which the right side depends at the first one."""
     program = origin.body.program
     numbers = switching(program, 1 + origin.states)
-    decided, then = (decisions_at(program, numbers, place) for place in (before, after))
-    return switches_between(decided, then, piece(program, decided, origin.states).margins) if decided != then else []
+    first, second = (decisions_at(program, numbers, place) for place in (before, after))
+    return switches_between(first, second, piece(program, first, origin.states).margins) if first != second else []
 
 
 def switches_between(before: Decisions, after: Decisions, margins: Sequence[Margin]) -> list[Switch]:
@@ -140,11 +158,11 @@ def switches_between(before: Decisions, after: Decisions, margins: Sequence[Marg
 def _applied(
     system: System, switch: Switch, time: float, states: Sequence[float], given: Sequence[float]
 ) -> list[float]:
-    """The states of a system after a switch."""
-    known = _transitions.setdefault(system, {})
-    body = known.get(switch.key)
-    if body is None:
-        body = known[switch.key] = system.lift(_transition(system.origin or system, switch, system.order))
+    """The states of a system after a switch. Raises DifferentiationError where the solution touches the
+    switch."""
+    body = _transitions.of(
+        system, switch.key, lambda: system.lift(_transition(system.origin or system, switch, system.order))
+    )
     try:
         found = function(body)(time, *states, *given)
     except (ArithmeticError, ValueError):
@@ -196,6 +214,7 @@ def _root(coefficients: Sequence[Any]) -> Any:
 
 
 def _polynomial(coefficients: Sequence[Any], x: Any) -> Any:
+    """The value of a polynomial by Horner's scheme; the coefficient of order 0 comes first."""
     total = coefficients[-1]
     for c in reversed(coefficients[:-1]):
         total = total * x + c
@@ -207,22 +226,18 @@ _MOST_TRIED = 10
 
 
 class _Piece(NamedTuple):
-    """A piece: its right sides, and the function of its margins with what they are."""
+    """A piece: its right sides, its margins, and the function of their values, None where nothing is decided."""
 
     bodies: Bodies
     values: Body | None
     margins: Sequence[Margin]
 
 
-_pieces: WeakKeyDictionary[System, dict[Hashable, _Piece]] = WeakKeyDictionary()
+_pieces: _Kept[_Piece] = _Kept()
 
 
 def _piece(system: System, decisions: Decisions) -> _Piece:
-    known = _pieces.setdefault(system, {})
-    key = tuple(decisions.items())
-    if key not in known:
-        known[key] = _made(system, decisions)
-    return known[key]
+    return _pieces.of(system, tuple(decisions.items()), lambda: _made(system, decisions))
 
 
 def _made(system: System, decisions: Decisions) -> _Piece:
@@ -258,6 +273,7 @@ class PiecewiseSides:
         self.sides = RightSides(self._piece.bodies, self._problem.given)
 
     def _place(self, time: float, states: Sequence[float]) -> list[float]:
+        """The time, and the states and given values of the origin."""
         return [time, *states[: self._origin.states], *self._problem.given[: self._origin.given]]
 
     @property
