@@ -25,6 +25,7 @@ _WORTH_A_THREAD = 2**20
 
 class Kernel:
     """A compiled segment. The arrays of the variables in `overwritable` are not used elsewhere, and may be overwritten.
+    If it is `reproducible`, results do not depend on earlier runs.
 
     It reads the variables in `reads`, and returns `results`: its stored variables and its reductions.
     """
@@ -34,43 +35,39 @@ class Kernel:
         self.overwritable = overwritable
         self.reductions = [*segment.reductions()]
         self.partial = segment.is_partial()
-        self.demand = CompilePolicy([*segment.equations.values()], reproducible=reproducible)
-        self.code = BlockCode(segment, overwritable, self.demand)
+        self.policy = CompilePolicy([*segment.equations.values()], reproducible=reproducible)
+        self.code = BlockCode(segment, overwritable, self.policy)
         self.reads = [a for a in self.code.loaded if isinstance(a, Variable)]
         self.results = [*segment.stored, *(e.output for e in self.reductions)]
 
     def run(self, *given: Any) -> Sequence[Any] | None:
         """The results for the values of `reads`; None if a guard does not hold."""
-        if self.demand.counts and self.demand.count_run():
+        if self.policy.counts and self.policy.count_run():
             with phase("compile"):
-                self.code = BlockCode(self.segment, self.overwritable, self.demand)
+                self.code = BlockCode(self.segment, self.overwritable, self.policy)
         return _KernelRun(self, dict(zip(self.reads, given))).run()
 
 
 class _Blocks:
     """The partition of a shape into blocks of at most `size` elements.
 
-    It divides one axis, for each index of the axes before it.
+    It divides one axis, for each index of the axes before it: with `whole_rows` the first one, so that a block has all
+    of the other axes.
     """
 
-    def __init__(self, shape: Shape, size: int) -> None:
+    def __init__(self, shape: Shape, size: int, *, whole_rows: bool) -> None:
+        last = len(shape) - 1
+        axis = 0 if whole_rows else next(a for a in range(len(shape)) if math.prod(shape[a + 1 :]) <= size or a == last)
         self.shape = shape
-        self.size = size
-        self._choose(next(a for a in range(len(shape)) if math.prod(shape[a + 1 :]) <= size or a == len(shape) - 1))
-
-    def _choose(self, axis: int) -> None:
         self.axis = axis
-        most = max(1, self.size // math.prod(self.shape[axis + 1 :]))
-        self.pieces = -(-self.shape[axis] // most)
+        most = max(1, size // math.prod(shape[axis + 1 :]))
+        self.pieces = -(-shape[axis] // most)
         # Blocks have equal sizes, so that no thread waits for a larger one at the end.
-        self.rows = -(-self.shape[axis] // self.pieces)
-        self.count = math.prod(self.shape[:axis]) * self.pieces
-
-    def whole_rows(self) -> _Blocks:
-        self._choose(0)
-        return self
+        self.rows = -(-shape[axis] // self.pieces)
+        self.count = math.prod(shape[:axis]) * self.pieces
 
     def place(self, number: int) -> tuple[Sequence[int], slice]:
+        """The indices of a block along the axes before the divided one, and its slice of that."""
         before, piece = divmod(number, self.pieces)
         prefix = []
         for size in reversed(self.shape[: self.axis]):
@@ -90,9 +87,8 @@ class _KernelRun:
         segment = kernel.segment
         self.stored = [known[code.over[v]] if v in code.over else np.empty(segment.shape, v.dtype) for v in code.stored]
         whole = [known[a] if isinstance(a, Variable) else a for a in code.loaded] + self.stored
-        self.shape, self.sliced = _joined(segment.shape, whole, keep=kernel.partial)
-        blocks = _Blocks(self.shape, code.block)
-        self.blocks = blocks.whole_rows() if kernel.partial else blocks
+        self.shape, self.sliced = _with_merged_axes(segment.shape, whole, keep_axes=kernel.partial)
+        self.blocks = _Blocks(self.shape, code.block, whole_rows=kernel.partial)
         self.parts: list[Sequence[Any]] = [()] * self.blocks.count
         # The budget of the calling thread, because the other threads have none.
         self.budget = limits.budget()
@@ -133,6 +129,7 @@ class _KernelRun:
             self.error = error
 
     def _compute(self, number: int, blocks: Sequence[Any], buffers: Sequence[Any]) -> None:
+        """Compute a block and keep its part of each reduction, or note that a guard does not hold."""
         found = self.code.function(self.budget, *blocks, *buffers)
         if found is None:
             self.failed = True
@@ -165,17 +162,19 @@ def _combined(equation: Equation, partials: Sequence[Any]) -> Any:
     return arrays.tidy(np.reshape(found, equation.output.shape))
 
 
-def _joined(
-    shape: Shape, operands: Sequence[Any], *, keep: bool
+def _with_merged_axes(
+    shape: Shape, operands: Sequence[Any], *, keep_axes: bool
 ) -> tuple[Shape, list[tuple[Any, Sequence[bool] | None]]]:
     """The shape and the operands with adjacent axes merged, where all operands allow it.
+
+    Nothing is merged with `keep_axes`, or if an operand is not contiguous.
 
     Each operand comes with a list that says along which axes it is full and not broadcast; None for a number.
     """
     ndim = len(shape)
     wide = [a.reshape((1,) * (ndim - a.ndim) + a.shape) if arrays.shape(a) else None for a in operands]
     full = [None if a is None else [n == s for n, s in zip(a.shape, shape)] for a in wide]
-    if keep or not all(a is None or a.flags.c_contiguous for a in wide):
+    if keep_axes or not all(a is None or a.flags.c_contiguous for a in wide):
         return shape, [(o if a is None else a, f) for o, a, f in zip(operands, wide, full)]
     starts = [a for a in range(ndim) if a == 0 or any(f and f[a] != f[a - 1] for f in full)]
     groups = list(itertools.pairwise([*starts, ndim]))
@@ -200,8 +199,8 @@ class BlockCode:
     not hold. A result in `over` is written over the array of the operand that it is mapped to.
     """
 
-    def __init__(self, segment: Segment, overwritable: frozenset[Variable], demand: CompilePolicy) -> None:
-        """Results may be written over the arrays of the variables in `overwritable`; `demand` says what is compiled."""
+    def __init__(self, segment: Segment, overwritable: frozenset[Variable], policy: CompilePolicy) -> None:
+        """Results may be written over the arrays of the variables in `overwritable`; `policy` says what is compiled."""
         self.segment = segment
         self.loaded: list[Atom] = []
         self.stored = [*segment.stored]
@@ -209,12 +208,12 @@ class BlockCode:
         self._overwritable = overwritable
         equations = [*segment.equations.values()]
         steps: Sequence[Step] = equations
-        if demand.merged:
+        if policy.merged:
             steps = fused(equations, {*segment.stored, *segment.guards}, lambda _equation: True)
         freed = last_uses(steps, ())
         self._last = {v: number for number, variables in freed.items() for v in variables}
         places = {v: f"r{i}" for i, v in enumerate(self.stored)}
-        self._lines = NumpyCode(equations, freed, places.get, demand.together)
+        self._lines = NumpyCode(equations, freed, places.get, policy.together)
         self.function = self._compiled(steps, freed, [*places.values()])
         row = math.prod(segment.shape[1:]) if segment.is_partial() else 1
         # The maximum number of elements of a block, and the size of each buffer.
@@ -259,6 +258,7 @@ class BlockCode:
             self._check([step.output])
 
     def _check(self, variables: Sequence[Variable]) -> None:
+        """Return from the function where a guard among the variables, arrays of truth values, has a false element."""
         for name in (self._lines.names[v] for v in variables if v in self.segment.guards):
             self._lines.body.append(f"if not {name}.item({name}.argmin()): return None")
 
