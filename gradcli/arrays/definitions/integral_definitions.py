@@ -1,6 +1,7 @@
-"""Integrals, inverses and series that few libraries have, and their derivatives (see `gradcli.arrays.definitions.common_definitions`).
+"""Integrals, inverses and series that few libraries have, and their derivatives; see
+`gradcli.arrays.definitions.common_definitions`.
 
-`n` is the order of a derivative that libraries lack, or compute with cancellation.
+`n` is the order of a derivative that libraries lack, or compute with cancellation; for `expn` that of the integral.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ _ZETA_POWER = 48
 _SINHC_FAR, _SINHC_BY_ORDER, _SINHC_TERMS = 20.0, 2.0, 25
 # The number of Newton steps for lambertw, and the abs(p) up to which its series about the branch point is used.
 _NEWTON, _BRANCH = 5, 0.01
+# The coefficients of the series in p = sqrt(2*(e*x + 1)), the highest power first: R. Corless, G. Gonnet, D. Hare, D.
+# Jeffrey and D. Knuth, "On the Lambert W function", 1996, equation 4.22.
 _BRANCH_SERIES = (
     226287557 / 37623398400, -1963 / 204120, 680863 / 43545600, -221 / 8505, 769 / 17280, -43 / 540, 11 / 72, -1 / 3, 1.0
 )  # fmt: skip
@@ -57,6 +60,7 @@ _EULER_REST = 1.4456468917292502e-16
 
 
 def _factorial(n: int) -> float:
+    """n! as a float, infinite above _LAST_FACTORIAL."""
     return float(math.factorial(n)) if n <= _LAST_FACTORIAL else math.inf
 
 
@@ -172,14 +176,13 @@ def beta_deviation(xp: Any, a: Array, b: Array, x: Array) -> Array:
     """b*x - a*(1 - x) for large a and b, without cancellation: (a + b) times the distance of x from a/(a + b)."""
     rest = 1.0 - x
     left_out = (1.0 - rest) - x
-    # The scale keeps Dekker's splitting from overflowing.
     a, b = a * _SCALE, b * _SCALE
     (first, first_rest), (second, second_rest) = product_and_rest(b, x), product_and_rest(a, rest)
     return ((first - second) + (first_rest - second_rest - a * left_out)) * (1.0 / _SCALE)
 
 
 def beta_exponent(xp: Any, a: Array, b: Array, x: Array, deviation: Array) -> Array:
-    """a*log(x*(a + b)/a) + b*log((1 - x)*(a + b)/b), which is at most 0."""
+    """a*log(x*(a + b)/a) + b*log((1 - x)*(a + b)/b), which is at most 0, given `deviation` = b*x - a*(1 - x)."""
     u, w = deviation / a, -deviation / b
     first = _log1p_rest(xp, u, x * (1.0 + b / a))
     return a * first + b * _log1p_rest(xp, w, (1.0 - x) * (1.0 + a / b))

@@ -60,9 +60,10 @@ class _Polydisc(NamedTuple):
 
 
 def derivative(function: Analytic, numbers: Sequence[Number], orders: Sequence[int]) -> Number:
-    """The partial derivative of the given order in each operand.
+    """The partial derivative of the given order in each operand; UNDEFINED if it certainly is not real.
 
-    Raises UndecidedError if no discs around the operands are found in which the function is certainly analytic.
+    The ball may have fewer digits than the precision, where _ROUNDS attempts do not suffice. Raises UndecidedError if
+    no discs around the operands are found in which the function is certainly analytic.
     """
     balls = [arb(x) for x in numbers]
     if not any(orders):
@@ -71,6 +72,7 @@ def derivative(function: Analytic, numbers: Sequence[Number], orders: Sequence[i
     scale = discs.scale(orders)
     reach = scale * _relative_variation(balls, orders, discs.radii)
     middles = [ball.mid() for ball in balls]
+    # More points than the order, so that no coefficient of a lower order contributes to the mean.
     counts = [n + 2 - n % 2 if n else 1 for n in orders]
     bits = precision()
     extra = 0
@@ -82,10 +84,12 @@ def derivative(function: Analytic, numbers: Sequence[Number], orders: Sequence[i
             mean = _mean(function.value, middles, orders, counts, small)
             if not mean.imag.contains(0):
                 return UNDEFINED
-        rule = (
+        # With c points, the coefficients of the orders n + c, n + 2*c, … contribute too. Cauchy's bound of each is that
+        # of the one before times 2**(-shift*c).
+        aliasing = (
             math.prod((1 / (1 - arb(2) ** (-s * c)) for s, c, n in zip(shifts, counts, orders) if n), start=arb(1)) - 1
         )
-        found = mean.real + arb(0, (scale * rule).abs_upper())
+        found = mean.real + arb(0, (scale * aliasing).abs_upper())
         if found.rel_accuracy_bits() >= bits - _GUARD:
             break
         extra += bits - max(found.rel_accuracy_bits(), -4 * bits)
@@ -109,7 +113,8 @@ def _relative_variation(balls: Sequence[Any], orders: Sequence[int], radii: Sequ
 
 
 def _best_polydisc(function: Analytic, balls: Sequence[Any], orders: Sequence[int]) -> _Polydisc:
-    """The discs that give the smallest bound of the derivative."""
+    """The discs that give the smallest bound of the derivative, of those that are tried until the bound of the function
+    is good enough. Raises UndecidedError if there are none."""
     found = None
     with precise(max(_BOUND_BITS, precision())):
         here = function.value(*(acb(b.mid()) for b in balls)).abs_upper()

@@ -78,7 +78,8 @@ class EquationSystem:
         return {**self.constants, **self.packing.named(point)}
 
     def flat_residual(self, value: Any) -> Any:
-        """The differences of the sides as a real vector."""
+        """The evaluated differences of the sides as a float64 vector. Raises UsageError where they are complex, as the
+        unknowns are real."""
         if arrays.is_complex(value):
             raise UsageError(
                 "the equations are complex, and their unknowns real", hint="give a complex start, as in z~1+1j"
@@ -122,8 +123,8 @@ class EquationSystem:
 
     @staticmethod
     def is_lost(jacobian: Any) -> bool:
-        """Return whether the derivatives of an equation, or those by an unknown, may be wrong because they overflow or
-        underflow."""
+        """Return whether a derivative is not finite, or all derivatives of an equation or by an unknown are so small
+        that they may have underflowed."""
         xp = arrays.numpy_namespace()
         small = xp.abs(jacobian) < _LOST
         return bool((small.all(axis=0) | small.all(axis=1)).any() or not xp.isfinite(jacobian).all())
@@ -147,12 +148,13 @@ class EquationSystem:
         return evaluate(self.equations.program, {**others, **given}).value
 
     def depends(self, point: Any, names: Sequence[str]) -> list[str]:
-        """Those of the constants `names` on which the residuals depend."""
+        """Those of the constants `names` on which the residuals depend, also if the derivatives are 0 at the point."""
         found = self.program.jacobian(self.values(point), list(names))
         return [name for name in names if found[name] is not None]
 
 
 def _are(count: int, what: str) -> str:
+    """The verb and the number: "is 1 equation", "are 2 equations"."""
     return f"is 1 {what}" if count == 1 else f"are {count} {what}s"
 
 
@@ -218,7 +220,8 @@ def polynomial_roots(system: ComplexSystem) -> Any:
     polynomial = xp.asarray(coefficients[::-1])
     with arrays.quiet():
         found = xp.roots(polynomial)
-        # Newton's method is for single roots; before it, the mean of the group of a multiple root is accurate.
+        # The mean of the group of a multiple root is accurate. Newton's method is for single roots: those that the
+        # grouping leaves unchanged.
         roots = _with_multiple_roots(polynomial, found)
         return _sorted(xp.where(roots == found, _polished(polynomial, found), roots))
 
@@ -328,7 +331,7 @@ class ComplexPacking(NamedTuple):
         return found
 
     def labels(self) -> list[str]:
-        """A label for each element of the vector."""
+        """A label for each element of the vector: `x`, or `real(z[0, 2])` for the part of an element of an array."""
         xp = arrays.numpy_namespace()
         found = []
         for name, shape in self.shapes.items():

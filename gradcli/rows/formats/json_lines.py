@@ -21,9 +21,12 @@ from gradcli.rows.formats.columns import MISSING_TEXTS, failing_text, words_of
 _DECODER = json.JSONDecoder(parse_constant=str)
 # Python's integers have no signed zero, so that -0 becomes a float.
 _SIGNED = json.JSONDecoder(parse_constant=str, parse_int=lambda text: -0.0 if text == "-0" else int(text))
+# Decodes an object as the list of its members.
+_PAIRS = json.JSONDecoder(parse_constant=str, object_pairs_hook=list)
 _SIGNED_ZERO = re.compile(r"-0(?![.\deE])")
 _SPACED_COLON = re.compile(r'"\s+:')
 _NULL = "null"
+# The separator of lines that are parsed as one list: a number that is hardly in a file.
 _BETWEEN = 7091432587723106
 
 
@@ -110,10 +113,6 @@ class JsonLines:
         return [None if o is None else o.get(key) for o in self.objects]
 
 
-# Decodes an object as the list of its members.
-_PAIRS = json.JSONDecoder(parse_constant=str, object_pairs_hook=list)
-
-
 def _may_repeat(text: str, found: int) -> bool:
     """Return whether an object in a text may have two members of the same name, given the total number `found` of
     different ones. Without repetition, there are as many colons, or colons after quotes, as members."""
@@ -138,7 +137,8 @@ def members(text: str) -> dict[str, str]:
 
 
 def numbers(items: Sequence[Any]) -> Column:
-    """A column of numbers from JSON values: numbers and lists of numbers."""
+    """A column of numbers from JSON values: numbers, lists of numbers, and complex numbers as objects of `re` and
+    `im`."""
     np = arrays.numpy_namespace()
     missing = np.zeros(len(items), "bool")
     # The sum is finite only where all numbers are.
@@ -166,7 +166,8 @@ def numbers(items: Sequence[Any]) -> Column:
 
 
 def _number(item: Any) -> Any:
-    """The float or array of an item, None where it is missing, or a message where it is not a number."""
+    """The float, complex number or array of an item, None where it is missing or a word, or a message where it is not a
+    number."""
     if type(item) is str:
         return _of_text(item)
     if item is None:
@@ -175,7 +176,7 @@ def _number(item: Any) -> Any:
         return f"{json_text.dumps(item)} is a truth value, and no number"
     if type(item) is list:
         try:
-            if not all(map(_is_number, _leaves(item))):
+            if not all(map(_is_number_or_special, _leaves(item))):
                 raise TypeError
             return arrays.numpy_namespace().asarray(item, "float64")
         except (TypeError, ValueError, OverflowError):
@@ -190,7 +191,8 @@ def _number(item: Any) -> Any:
     return "it is a number too large for float64" if math.isinf(value) else value
 
 
-def _is_number(item: Any) -> bool:
+def _is_number_or_special(item: Any) -> bool:
+    """Return whether an item is a number, or the text of one that JSON lacks."""
     return type(item) in (int, float) or (type(item) is str and item in SPECIAL_NUMBERS)
 
 
@@ -206,8 +208,8 @@ def _leaves(items: list[Any]) -> Iterator[Any]:
 
 
 def _of_text(text: str) -> float | str | None:
-    """The number of a text that spells one that JSON lacks, None where the text is a missing value or a word, or a
-    message: other texts are not numbers, even if they look like one."""
+    """The number of a text that spells one that JSON lacks, such as "NaN"; None where the text is a missing value or a
+    word; or a message, as for a number in quotes."""
     if text in SPECIAL_NUMBERS:
         return SPECIAL_NUMBERS[text]
     failing = failing_text(text.strip())
@@ -221,7 +223,8 @@ def _of_text(text: str) -> float | str | None:
 
 
 def from_text(text: str | None) -> str:
-    """A field of another format as JSON: a number where it is written as a JSON number, else a text."""
+    """A field of another format as JSON: null where it is empty, a number where it is written as a JSON number, else a
+    text."""
     if text is None or not text:
         return _NULL
     return text if is_number(text) else json_text.dumps(text)
