@@ -36,8 +36,9 @@ class LinearLikelihood:
     """Minus the log-likelihood as a function of the Cholesky factors of the covariances over the residual standard
     deviation, which as the other parameters has its best value.
 
-    `predictors` `[n, p]`, `responses` `[n]` and the slopes `[m, n]` of the row variables are divided by the standard
-    deviations of the rows, whose logarithms sum to `log_sigma`.
+    `predictors` `[n, p]`, which `labels` name in errors, `responses` `[n]` and the slopes `[m, n]` of the row variables
+    are divided by the standard deviations of the rows, whose logarithms sum to `log_sigma`. Raises EvaluationError
+    where the data do not determine a parameter, and where the model explains the responses exactly.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class LinearLikelihood:
             raise EvaluationError("the model explains the responses exactly: no residuals are left")
 
     def value(self, point: Any) -> float:
+        """Minus the log-likelihood; infinite where a matrix is not positive definite, or no squares are left."""
         try:
             found = self._moments(point)
             return self._profiled(found)
@@ -82,6 +84,7 @@ class LinearLikelihood:
             return math.inf
 
     def slopes(self, point: Any) -> tuple[Any, Any]:
+        """The gradient and Hessian by the factors, for the best residual standard deviation at each."""
         gradient, hessian = self.joint_slopes(point)
         cross = hessian[:-1, -1]
         return gradient[:-1], hessian[:-1, :-1] - np.outer(cross, cross) / hessian[-1, -1]
@@ -89,41 +92,53 @@ class LinearLikelihood:
     def joint_slopes(self, point: Any) -> tuple[Any, Any]:
         """The gradient and Hessian by the factors and the logarithm of the residual standard deviation, at its best
         value."""
+        # With G = LLᵀ for the factor L, which is linear in the parameters, V = 1 + ZGZᵀ, A = ZᵀV⁻¹Z, B = ZᵀV⁻¹E, and
+        # C = EᵀV⁻¹E with the part P of the predictors, and with derivatives as indices:
+        #   G_i = L_iLᵀ + LL_iᵀ, G_ij = L_iL_jᵀ + L_jL_iᵀ
+        #   (log det V)_i = tr(AG_i), (log det V)_ij = tr(AG_ij) - tr(AG_iAG_j)
+        #   C_i = -BᵀG_iB, C_ij = -BᵀG_ijB + Bᵀ(G_iAG_j + G_jAG_i)B
+        #   (log det P)_i = tr(P⁻¹P_i), (log det P)_ij = tr(P⁻¹P_ij) - tr(P⁻¹P_iP⁻¹P_j), for REML
+        # The squares that are left are r = uᵀCu with u = (-β, 1), where β is the best one; of C_iu only the part of the
+        # predictors is in the last term:
+        #   r_i = uᵀC_iu, r_ij = uᵀC_iju - 2(C_iu)ᵀP⁻¹C_ju
         found = self._moments(point)
         structure, k = self._structure, len(point)
         inverse, direction, squares = self._solved(found)
         variance = squares / self.dof
         factor = self._covariances.factor(point)
-        slopes = [self._covariances.slope(t) for t in range(k)]
+        factor_slopes = [self._covariances.slope(t) for t in range(k)]
         changes = [
-            _with_transposed(structure, structure.product(slope, structure.transposed(factor))) for slope in slopes
+            _plus_transpose(structure, structure.product(slope, structure.transposed(factor)))
+            for slope in factor_slopes
         ]
-        moved = [structure.times(change, found.outer) for change in changes]
-        mixed = [structure.product(found.inner, change) for change in changes]
-        firsts = [-found.outer.T @ each for each in moved]
+        changed_outer = [structure.times(change, found.outer) for change in changes]
+        inner_changes = [structure.product(found.inner, change) for change in changes]
+        among_slopes = [-found.outer.T @ each for each in changed_outer]
         gradient, hessian = np.zeros(k + 1), np.zeros((k + 1, k + 1))
         p = len(inverse)
-        own = [direction @ first @ direction for first in firsts]
+        squares_slopes = [direction @ first @ direction for first in among_slopes]
         for i in range(k):
-            gradient[i] = structure.trace(mixed[i]) / 2 + own[i] / variance / 2
-            hessian[i, -1] = hessian[-1, i] = -own[i] / variance
+            gradient[i] = structure.trace(inner_changes[i]) / 2 + squares_slopes[i] / variance / 2
+            hessian[i, -1] = hessian[-1, i] = -squares_slopes[i] / variance
             if self._restricted:
-                gradient[i] += np.trace(inverse @ firsts[i][:p, :p]) / 2
+                gradient[i] += np.trace(inverse @ among_slopes[i][:p, :p]) / 2
             for j in range(i + 1):
-                bent = _with_transposed(structure, structure.product(slopes[i], structure.transposed(slopes[j])))
-                second = -found.outer.T @ structure.times(bent, found.outer)
-                crossed = moved[i].T @ structure.times(found.inner, moved[j])
-                second = second + crossed + crossed.T
-                of_squares = direction @ second @ direction
-                along = [(first @ direction)[:p] for first in (firsts[i], firsts[j])]
-                of_squares -= 2 * along[0] @ inverse @ along[1]
-                bend = structure.trace(structure.product(found.inner, bent)) - structure.trace_of_product(
-                    mixed[i], mixed[j]
+                second_change = _plus_transpose(
+                    structure, structure.product(factor_slopes[i], structure.transposed(factor_slopes[j]))
                 )
+                among_second = -found.outer.T @ structure.times(second_change, found.outer)
+                crossed = changed_outer[i].T @ structure.times(found.inner, changed_outer[j])
+                among_second = among_second + crossed + crossed.T
+                squares_second = direction @ among_second @ direction
+                on_predictors = [(first @ direction)[:p] for first in (among_slopes[i], among_slopes[j])]
+                squares_second -= 2 * on_predictors[0] @ inverse @ on_predictors[1]
+                log_det_second = structure.trace(
+                    structure.product(found.inner, second_change)
+                ) - structure.trace_of_product(inner_changes[i], inner_changes[j])
                 if self._restricted:
-                    bend += np.trace(inverse @ second[:p, :p])
-                    bend -= np.trace(inverse @ firsts[i][:p, :p] @ inverse @ firsts[j][:p, :p])
-                hessian[i, j] = hessian[j, i] = (bend + of_squares / variance) / 2
+                    log_det_second += np.trace(inverse @ among_second[:p, :p])
+                    log_det_second -= np.trace(inverse @ among_slopes[i][:p, :p] @ inverse @ among_slopes[j][:p, :p])
+                hessian[i, j] = hessian[j, i] = (log_det_second + squares_second / variance) / 2
         hessian[-1, -1] = 2.0 * self.dof
         return gradient, hessian
 
@@ -174,5 +189,5 @@ class LinearLikelihood:
         return _Moments(np.concatenate(inner), np.concatenate(outer), among, log_det)
 
 
-def _with_transposed(structure: Any, matrix: Any) -> Any:
+def _plus_transpose(structure: Any, matrix: Any) -> Any:
     return matrix + structure.transposed(matrix)
