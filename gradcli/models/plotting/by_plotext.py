@@ -76,8 +76,8 @@ def _needed() -> Any:
 
 
 def text(chart: Chart, style: Style) -> str:
-    """A chart as lines of text, no wider than the style allows, and with the next prompt no higher. Raises BackendError
-    where plotext is not installed."""
+    """A chart as lines of text, no wider than the style allows, and where possible so low that it is seen above the
+    next prompt. Raises BackendError where plotext is not installed."""
     drawn = _drawn(chart, style)
     excess = 0 if style.rows is None else drawn.count("\n") + 1 - style.rows
     return drawn if excess <= 0 else _drawn(chart, style, excess)
@@ -157,7 +157,7 @@ class _Drawing:
         if name == "x" and self.chart.x_limits is not None:
             return Axis.over([self.chart.x_limits], log)
         ticks = _TICKS if name == "y" and not fields else None
-        return Axis.over(_numbers(fields or self.chart.layers, name), log, ticks)
+        return Axis.over(_coordinates(fields or self.chart.layers, name), log, ticks)
 
     # --- layers
 
@@ -255,12 +255,10 @@ class _Drawing:
 
     def _field(self, field: GridValues) -> None:
         np = arrays.numpy_namespace()
-        columns, rows = self._cells()
         seen = field.z[np.isfinite(field.z) & (field.z > 0 if field.log else True)]
         low, high = field.limits or (float(seen.min()), float(seen.max()))
         low = max(low, float(seen.min())) if field.log else low
-        places = [np.rint(np.linspace(0, size - 1, n)).astype(int) for size, n in zip(field.z.shape, (rows, columns))]
-        shade = _levels(field.z[np.ix_(*places)], low, high, log=field.log)
+        shade = _levels(self._sampled(field.z), low, high, log=field.log)
         pixels = [self.plotext.pixel(color) if self.style.colors else None for color in _HEIGHTS]
         symbols = "█" * len(_SHADES) if self.style.colors and self.style.unicode else _SHADES
         self._shades(shade, pixels, symbols)
@@ -268,19 +266,22 @@ class _Drawing:
             self._arrows(field.arrows, shade)
         self.keys.append((f"{field.label}: {low:.4g} to {high:.4g}", symbols, pixels))
 
+    def _sampled(self, z: Any) -> Any:
+        """The values of a grid `[y, x]` that are nearest to the characters within the frame, `[rows, columns]`."""
+        np = arrays.numpy_namespace()
+        places = [np.rint(np.linspace(0, size - 1, n)).astype(int) for size, n in zip(z.shape, self._cells()[::-1])]
+        return z[np.ix_(*places)]
+
     def _hues(self, field: HueField) -> None:
         """Draw complex numbers in the colours of their angles; without colours, the directions of the numbers."""
         np = arrays.numpy_namespace()
-        places = [
-            np.rint(np.linspace(0, size - 1, n)).astype(int) for size, n in zip(field.z.shape, self._cells()[::-1])
-        ]
-        z = field.z[np.ix_(*places)]
-        with arrays.quiet():
-            eighth = np.rint(np.angle(z) / (math.pi / 4)).astype(int) % 8
-        eighth = np.where(np.isfinite(z) & (z != 0), eighth, -1)
-        symbols = _ARROWS if self.style.unicode else _EIGHTHS
+        z = self._sampled(field.z)
         label = f"from 0 in steps of 45 degrees: the angle of {field.label}"
         if not self.style.colors:
+            with arrays.quiet():
+                eighth = np.rint(np.angle(z) / (math.pi / 4)).astype(int) % 8
+            eighth = np.where(np.isfinite(z) & (z != 0), eighth, -1)
+            symbols = _ARROWS if self.style.unicode else _EIGHTHS
             self._shades(eighth, [None] * 8, symbols)
             self.keys.append((label, symbols, None))
             return
@@ -335,13 +336,13 @@ class _Drawing:
             length += 3 + width
         yield line
 
-    def _painted(self, shown: str, pixel: Any) -> str:
+    def _painted(self, mark: str, pixel: Any) -> str:
         """A text in its colour, or each of its characters in one of several."""
         if not self.style.colors or pixel is None:
-            return shown
+            return mark
         if isinstance(pixel, list):
-            return "".join(map(self._painted, shown, pixel))
-        return str(self.plotext.colorize(shown).fill(pixel).string())
+            return "".join(map(self._painted, mark, pixel))
+        return str(self.plotext.colorize(mark).fill(pixel).string())
 
 
 def _color_codes(z: Any) -> Any:
@@ -356,11 +357,13 @@ def _levels(z: Any, low: float, high: float, *, log: bool = False) -> Any:
     with arrays.quiet():
         if log:
             z, low, high = np.where(z > 0, np.log10(z), np.nan), math.log10(low), math.log10(high)
+        # The halves keep the differences from overflowing.
         level = np.floor((z / 2 - low / 2) / ((high / 2 - low / 2) or 1.0) * len(_SHADES))
     return np.where(np.isfinite(z), np.clip(np.nan_to_num(level), 0, len(_SHADES) - 1), -1).astype(int)
 
 
-def _numbers(layers: Sequence[Layer], name: str) -> Iterator[Any]:
+def _coordinates(layers: Sequence[Layer], name: str) -> Iterator[Any]:
+    """The arrays of x or y values of the layers; of a band those of both edges."""
     for layer in layers:
         if name == "x" or not isinstance(layer, Band):
             yield getattr(layer, name)
