@@ -39,6 +39,9 @@ Examples:
   gradcli ode 'dx/dt = -k*x; at t = 12, 24: x += dose' x=0 k=0.2 dose=5 t=0..36 --plot doses.svg
 """
 _FORMATS = ("csv", "tsv", "jsonl")
+_APOSTROPHES = "['’′]"
+# A state or a velocity at the start: x(0)=1, x'(0)=1, x'=1.
+_START = re.compile(rf"(\s*[^\W\d]\w*)({_APOSTROPHES}*)(\(\s*[-+]?(?:\d+\.?\d*|\.\d+)\s*\))?(\s*=)")
 
 if TYPE_CHECKING:
     from gradcli.language.differential_equations import DifferentialEquations
@@ -156,8 +159,6 @@ def run(options: OdeOptions, environment: Environment) -> ExitStatus:
         else:
             found = initial_values.prove(request, options.digits, options.max_precision)
     if options.plot is not None:
-        from gradcli.models.ode import initial_values
-
         by_matplotlib.save(initial_values.chart(asked, found, options.phase), options.plot, environment.save)
     if options.output is not None:
         from gradcli.rows.formats import new_tables
@@ -202,7 +203,7 @@ def _request(options: OdeOptions, environment: Environment) -> Callable[[], Any]
             error.hint = f"{error.hint}; the times are missing too, as in t=0..20"
         raise
     time = equations.time
-    bindings, said = _bindings(options, environment, words, time)
+    bindings, times_said = _bindings(options, environment, words, time)
     mentioned = [*inputs.names_mentioned(text), time]
     bindings |= inputs.values_of_caller(environment, mentioned, bindings, "float64")
     if time not in bindings:
@@ -211,26 +212,26 @@ def _request(options: OdeOptions, environment: Environment) -> Callable[[], Any]
     def request() -> InitialValueRequest:
         with unmarked():
             values = {name: value() for name, value in bindings.items()}
-        return _checked(options, equations, values, said)
+        return _checked(options, equations, values, times_said)
 
     return request
 
 
 def _checked(
-    options: OdeOptions, equations: DifferentialEquations, values: dict[str, Any], said: dict[str, float]
+    options: OdeOptions, equations: DifferentialEquations, values: dict[str, Any], times_said: dict[str, float]
 ) -> InitialValueRequest:
     from gradcli.models.ode import initial_values
     from gradcli.models.ode.initial_values import InitialValueRequest
 
     time = equations.time
     times = initial_values.moments(values.pop(time), options.points, time)
-    for word, at in said.items():
+    for word, at in times_said.items():
         if len(times) and at != _float(times[0]):
             raise BindingError(
                 f"'{word}' is the value at {time} = {at:g}, and the first time is {_float(times[0]):g}",
                 hint=f"states start at the first time: begin with it, as in {time}={at:g}..20",
             )
-    wrt = inputs.names_of([_marked(name) for name in options.wrt or ()])
+    wrt = inputs.names_of([_with_prime_letters(name) for name in options.wrt or ()])
     for name in wrt:
         if name == time:
             raise BindingError(
@@ -243,14 +244,11 @@ def _checked(
     )
 
 
-# A state or a velocity at the start: x(0)=1, x'(0)=1, x'=1.
-_START = re.compile(r"(\s*[^\W\d]\w*)(['’′]*)(\(\s*[-+]?(?:\d+\.?\d*|\.\d+)\s*\))?(\s*=)")
-
-
-def _marked(name: str) -> str:
+def _with_prime_letters(name: str) -> str:
+    """A name with a letter in place of each apostrophe, as the equations have it."""
     from gradcli.language.syntax.derivative_marks import PRIME
 
-    return re.sub("['’′]", PRIME, name)
+    return re.sub(_APOSTROPHES, PRIME, name)
 
 
 def _float(number: Any) -> float:
@@ -269,13 +267,13 @@ def _bindings(
     from gradcli.models.ode import initial_values
 
     found: list[str] = []
-    said: dict[str, float] = {}
+    times_said: dict[str, float] = {}
     for word in words:
         begin = _START.match(word)
         if begin is not None:
             if begin[3] is not None:
-                said[word] = float(begin[3].strip("() "))
-            word = _marked(begin[1] + begin[2]) + begin[4] + word[begin.end() :]
+                times_said[word] = float(begin[3].strip("() "))
+            word = _with_prime_letters(begin[1] + begin[2]) + begin[4] + word[begin.end() :]
         found.append(word)
 
     def read(text: str, dtype: str, word: str, offset: int) -> Any:
@@ -285,15 +283,13 @@ def _bindings(
     with unmarked():
         bindings = inputs.bindings_of(found, "float64", options, environment, read)
     for name, value in inputs.values_of_vars_option(options, environment, "float64", bindings).items():
-        bindings.setdefault(_marked(name), value)
-    return bindings, said
-
-
-COMMAND = Command(OdeOptions, run, _HELP)
+        bindings.setdefault(_with_prime_letters(name), value)
+    return bindings, times_said
 
 
 def _text(columns: Mapping[str, Any], format: str) -> str:
-    """The table; a number is the shortest text that reads back as the same number, and texts stay as they are."""
+    """The table; a number is the shortest text that reads back as the same number, nan and infinities are written as in
+    JSON, and texts stay as they are."""
     rows = zip(*(column.tolist() for column in columns.values()))
     if format == "jsonl":
         return "".join(f"{json_text.dumps(dict(zip(columns, row)))}\n" for row in rows)
@@ -305,8 +301,11 @@ def _text(columns: Mapping[str, Any], format: str) -> str:
 
 
 def _written(row: tuple[float | str, ...]) -> list[str]:
-    return [x if isinstance(x, str) else _number(x) for x in row]
+    return [x if isinstance(x, str) else _number_text(x) for x in row]
 
 
-def _number(x: float) -> str:
+def _number_text(x: float) -> str:
     return repr(x) if math.isfinite(x) else "NaN" if x != x else "Infinity" if x > 0 else "-Infinity"
+
+
+COMMAND = Command(OdeOptions, run, _HELP)
