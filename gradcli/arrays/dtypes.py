@@ -11,10 +11,17 @@ from gradcli.errors import EvaluationError, UsageError
 from gradcli.type_hints import Any
 
 Array = Any
-PYTHON_NUMBERS = frozenset({float, bool, int, complex, ElementCount})
-DTYPES = ("float64", "float32")
+_PLAIN_DTYPES: dict[type, str] = {
+    float: "float64",
+    int: "int64",
+    ElementCount: "int64",
+    bool: "bool",
+    complex: "complex128",
+}
+PYTHON_NUMBERS = frozenset(_PLAIN_DTYPES)
 # The dtypes whose 0-d values are Python numbers.
-_OF_PYTHON = frozenset({"float64", "bool", "int64", "complex128"})
+_OF_PYTHON = frozenset(_PLAIN_DTYPES.values())
+DTYPES = ("float64", "float32")
 # Machine epsilon of common dtypes, so that NumPy is not loaded for them, and of bfloat16, which NumPy lacks.
 _EPSILON = {
     "float64": 2.0**-52,
@@ -22,13 +29,6 @@ _EPSILON = {
     "bfloat16": 2.0**-7,
     "complex128": 2.0**-52,
     "complex64": 2.0**-23,
-}
-_PLAIN_DTYPES: dict[type, str] = {
-    float: "float64",
-    int: "int64",
-    ElementCount: "int64",
-    bool: "bool",
-    complex: "complex128",
 }
 _PARTS = {"complex128": "float64", "complex64": "float32"}
 
@@ -67,6 +67,7 @@ def _dtype_name(_kind: type, dtype: Any) -> str:
 
 
 def is_floating(array: Array) -> bool:
+    """Return whether the dtype is a real floating one; bfloat16, which programs do not compute in, is none."""
     return type(array) is float or dtype_name(array).startswith("float")
 
 
@@ -84,7 +85,8 @@ def _is_complex(kind: type, dtype: Any) -> bool:
 
 
 def is_inexact(array: Array) -> bool:
-    """Return whether the dtype is floating or complex, so that derivatives by the elements exist."""
+    """Return whether the dtype is floating, as for `is_floating`, or complex, so that derivatives by the elements
+    exist."""
     return type(array) is float or dtype_name(array).startswith(("float", "complex"))
 
 
@@ -130,12 +132,12 @@ def default_dtype() -> str:
 
 
 def set_default_dtype(dtype: str) -> None:
-    """Set the dtype of new tensors in this context."""
+    """Set the dtype of new tensors in this context; it is not checked."""
     _default_dtype.set(dtype)
 
 
 class using_dtype:
-    """Within the block, new tensors have `dtype`."""
+    """Within the block, new tensors have `dtype`; it is not checked."""
 
     __slots__ = ("_dtype", "_token")
 
