@@ -154,9 +154,9 @@ class Dual(Tensor):
 
     # --- in-place operations: the tangent changes in place too
 
-    def _before(self, given: Sequence[Any]) -> Tensor:
+    def _before_change(self, given: Sequence[Any]) -> Tensor:
         # The tangent of the result depends on the tangent before the change.
-        return with_tangent(super()._before(given), _as_it_is(self._tangent))
+        return with_tangent(super()._before_change(given), _as_it_is(self._tangent))
 
     def _become(self, result: Any) -> Any:
         tangent = result._tangent if isinstance(result, Dual) else None

@@ -223,13 +223,14 @@ class Tensor(TensorSurface):
         """
         if self.requires_grad and grad_enabled.get():
             raise DifferentiationError("Can't export tensors that require gradient, use tensor.detach()")
-        return arrays.owned(self._array()).__dlpack__(**options)
+        return arrays.owned(self._data_as_array()).__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        device: tuple[int, int] = self._array().__dlpack_device__()
+        device: tuple[int, int] = self._data_as_array().__dlpack_device__()
         return device
 
-    def _array(self) -> Any:
+    def _data_as_array(self) -> Any:
+        """The data, of a Python number as a 0-d NumPy array."""
         return arrays.to_numpy(self.inner) if type(self.inner) in arrays.PYTHON_NUMBERS else self.inner
 
     def __float__(self) -> float:
@@ -353,17 +354,18 @@ class Tensor(TensorSurface):
 
     def _in_place(self, operation: Callable[..., Any], *arguments: Any, **params: Any) -> Tensor:
         given = [operand(a) for a in arguments]
-        before = self._before(given)
+        before = self._before_change(given)
         if self.place is not None:
             self.place.check_written()
         result = operation(before, *given, **params)
         if before.requires_grad and not result.requires_grad and grad_enabled.get():
             # The old values no longer matter, but the history stays in the graph.
-            result = _replaced(before, result)
+            result = _with_old_history(before, result)
         return self._become(result)
 
-    def _before(self, given: Sequence[Any]) -> Tensor:
-        """The tensor before an in-place change by an operation with further operands `given`.
+    def _before_change(self, given: Sequence[Any]) -> Tensor:
+        """A tensor with the present data and history, before an in-place change by an operation with further operands
+        `given`.
 
         Raises DifferentiationError if the change is not allowed.
         """
@@ -379,6 +381,7 @@ class Tensor(TensorSurface):
         return Tensor(self.inner, node, number)
 
     def _check_recorded(self, given: Sequence[Any]) -> None:
+        """Raise DifferentiationError if a recorded change of this leaf or view by operands `given` is not allowed."""
         place, leaf = self.place, None
         if place is not None and place.base is not None:
             base = place.base
@@ -401,13 +404,15 @@ class Tensor(TensorSurface):
 
     def fill_(self, value: Any) -> Tensor:
         """Set every element to `value`, also where several elements share memory."""
-        return self._become(_replaced(self._before([value]), conversions.cast(operand(value), self.dtype)))
+        return self._become(
+            _with_old_history(self._before_change([value]), conversions.cast(operand(value), self.dtype))
+        )
 
     def copy_(self, source: Any) -> Tensor:
         """Copy the values of `source`, broadcast to this shape and converted to this dtype."""
         if not grad_enabled.get() and self._takes_as_it_is(source):
             return self._in_place(lambda _before, numbers: Tensor(numbers), source.inner)
-        return self._in_place(_replaced, conversions.cast(operand(source), self.dtype))
+        return self._in_place(_with_old_history, conversions.cast(operand(source), self.dtype))
 
     def _takes_as_it_is(self, source: Any) -> bool:
         """Return whether the data of `source` can be taken without conversion, if nothing is recorded."""
@@ -432,7 +437,7 @@ class Tensor(TensorSurface):
                 f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
                 "arguments requires grad."
             )
-        self._before(())
+        self._before_change(())
         result = compute()
         return self._become(result if isinstance(result, Tensor) else self.made(result))
 
@@ -468,6 +473,7 @@ def _method(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _find_form(tensor: Any) -> ShapeOnly:
+    """The form of a tensor, which is also kept with it."""
     tensor.form = found = form_of(tensor.inner)
     return found
 
@@ -485,8 +491,8 @@ def _beside_normal(operands: Sequence[Any]) -> bool:
     return any(isinstance(item, Tensor) and item.version is not None for item in operands)
 
 
-def _replaced(old: Tensor, new: Any) -> Any:
-    """`new` in the shape of `old`, to which no gradient flows."""
+def _with_old_history(old: Tensor, new: Any) -> Any:
+    """`new` in the shape of `old`. The gradient flows to `new`, and zeros to `old`, which stays in the graph."""
     return comparisons.where(False, old, new)
 
 
@@ -521,4 +527,5 @@ def _text(array: Any) -> str:
     if type(array) in arrays.PYTHON_NUMBERS or isinstance(array, Kind):
         return repr(array)
     text = repr(arrays.to_numpy(array))
+    # Further lines are moved by one: `tensor(` is longer than `array(`.
     return text.removeprefix("array(").removesuffix(")").replace("\n" + " " * 6, "\n" + " " * 7)

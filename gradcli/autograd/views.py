@@ -441,7 +441,7 @@ def change_view(tensor: Any, operation: Operation, arguments: Sequence[Any], par
 
     A view of another tensor remains one; its history is recorded as the new view of the base.
     """
-    before = tensor._before(())
+    before = tensor._before_change(())
     made = operation(before, *arguments, **params)
     place: StoragePlace | None = tensor.place
     if place is None:
