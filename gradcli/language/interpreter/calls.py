@@ -37,6 +37,16 @@ from gradcli.primitives.distribution_names import METHODS, is_distribution, may_
 from gradcli.primitives.operation import Operation
 from gradcli.primitives.signature import SignatureParameter, parse_signature, resolve_keyword
 
+# First arguments that may decide what a call means.
+_HAVING_CALLS = (RandomVariable, *FUNCTIONS)
+# Keywords that state properties of the result.
+_PROPERTY_KEYWORDS = frozenset({"dtype", "device", "requires_grad"})
+# Functions whose result is a view of their operand in NumPy and PyTorch.
+_VIEWS = frozenset(
+    {"reshape", "view", "transpose", "permute", "swapaxes", "moveaxis", "squeeze", "unsqueeze", "expand_dims"}
+    | {"ravel", "broadcast_to", "expand", "diagonal"}
+)
+
 
 def _call(machine: Evaluator, node: tree.Call, scope: Scope) -> Task:
     meaning = machine.meanings.get(node)
@@ -49,12 +59,9 @@ def _call(machine: Evaluator, node: tree.Call, scope: Scope) -> Task:
     return _call_operation(machine, node, operation, operation.parameters, positional, keywords, scope, meaning.fits)
 
 
-# First arguments that may decide what a call means.
-_HAVING_CALLS = (RandomVariable, *FUNCTIONS)
-
-
 def _call_by_values(machine: Evaluator, node: tree.Call, scope: Scope) -> Task:
-    """Call what a name means only at run time, as a name of the program may be that of a function."""
+    """Evaluate a call whose meaning is known only at run time, as a name of the program may be that of a function: a
+    functional update, a call of such a function, or of what else its values decide."""
     if scope_of_program.is_update(node):
         # Imported here as few programs use it.
         from gradcli.language.interpreter.builtin_calls.functional_updates import evaluate_update
@@ -137,7 +144,8 @@ def _invoke(
 def _call_named(
     machine: Evaluator, node: tree.Call, positional: list[Value], given: dict[str, Value], scope: Scope
 ) -> Task:
-    """Call a function of the language by name."""
+    """Call a function of the language by name: `torch.autograd.grad`, a distribution, a transform or control flow, a
+    functional, `item()` and the like, a function of Python, or else one of the table."""
     if node.module == "torch.autograd" and node.name == "grad":
         from gradcli.language.interpreter.builtin_calls import differentiation
 
@@ -202,7 +210,7 @@ def _call_operation(
     keywords: dict[str, Value] = {}
     dtype: Value = None
     if not _PROPERTY_KEYWORDS.isdisjoint(given):
-        given, dtype = _without_stated(node, given, parameters)
+        given, dtype = _take_property_keywords(node, given, parameters)
     for keyword, value in given.items():
         name = resolve_keyword(keyword, parameters)
         if name in keywords:
@@ -214,9 +222,9 @@ def _call_operation(
     first = positional[0] if positional else None
     if isinstance(first, MutableReference) and node.name in _VIEWS:
         rest = positional[1:]
-        return first.view(lambda x: _call_builtin(machine, node, operation, [x, *rest], keywords, scope))
+        return first.view(lambda x: _apply_operation(machine, node, operation, [x, *rest], keywords, scope))
     machine.provenance.enter(node)
-    result = _call_builtin(machine, node, operation, positional, keywords, scope)
+    result = _apply_operation(machine, node, operation, positional, keywords, scope)
     machine.provenance.leave()
     if operation is not None and operation.name in lost_digits.FUNCTIONS and positional and machine.scalars is None:
         lost_digits.examine(node.name, positional[0], result, rolls=machine.rolls)
@@ -227,11 +235,15 @@ def _call_operation(
     return result
 
 
-def _without_stated(
+def _take_property_keywords(
     node: tree.Call, given: Mapping[str, Value], parameters: Sequence[SignatureParameter]
 ) -> tuple[dict[str, Value], Value]:
-    """The keywords of a call without `dtype` and the like, and `dtype`, which may be the complex one; otherwise they
-    must state what holds anyway, or CallError is raised."""
+    """The keywords of a call without those for `dtype`, `device` and `requires_grad` that the signature lacks, and the
+    `dtype`, None if there is none.
+
+    Raises CallError if they ask for what does not hold anyway, but for the complex dtype. Those of a function without a
+    module or receiver stay, so that they do not fit its signature.
+    """
     from gradcli.primitives.entries.manipulation.copies import check_properties
 
     known = {p.name for p in parameters}
@@ -281,7 +293,7 @@ def _meaning(machine: Evaluator, node: tree.Call) -> tuple[Operation | None, tup
     return operation, operation.parameters
 
 
-def _call_builtin(
+def _apply_operation(
     machine: Evaluator,
     node: tree.Call,
     operation: Operation | None,
@@ -289,6 +301,8 @@ def _call_builtin(
     keywords: dict[str, Value],
     scope: Scope,
 ) -> Value:
+    """Apply an operation of the table, None for a derivative or a function that drops gradients, to its arguments, of
+    which lists and random variables become tensors or numbers."""
     what = f"'{node.name}'"
     for i, value in enumerate(positional):
         if isinstance(value, ProgramList) and i == _place_of_list(operation):
@@ -308,22 +322,11 @@ def _call_builtin(
     return machine.apply(node, operation.name, functools.partial(operation, **keywords), *positional)
 
 
-# Keywords that state properties of the result.
-_PROPERTY_KEYWORDS = frozenset({"dtype", "device", "requires_grad"})
-
-
 def _place_of_list(operation: Operation | None) -> int | None:
     """The index of the parameter that takes a list (of tensors, or with None in it) as it is, or None."""
     if operation is None:
         return None
     return next((i for i, p in enumerate(operation.parameters) if p.takes_list), None)
-
-
-# Functions whose result is a view of their operand in NumPy and PyTorch.
-_VIEWS = frozenset(
-    {"reshape", "view", "transpose", "permute", "swapaxes", "moveaxis", "squeeze", "unsqueeze", "expand_dims"}
-    | {"ravel", "broadcast_to", "expand", "diagonal"}
-)
 
 
 HANDLERS: dict[type, Callable[..., Task]] = {tree.Call: _call, tree.Apply: _apply, **defined_functions.HANDLERS}
