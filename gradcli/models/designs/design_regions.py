@@ -70,7 +70,8 @@ class DesignRegion(NamedTuple):
         return found
 
     def _continuous_points(self, most: int) -> Any:
-        """Points `[n, k]` in the ranges."""
+        """Points `[n, k]` in the ranges: those of `_on_a_line` for one range; for several, at most `most` of a Sobol'
+        sequence but at least 2**_FEWEST, and corners, and of few ranges centers of edges and faces."""
         low, high = self.low[self.is_continuous], self.high[self.is_continuous]
         if len(low) == 1:
             return _on_a_line(float(low[0]), float(high[0]), min(most, _ON_A_LINE))[:, None]
@@ -85,7 +86,8 @@ class DesignRegion(NamedTuple):
 
 
 def _on_a_line(low: float, high: float, count: int) -> Any:
-    """Points from one number to another: `count` at equal distances, and others ever closer to both ends and to 0."""
+    """Points from one number to another: `count` at equal distances, others ever closer to both ends and to 0, and from
+    a positive number on `count` at equal ratios."""
     distances = np.geomspace(_CLOSEST, 1, count // 4) * (high - low)
     points = [np.linspace(low, high, count), low + distances, high - distances, distances, -distances]
     if low > 0:
