@@ -379,6 +379,7 @@ class TrajectoryRows:
         self.wrt = tuple(wrt)
         self.order = order
         self.keys = keys(self.wrt, order)
+        self._state_of = {parameter: state for state, parameter in model.starts.items()}
         self._solvers: dict[Any, tuple[Trajectories, list[RowFunctions]]] = {}
 
     def run(self, columns: Mapping[str, Any], shared: Mapping[str, float], *, rows: int) -> RowResults:
@@ -407,8 +408,7 @@ class TrajectoryRows:
         """Compute the rows of one trajectory."""
         equations = self.model.text.equations
         solver, functions = self._solver(lane.numbers)
-        state_of = {parameter: state for state, parameter in self.model.starts.items()}
-        values = {state_of.get(name, name): number for name, number in lane.numbers.items()}
+        values = {self._state_of.get(name, name): number for name, number in lane.numbers.items()}
         doses = self.model.doses.get(lane.group, ())
         times, place = np.unique(columns[equations.time][lane.rows], return_inverse=True)
         begin = min([lane.begin, *(dose.time for dose in doses)])
@@ -438,11 +438,10 @@ class TrajectoryRows:
         """The solver of the equations and the functions of the responses, made once for each set of the numbers that
         are neither columns nor in `wrt`."""
         equations = self.model.text.equations
-        state_of = {parameter: state for state, parameter in self.model.starts.items()}
-        wrt = [state_of.get(name, name) for name in self.wrt]
+        wrt = [self._state_of.get(name, name) for name in self.wrt]
         # A column may be in `wrt`, too.
         columns = [name for name in self.model.covariates if name not in wrt]
-        held = {state_of.get(name, name): number for name, number in numbers.items()}
+        held = {self._state_of.get(name, name): number for name, number in numbers.items()}
         shared = {n: v for n, v in held.items() if n not in (*wrt, *columns, *equations.states)}
         key = tuple(sorted(shared.items()))
         if key not in self._solvers:
@@ -529,7 +528,7 @@ class ResponseText(NamedTuple):
 
     def alone(self, source: str) -> tree.Module:
         """The program of the value without the equations; `source` is the text of the model."""
-        return tree.Module(self.value.span, source, (tree.Evaluate(self.value.span, self.value),))
+        return _program_of(self.value, source)
 
 
 class TrajectoryText(NamedTuple):
@@ -583,8 +582,12 @@ def _read_trajectory_model(source: str) -> TrajectoryText:
 
 def _names_along(model: TrajectoryText, value: tree.Expression) -> list[str]:
     """The names that an expression of a solution reads, but not the states, the time and what the equations define."""
-    alone = tree.Module(value.span, model.source, (tree.Evaluate(value.span, value),))
-    return [name for name in scope.free_names(alone) if name not in model.names]
+    return [name for name in scope.free_names(_program_of(value, model.source)) if name not in model.names]
+
+
+def _program_of(value: tree.Expression, source: str) -> tree.Module:
+    """The program of an expression alone, without the equations; `source` is the text of the model."""
+    return tree.Module(value.span, source, (tree.Evaluate(value.span, value),))
 
 
 def _log_density(model: TrajectoryText, response: ResponseText, deviation: str, measured: str) -> tree.Module:
