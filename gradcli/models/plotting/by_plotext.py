@@ -41,7 +41,7 @@ _COLORS = ("blue+", "orange+", "green+", "red+", "magenta+", "cyan+")
 _CHARACTERS = "*+ox#%@=&$" + string.ascii_lowercase.translate({ord(c): None for c in "ox"}) + string.ascii_uppercase
 _SHADES = ".:-=+*#%@"
 # As many colours as shades, from dark to bright, among the 256 of a terminal.
-_HEIGHTS = (53, 60, 24, 30, 36, 41, 77, 148, 220)
+_SHADE_COLORS = (53, 60, 24, 30, 36, 41, 77, 148, 220)
 # Arrows in steps of 45 degrees, counterclockwise from the right.
 _ARROWS, _PLAIN_ARROWS = "→↗↑↖←↙↓↘", ">/^\\</v\\"
 # Without Unicode, a direction is a number of steps of 45 degrees.
@@ -259,7 +259,7 @@ class _Drawing:
         low, high = field.limits or (float(seen.min()), float(seen.max()))
         low = max(low, float(seen.min())) if field.log else low
         shade = _levels(self._sampled(field.z), low, high, log=field.log)
-        pixels = [self.plotext.pixel(color) if self.style.colors else None for color in _HEIGHTS]
+        pixels = [self.plotext.pixel(color) if self.style.colors else None for color in _SHADE_COLORS]
         symbols = "█" * len(_SHADES) if self.style.colors and self.style.unicode else _SHADES
         self._shades(shade, pixels, symbols)
         if field.arrows is not None:
@@ -318,7 +318,7 @@ class _Drawing:
 
     def _on(self, level: int) -> Any:
         """The colour of an arrow on the background colour of a shade."""
-        return self.plotext.pixel("white", _HEIGHTS[level]) if self.style.colors and level >= 0 else None
+        return self.plotext.pixel("white", _SHADE_COLORS[level]) if self.style.colors and level >= 0 else None
 
     def _legend(self) -> Iterator[str]:
         """The lines of the legend; none where a single layer needs no explanation."""
