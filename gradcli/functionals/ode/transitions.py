@@ -1,7 +1,8 @@
 """The derivatives of a solution at a time at which its right side switches.
 
 Where the time of a switch moves with a parameter, so does the time from which the solution follows the right side that
-comes after it. The transition maps the states at the time of the switch before it to those after it:
+comes after it. At the time of the switch for the given parameters, the transition maps the states to which the right
+side before it leads, to those from which the right side after it goes on:
 
 1. along the right side before the switch to where the margin of its piece is 0, which is some lapse s away,
 2. along the right side after it by -s.
