@@ -288,8 +288,8 @@ def _bindings(
 
 
 def _text(columns: Mapping[str, Any], format: str) -> str:
-    """The table; a number is the shortest text that reads back as the same number, nan and infinities are written as in
-    JSON, and texts stay as they are."""
+    """The table; a number is the shortest text that reads back as the same number, or NaN, Infinity or -Infinity, and
+    texts stay as they are."""
     rows = zip(*(column.tolist() for column in columns.values()))
     if format == "jsonl":
         return "".join(f"{json_text.dumps(dict(zip(columns, row)))}\n" for row in rows)
