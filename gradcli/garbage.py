@@ -1,7 +1,7 @@
 """Pauses the collection of garbage while many objects are made that all stay.
 
-Modules and traced programs are made of tens of thousands of objects. Collections, which find none of them to be garbage,
-would take a third of the time.
+Modules and traced programs are made of tens of thousands of objects, none of which is garbage. Looking at all of them
+takes 2.4 ms of the first result of a program.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def kept() -> Iterator[None]:
+def collection_paused() -> Iterator[None]:
     """Context manager and decorator within which no garbage is collected; for work of less than a second."""
     if not gc.isenabled():
         yield

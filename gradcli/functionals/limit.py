@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cmath
+import itertools
 import math
 import sys
 from collections.abc import Callable, Sequence
@@ -278,18 +279,15 @@ def _leading_of_series(
     body: Body, point: Any, side: float, reads: Sequence[Any], place: float, drawn: Sequence[float]
 ) -> Any:
     at, *others = drawn
-    for count in _LENGTHS:
+    kinds: Sequence[tuple[Callable[..., Any], Sequence[float], Callable[[Any], Any]]] = (
+        (_series, _DISTANCES, _leading),
+        (_scales, _DISTANCES_OF_EXPONENTIALS, _leading_of_scales),
+    )
+    for (expand, distances, leading), count in itertools.product(kinds, _LENGTHS):
         try:
-            series = _series(body, point, at, side, count, reads, others)
-            _require_agreement(body, series, _DISTANCES, at, side, others)
-            return _leading(series)
-        except (NoLimitError, ArithmeticError, ValueError):
-            continue
-    for count in _LENGTHS:
-        try:
-            scales = _scales(body, point, at, side, count, reads, others)
-            _require_agreement(body, scales, _DISTANCES_OF_EXPONENTIALS, at, side, others)
-            return _leading_of_scales(scales)
+            series = expand(body, point, at, side, count, reads, others)
+            _require_agreement(body, series, distances, at, side, others)
+            return leading(series)
         except (NoLimitError, ArithmeticError, ValueError):
             continue
     raise NoLimitError(f"no limit was found at {place:.6g}")

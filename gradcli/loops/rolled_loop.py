@@ -440,7 +440,7 @@ class RolledLoop(_Described):
         number = next(j for j, end in enumerate(ends) if self.idle < end)
         return sum(widths[:number]) + self.idle - (ends[number] - self.widths[number])
 
-    @garbage.kept()
+    @garbage.collection_paused()
     def _derived(
         self,
         run: Callable[..., list[Any]],

@@ -475,7 +475,7 @@ def _enough_rounds(loop: RolledLoop, numbers: Sequence[Any], sequences: Sequence
     return min(loop.rounds, _MORE_ROUNDS + 2 * taken if recording_program() else max(1, taken))
 
 
-@garbage.kept()
+@garbage.collection_paused()
 def _described(rounds: Rounds, traced: _Round, *, selects: bool) -> tuple[RolledLoop, list[Any], list[Row]]:
     """The loop, the values from outside and the sequences that it reads."""
     carried, paths, is_complex = traced.carried, traced.paths, traced.is_complex

@@ -7,7 +7,8 @@ derivatives that the engine finds; the equations of the recording are then evalu
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial, reduce
 from typing import Any
 
@@ -21,7 +22,7 @@ from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import jacobians
 from gradcli.calculus.higher_orders import derivatives
-from gradcli.errors import EvaluationError, locating
+from gradcli.errors import EvaluationError, NotRecordableError, locating
 from gradcli.kinds.branch_points import BranchPointError
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.syntax.tree import Module
@@ -53,6 +54,21 @@ class BoxBounds(NamedTuple):
     low: Any
     high: Any
     smooth: Any
+
+
+@contextmanager
+def needing_one_path(program: Module, what: str) -> Iterator[None]:
+    """Within the block, raise EvaluationError in place of NotRecordableError, for control flow of a program that depends on
+    `what`."""
+    try:
+        yield
+    except NotRecordableError as error:
+        raise EvaluationError(
+            f"a proof needs the same operations in the whole box, and here they depend on {what}",
+            hint="write where(condition, a, b) for an if",
+            span=error.span,
+            source=program.source,
+        ) from None
 
 
 class BoxProgram:

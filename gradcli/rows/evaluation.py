@@ -189,7 +189,8 @@ class TableEvaluation:
                 )
         uncertain = tuple(name for name in self._plan.uncertain if name in reads)
         wrt = tuple(dict.fromkeys(n for n in (*self._plan.wrt, *uncertain) if n in reads))
-        order, key = asked.order or int(bool(uncertain)), (program.source, wrt, asked.order, bool(uncertain))
+        order = asked.order or bool(uncertain)
+        key = program.source, wrt, int(order)
         run = None if self._known is None else self._known.get(key)
         if run is None:
             run = RowProgram(program, wrt, order, max_steps=asked.max_steps, max_elements=asked.max_elements)

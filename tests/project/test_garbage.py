@@ -16,7 +16,7 @@ def _collection_as_before():
     (gc.enable if enabled else gc.disable)()
 
 
-@garbage.kept()
+@garbage.collection_paused()
 def _is_enabled_within(fails):
     if fails:
         raise ValueError("within")
@@ -34,6 +34,6 @@ def test_collection_goes_on_behind_a_pause_and_behind_an_error():
 
 def test_collection_that_a_caller_disabled_stays_disabled():
     gc.disable()
-    with garbage.kept(), garbage.kept():
+    with garbage.collection_paused(), garbage.collection_paused():
         pass
     assert not gc.isenabled()

@@ -16,7 +16,6 @@ from gradcli.errors import (
     BindingError,
     EvaluationError,
     LimitError,
-    NotRecordableError,
     UsageError,
     as_bool,
     did_you_mean,
@@ -672,7 +671,7 @@ def _all_roots(
     Raises EvaluationError where control flow depends on the unknowns.
     """
     # python-flint is needed only where something is to be proved.
-    from gradcli.proofs.box_programs import BoxProgram
+    from gradcli.proofs.box_programs import BoxProgram, needing_one_path
     from gradcli.proofs.root_isolation import RootIsolation
 
     np = arrays.numpy_namespace()
@@ -680,15 +679,8 @@ def _all_roots(
     program = system.equations.program
     # A point in which the box has no symmetry, where derivatives may vanish.
     example = low + 0.41 * (high - low)
-    try:
+    with needing_one_path(program, "the unknowns"):
         boxed = BoxProgram(program, system.packing.shapes, system.constants, example)
-    except NotRecordableError as error:
-        raise EvaluationError(
-            "a proof needs the same operations in the whole box, and here they depend on the unknowns",
-            hint="write where(condition, a, b) for an if",
-            span=error.span,
-            source=program.source,
-        ) from None
     with limits.optional_budget():
         found = RootIsolation(boxed, low, high).run(lambda boxes, roots: watch(Iteration(boxes, float(roots))))
     points, boxes, open_ = [], [], 0

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays, limits
-from gradcli.errors import BindingError, EvaluationError, LimitError, NotRecordableError, did_you_mean
+from gradcli.errors import BindingError, EvaluationError, LimitError, did_you_mean
 from gradcli.language.syntax import parse
 from gradcli.language.syntax.tree import Module
 from gradcli.models.optima import optimality
@@ -165,17 +165,10 @@ class _Proving:
         return self._over_boxes(self._program, {**constraints.constants, **objective.constants}, terms)
 
     def _over_boxes(self, program: Module, constants: Any, terms: Sequence[tuple[Any, Module]] = ()) -> BoxProgram:
-        from gradcli.proofs.box_programs import BoxProgram
+        from gradcli.proofs.box_programs import BoxProgram, needing_one_path
 
-        try:
+        with needing_one_path(program, "what is varied"):
             return BoxProgram(program, self._problem.objective.packing.shapes, constants, self._problem.start, terms)
-        except NotRecordableError as error:
-            raise EvaluationError(
-                "a proof needs the same operations in the whole box, and here they depend on what is varied",
-                hint="write where(condition, a, b) for an if",
-                span=error.span,
-                source=program.source,
-            ) from None
 
 
 def _polished(fixed: OptimizationProblem, method: str, watch: ProgressCallback) -> NewtonEnd:
