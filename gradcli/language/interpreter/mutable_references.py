@@ -72,7 +72,11 @@ class View(MutableReference):
 
     @property
     def value(self) -> Value:
-        return index(reshape(self.base.value, (-1,)), self.places)
+        from gradcli.primitives.entries.manipulation.functional_update import basic_key
+
+        whole = self.base.value
+        key = basic_key(self.places, arrays.shape(whole)) if self.places.size else None
+        return index(reshape(whole, (-1,)), self.places) if key is None else index(whole, key)
 
     def set(self, value: Value) -> None:
         self._write(self.places, broadcast_to(value, self.places.shape))

@@ -8,7 +8,7 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.primitives.conversions import broadcast_to, reshape
 from gradcli.primitives.entries.comparisons import where
-from gradcli.primitives.entries.indexing import index
+from gradcli.primitives.entries.indexing import index, scatter
 
 
 def set_at(x: Any, key: Any, value: Any) -> Any:
@@ -26,10 +26,16 @@ def set_at_positions(x: Any, places: Any, value: Any) -> Any:
     shape = arrays.shape(x)
     size = math.prod(shape)
     limits.charge(3 * size)
-    value = reshape(broadcast_to(value, places.shape), (-1,))
+    value = broadcast_to(value, places.shape)
     if not places.size:
         return x
     xp = arrays.numpy_namespace()
+    key = basic_key(places, shape)
+    if key is not None:
+        there = xp.zeros(shape, dtype=bool)
+        there[key] = True
+        return where(there, scatter(value, key, shape), x)
+    value = reshape(value, (-1,))
     # For each element of x the index of the value that replaces it, or -1.
     source = xp.full(size, -1)
     source[places.reshape(-1)] = xp.arange(places.size)
@@ -43,6 +49,34 @@ def positions(shape: tuple[int, ...], key: Any = ...) -> Any:
     xp = arrays.numpy_namespace()
     places = xp.arange(math.prod(shape)).reshape(shape)
     return arrays.to_numpy(index(places, key))
+
+
+def basic_key(places: Any, shape: tuple[int, ...]) -> tuple[Any, ...] | None:
+    """The key of integers, slices and None at which a tensor of a shape has its elements of these flat positions; None
+    if there is no such key."""
+    xp = arrays.numpy_namespace()
+    key: list[Any] = []
+    axis = 0
+    for coordinates, size in zip(xp.unravel_index(places, shape), shape):
+        varying = [a for a in range(places.ndim) if places.shape[a] > 1 and _step(coordinates, a)]
+        if not varying:
+            key.append(int(coordinates.flat[0]))
+            continue
+        key += [None] * (varying[0] - axis)
+        axis = varying[0] + 1
+        begin, step = int(coordinates.flat[0]), _step(coordinates, varying[0])
+        end = begin + step * places.shape[varying[0]]
+        key.append(slice(begin, end if 0 <= end <= size else None, step))
+    key += [None] * (places.ndim - axis)
+    found = tuple(key)
+    same = positions(shape, found)
+    return found if same.shape == places.shape and bool((same == places).all()) else None
+
+
+def _step(coordinates: Any, axis: int) -> int:
+    """The distance of the first two coordinates along an axis."""
+    first, second = (coordinates.take(i, axis).flat[0] for i in (0, 1))
+    return int(second - first)
 
 
 def indices_in(places: Any, wanted: Any) -> Any:
