@@ -171,7 +171,7 @@ def backend_module(name: str) -> ModuleType:
     other = _other_module(name)
     if other is not None:
         raise BackendError(f"the backend {name} cannot be imported: the module {name!r} of this process is {other}")
-    if not _installed(name):
+    if not is_installed(name):
         raise BackendError(f"the backend {name} is not installed", hint=backend.install)
     try:
         return import_module(backend.home)
@@ -198,7 +198,8 @@ def _other_module(name: str) -> str | None:
     return None if found == name else str(found)
 
 
-def _installed(name: str) -> bool:
+def is_installed(name: str) -> bool:
+    """Return whether a library can be imported; it is not loaded."""
     from importlib.util import find_spec
 
     try:
@@ -220,7 +221,7 @@ def namespace(name: str, device: str | None = None) -> Namespace:
 def backend_statuses() -> Iterator[BackendStatus]:
     """The version and devices of every backend on this machine."""
     for backend in BACKENDS:
-        if not _installed(backend.name):
+        if not is_installed(backend.name):
             yield BackendStatus(backend, None, ())
             continue
         try:

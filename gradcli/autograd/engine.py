@@ -152,7 +152,8 @@ class BackwardPass:
     """One backward pass. It owns the cotangents until they reach a leaf.
 
     It propagates from tensors to all leaves, or only to `targets` (tensors and edges), where gradients are accumulated
-    or returned.
+    or returned. Zeros of `gradients` mean that an element is not asked for, and those of what was not selected that it was
+    not taken, see `untaken_masks`; with `ordinary_zeros`, they are zeros like others.
     """
 
     def __init__(
@@ -164,11 +165,13 @@ class BackwardPass:
         retain_graph: bool,
         *,
         accumulate: bool,
+        ordinary_zeros: bool = False,
     ) -> None:
         self.number = _next_pass()
         self.create_graph = as_bool(create_graph, "create_graph")
         self.retain_graph = as_bool(retain_graph, "retain_graph")
         self.accumulate = accumulate
+        self.ordinary_zeros = ordinary_zeros
         self.targets = targets
         self.pending: dict[Node, list[Any]] = {}
         self.queue: list[tuple[int, Node]] = []
@@ -186,9 +189,10 @@ class BackwardPass:
         self.seeds = [
             conjugated(seed_of(i, root, g, create_graph)) for i, (root, g) in enumerate(zip(self.roots, gradients))
         ]
-        # A seed with zeros, such as a unit vector for a row of a Jacobian: its zeros mean that the element is not asked
-        # for.
-        self.partial = any(r.shape and not assume(not_equal(constant(s), 0)) for r, s in zip(self.roots, self.seeds))
+        # Whether a seed asks for some elements only, such as a unit vector for a row of a Jacobian.
+        self.partial = not ordinary_zeros and any(
+            r.shape and not assume(not_equal(constant(s), 0)) for r, s in zip(self.roots, self.seeds)
+        )
         # The constructor comes from the roots, because the class Tensor depends on this module.
         self.tensor = self.roots[0].made if roots else TensorBase.made
         self.lift = self.tensor if self.create_graph else None
@@ -341,7 +345,9 @@ class BackwardPass:
         if node.span is not self.span:
             self.span = node.span
             current_span.set(node.span)
-        self.plain = not (node.guarded or node.selects) and not (self.untaken and self.untaken.marks(node))
+        self.plain = self.ordinary_zeros or (
+            not (node.guarded or node.selects) and not (self.untaken and self.untaken.marks(node))
+        )
         try:
             if self.plain:
                 pulled = node.pull(cotangents, wanted, lift=self.lift)

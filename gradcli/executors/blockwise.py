@@ -13,6 +13,7 @@ from gradcli.executors.kernel import Kernel
 from gradcli.executors.loop_fusion import CompilePolicy, FusedLoop, Step, fused
 from gradcli.executors.reused_memory import Buffers, NumpyCode
 from gradcli.executors.schedule import Segment
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import assume, bind
 from gradcli.primitives.entries import reductions
 from gradcli.primitives.entries.linear import matmul
@@ -24,6 +25,13 @@ _ROW = 8
 # Up to this number of elements, the checks of `bind` take a considerable part of the time of an operation: some 8 µs, in
 # which a product of matrices computes 10,000 to 50,000.
 _FEW = 50_000
+
+
+class _BufferLines(NamedTuple):
+    """The lines that take the buffers of a run, and the one that gives them back."""
+
+    taken: Sequence[str]
+    given: str
 
 
 class Blocks:
@@ -38,18 +46,22 @@ class Blocks:
         self.reproducible = reproducible
         self.steps = schedule.schedule(program).steps
         self.demand = CompilePolicy([e for e in self.steps if isinstance(e, Equation)], reproducible=reproducible)
-        self.function = _ProgramWriter(self).compiled()
+        self.function = self.written()
 
     def run(self, inputs: Sequence[Any]) -> list[Any] | None:
         """The outputs for `inputs`, or None if a guard does not hold. Raises what its primitives raise."""
         if self.demand.counts and self.demand.count_run():
             with phase("compile"):
-                self.function = _ProgramWriter(self).compiled()
+                self.function = self.written()
         outputs: list[Any] | None = self.function(*inputs)
         return outputs
 
+    def written(self) -> Callable[..., Any]:
+        """The generated function of the inputs."""
+        return ProgramWriter(self).compiled()
 
-class _ProgramWriter:
+
+class ProgramWriter:
     """Writes the source text of the function that runs a program."""
 
     def __init__(self, blocks: Blocks) -> None:
@@ -68,43 +80,49 @@ class _ProgramWriter:
         self.lines = NumpyCode(equations, self.freed, self._place, demand.together)
 
     def compiled(self) -> Callable[..., Any]:
-        lines, program = self.lines, self.program
-        inputs = [lines.new_name(v) for v in program.inputs]
-        numbers = [n for n, v in zip(inputs, program.inputs) if v.shape == () and v.dtype == "float64"]
-        for variable in program.inputs:
+        inputs, outputs = self.computed()
+        numbers = [n for n, v in zip(inputs, self.program.inputs) if v.shape == () and v.dtype == "float64"]
+        buffers = self.buffers()
+        return self.lines.function(
+            [
+                f"def program({', '.join(inputs)}):",
+                *(f"    if type({n}) is not float: {n} = tidy({n})" for n in numbers),
+                "    budget = current()",
+                f"    if budget is not None: budget.charge({self.elements})",
+                *(f"    {line}" for line in buffers.taken),
+                "    with quiet():",
+                *(f"        {line}" for line in [*self.lines.body, "pass"]),
+                f"    {buffers.given}",
+                f"    return [{', '.join(outputs)}]",
+            ]
+        )
+
+    def computed(self) -> tuple[list[str], list[str]]:
+        """Write the lines that compute the program; returns the names of the inputs, and the texts of the outputs."""
+        inputs = [self.lines.new_name(v) for v in self.program.inputs]
+        for variable in self.program.inputs:
             self._check(variable)
         for number, step in enumerate(self.steps):
             self._step(number, step)
-        outputs = ", ".join(lines.operand(a) for a in program.outputs)
+        return inputs, [self.lines.operand(a) for a in self.program.outputs]
+
+    def buffers(self) -> _BufferLines:
+        """Make the pool of the buffers and what else the lines read known, and return the lines around them."""
+        lines, numpy = self.lines, arrays.numpy_namespace()
         buffers = Buffers(lines.buffers)
         lines.known.update(
             tidy=arrays.tidy,
             assume=assume,
-            quiet=arrays.numpy_namespace().quiet,
-            empty=arrays.numpy_namespace().empty,
+            quiet=numpy.quiet,
+            empty=numpy.empty,
             current=limits.budget,
             take=buffers.unused.pop,
             make=buffers.made,
             give=buffers.unused.append,
         )
         names = "".join(f"b{i}, " for i in range(len(lines.buffers)))
-        return lines.function(
-            [
-                f"def program({', '.join(inputs)}):",
-                *(f"    if type({n}) is not float: {n} = tidy({n})" for n in numbers),
-                "    budget = current()",
-                f"    if budget is not None: budget.charge({self.elements})",
-                *(
-                    [f"    try: {names}= taken = take()", f"    except IndexError: {names}= taken = make()"]
-                    if names
-                    else []
-                ),
-                "    with quiet():",
-                *(f"        {line}" for line in [*lines.body, "pass"]),
-                "    give(taken)" if names and buffers.are_kept else "",
-                f"    return [{outputs}]",
-            ]
-        )
+        taken = [f"try: {names}= taken = take()", f"except IndexError: {names}= taken = make()"] if names else []
+        return _BufferLines(taken, "give(taken)" if names and buffers.are_kept else "pass")
 
     def _step(self, number: int, step: Step) -> None:
         body = self.lines.body

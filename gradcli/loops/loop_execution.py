@@ -16,7 +16,7 @@ from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.executors import stepwise
 from gradcli.executors.scalars import ScalarWriter
 from gradcli.loops.body_tracing import chosen
-from gradcli.loops.rolled_loop import RolledLoop, Stretch
+from gradcli.loops.rolled_loop import RolledLoop, Stretch, columns_of
 from gradcli.primitives.entries.comparisons import where
 from gradcli.program.ir import Equation, Program, Variable, last_uses
 from gradcli.timing import phase
@@ -49,8 +49,8 @@ def history(xp: Any, given: Any, *sequences: Any, loop: RolledLoop, last: bool) 
         compiled = loop.compiled.get(last)
         if compiled is not None:
             compiled(given, *rows, stored)
-        elif not run_compiled(loop, given, rows, stored, loop.all_rounds, last=last):
-            run_on_numbers(loop, given, rows, stored, loop.all_rounds, last=last)
+        else:
+            _run_single(loop, given, rows, stored, loop.all_rounds, last=last)
         return stored
     lanes = lanes_of([given.shape, *(s.shape for s in sequences)])
     rows = [_flat_lanes(np, s, lanes) for s in sequences]
@@ -82,15 +82,37 @@ def _flat_lanes(np: Any, sequence: Any, lanes: Sequence[int]) -> Any:
 
 def _run(loop: RolledLoop, starts: Any, rows: Sequence[Any], found: Any, stretch: Stretch, *, last: bool) -> None:
     """Compute the carries of some rounds, all of them or the last ones."""
-    if run_compiled(loop, starts, rows, found, stretch, last=last):
-        return
     count = len(starts)
-    if count > _FEW:
-        _by_rounds(loop, starts, rows, found, stretch, last=last)
-        return
+    if not loop.has_arrays:
+        if run_compiled(loop, starts, rows, found, stretch, last=last):
+            return
+        if count > _FEW:
+            _by_rounds(loop, starts, rows, found, stretch, last=last)
+            return
     for lane in range(count):
         own = [r[:, min(lane, r.shape[1] - 1)] for r in rows]
-        run_on_numbers(loop, starts[lane], own, found[:, lane], stretch, last=last)
+        if loop.has_arrays:
+            np = arrays.numpy_namespace()
+            stored = np.empty((len(found), loop.carries))
+            _run_single(loop, starts[lane], [*map(np.ascontiguousarray, own)], stored, stretch, last=last)
+            found[:, lane] = stored
+        else:
+            run_on_numbers(loop, starts[lane], own, found[:, lane], stretch, last=last)
+
+
+def _run_single(loop: RolledLoop, given: Any, rows: Sequence[Any], found: Any, stretch: Stretch, *, last: bool) -> None:
+    """Compute one loop, see `run_compiled`; `given` is a vector, each of `rows` and `found` a matrix."""
+    if run_compiled(loop, given, rows, found, stretch, last=last):
+        return
+    if loop.has_arrays:
+        # Loaded on demand: the rounds of most loops compute with numbers.
+        from gradcli.loops.array_rounds import run_on_arrays
+
+        if loop.idle is not None:
+            stretch = _without_idle(loop, loop.idle, given, rows, found, stretch, last=last)
+        run_on_arrays(loop, given, rows, found, stretch, last=last)
+    else:
+        run_on_numbers(loop, given, rows, found, stretch, last=last)
 
 
 def _by_stretches(np: Any, loop: RolledLoop, starts: Any, rows: Sequence[Any], found: Any, *, last: bool) -> None:
@@ -188,6 +210,8 @@ def single_rounds(loop: RolledLoop, given: Any, sequences: Sequence[Any]) -> Ite
 
 def computes_single_rounds(loop: RolledLoop) -> bool:
     """Return whether `single_rounds` is fast: for many rounds, whose operations NumPy has."""
+    if loop.has_arrays:
+        return False
     functions = (e.primitive.function for e in loop.program.equations)
     return loop.rounds >= _MANY and not any(f is not None and "scipy" in spellings.of(f).names for f in functions)
 
@@ -250,22 +274,53 @@ def _stepwise(xp: Any, given: Any, sequences: Sequence[Any], loop: RolledLoop, *
     given = xp.asarray(given)
     lanes = lanes_of([*map(arrays.shape, (given, *sequences))])
     given = xp.broadcast_to(given, (*lanes, arrays.shape(given)[-1]))
-    start = [given[..., k] for k in range(loop.carries)]
-    reads = [given[..., k] for k in range(loop.carries, loop.carries + loop.reads)]
+    if lanes and loop.has_arrays:
+        return _lane_by_lane(xp, given, sequences, loop, last=last)
+    layout = loop.layout
+    start = _values(xp, given[..., : loop.carries], layout.carries)
+    reads = _values(xp, given[..., loop.carries :], layout.reads)
     places = range(loop.rounds)[::-1] if loop.reverse else range(loop.rounds)
     counters = [loop.first + loop.step * i for i in places]
     rows = [_in_order(xp, s[offset : offset + loop.rounds], loop) for s, offset in zip(sequences, loop.offsets)]
 
     def step(before: Sequence[Any], counter: Any, row: Sequence[Any]) -> list[Any]:
-        elements = [part[..., k] for part, width in zip(row, loop.widths) for k in range(width)]
+        elements = [value for part, shapes in zip(row, layout.rows) for value in _values(xp, part, shapes)]
         found = _outputs(xp, loop.program, [counter, *before, *reads, *elements])
-        return [_of_shape(xp, f, lanes) for f in found]
+        return [_of_shape(xp, f, (*lanes, *shape)) for f, shape in zip(found, layout.carries)]
 
     end, after = xp.scan(step, start, counters, rows)
     if last:
-        return xp.stack([*end], axis=-1)[None]
+        return _side_by_side(xp, [*end], layout.carries)[None]
     columns = [xp.concat((c[None], a), axis=0) for c, a in zip(start, after)]
-    return _in_order(xp, xp.stack(columns, axis=-1), loop)
+    return _in_order(xp, _side_by_side(xp, columns, layout.carries), loop)
+
+
+def _lane_by_lane(xp: Any, given: Any, sequences: Sequence[Any], loop: RolledLoop, *, last: bool) -> Any:
+    """Run independent loops of arrays of a library one after the other, along the first of their axes."""
+    count, lanes = given.shape[0], given.ndim - 1
+    found = []
+    for lane in range(count):
+        own = [s[:, min(lane, s.shape[1] - 1)] if s.ndim - 2 == lanes else s for s in sequences]
+        found.append(_stepwise(xp, given[lane], own, loop, last=last))
+    return xp.stack(found, axis=1)
+
+
+def _values(xp: Any, columns: Any, shapes: Sequence[Shape]) -> list[Any]:
+    """The values of some shapes that lie one after the other along the last axis."""
+    if not any(shapes):
+        return [columns[..., k] for k in range(len(shapes))]
+    ends = [*itertools.accumulate(map(math.prod, shapes), initial=0)]
+    parts = [columns[..., begin:end] for begin, end in itertools.pairwise(ends)]
+    return [xp.reshape(part, (*arrays.shape(part)[:-1], *shape)) for part, shape in zip(parts, shapes)]
+
+
+def _side_by_side(xp: Any, values: Sequence[Any], shapes: Sequence[Shape]) -> Any:
+    """Values of some shapes, preceded by the same axes, one after the other along a new last axis."""
+    if not any(shapes):
+        return xp.stack(values, axis=-1)
+    before = [arrays.shape(value)[: len(arrays.shape(value)) - len(shape)] for value, shape in zip(values, shapes)]
+    flat = [xp.reshape(v, (*b, math.prod(shape))) for v, b, shape in zip(values, before, shapes)]
+    return xp.concat(flat, axis=-1)
 
 
 def _in_order(xp: Any, rows: Any, loop: RolledLoop) -> Any:
@@ -339,10 +394,10 @@ def _without_idle(
     loop: RolledLoop, idle: int, given: Any, sequences: Sequence[Any], found: Any, stretch: Stretch, *, last: bool
 ) -> Stretch:
     """The rounds without those that change nothing, the last ones, whose carries are written to `found`."""
-    ends = [*itertools.accumulate(loop.widths)]
-    number = next(j for j, end in enumerate(ends) if idle < end)
+    number, part = loop.row_of_part(idle)
+    column = columns_of(loop.layout.rows[number][:part])
     first = stretch.begin + loop.offsets[number] - stretch.sequences[number]
-    marks = sequences[number][first : first + stretch.end - stretch.begin, idle - ends[number]]
+    marks = sequences[number][first : first + stretch.end - stretch.begin, column]
     end = stretch.begin + int(arrays.numpy_namespace().count_nonzero(marks))
     if not last:
         found[end - stretch.result : stretch.end + 1 - stretch.result] = given[: loop.carries]
@@ -351,6 +406,11 @@ def _without_idle(
 
 def rounds_until_end(loop: RolledLoop, given: Any, sequences: Sequence[Any]) -> int:
     """The number of rounds after which a loop that may end before its last round is no longer active."""
+    if loop.has_arrays:
+        from gradcli.loops.array_rounds import run_on_arrays
+
+        found = arrays.numpy_namespace().empty((1, loop.carries))
+        return run_on_arrays(loop, given, sequences, found, loop.all_rounds, last=True)
     pieces = _pieces(loop, given.tolist(), sequences, loop.all_rounds, keep=True)
     return sum(len(columns[0]) - 1 for _, _, columns in pieces)
 
@@ -446,6 +506,17 @@ class _LoopWriter(ScalarWriter):
 _WORTH_COMPILING, _LIKE_LOADING = 1_500_000, 300
 
 
+# An operation of NumPy takes as long as so many operations on Python's floats, and so many of its elements as long as one.
+_CALL, _ELEMENTS = 40, 50
+
+
+def _operations_of_round(loop: RolledLoop) -> float:
+    """The number of operations on Python's floats that take as long as a round without machine code."""
+    if not loop.has_arrays:
+        return loop.cost_of_round
+    return _CALL * len(loop.program.equations) + loop.cost_of_round / _ELEMENTS
+
+
 class _State:
     """The operations that a loop has computed without machine code, and its code, if it was compiled.
 
@@ -455,7 +526,7 @@ class _State:
     __slots__ = ("computed", "function", "kept", "single", "tried")
 
     def __init__(self) -> None:
-        self.computed = 0
+        self.computed = 0.0
         self.tried = False
         # Keeps the machine code of the functions alive.
         self.kept: Sequence[Loop] = ()
@@ -474,21 +545,22 @@ def run_compiled(
 
     `starts` has the carries and reads of each loop, of shape [loops, carries + reads], `sequences` are of shape [rows,
     loops or 1, width], and `found`, of shape [rounds + 1, loops, carries], or [1, loops, carries] for the `last`
-    carries, receives the results. All are contiguous. For a single loop the axis of loops may be absent from all of them.
+    carries, receives the results. All are contiguous. For a single loop the axis of loops may be absent from all of them,
+    and is if its rounds compute with arrays.
     """
     state = _states.get(loop)
     if state is None:
         state = _states.setdefault(loop, _State())
-    if state.function is None:
+    if state.single is None:
         count = len(starts) if starts.ndim > 1 else 1
-        state.computed += loop.cost_of_round * (stretch.end - stretch.begin) * count
+        state.computed += _operations_of_round(loop) * (stretch.end - stretch.begin) * count
         if state.tried or state.computed < _WORTH_COMPILING * (1 + len(loop.program.equations) / _LIKE_LOADING):
             return False
         with _lock:
             if not state.tried:
                 _compile(loop, state)
                 state.tried = True
-        if state.function is None:
+        if state.single is None:
             return False
     bounds = _bounds(stretch, last=last)
     function = state.function if starts.ndim > 1 else state.single
@@ -508,6 +580,11 @@ def _bounds(stretch: Stretch, *, last: bool) -> Any:
 
 @phase("compile")
 def _compile(loop: RolledLoop, state: _State) -> None:
+    if not loop.has_arrays:
+        _compile_numbers(loop, state)
+
+
+def _compile_numbers(loop: RolledLoop, state: _State) -> None:
     # Loaded on demand: most loops end before compiling them pays.
     from gradcli.executors.llvm_ufuncs import as_ufunc, compile_loop
     from gradcli.loops.loop_code import loop_code, single_loop
@@ -520,13 +597,22 @@ def _compile(loop: RolledLoop, state: _State) -> None:
     if code is None:
         return
     single = code._replace(name="single", address=code.engine.get_function_address("single"))
-    places, dtypes = range(len(loop.widths)), ["float64"] * (2 + len(loop.widths))
+    places, dtypes = range(len(loop.widths)), _operand_dtypes(loop)
     many = "(b),(l,g)" + "".join(f",(r{j},l{j},w{j})" for j in places) + "->(r,l,c)"
-    one = "(b),(g)" + "".join(f",(r{j},w{j})" for j in places) + "->(r,c)"
-    made = [as_ufunc(code, dtypes, ["float64"], many), as_ufunc(single, dtypes, ["float64"], one)]
+    made = [as_ufunc(code, dtypes, ["float64"], many), as_ufunc(single, dtypes, ["float64"], _single_axes(loop))]
     if made[0] is not None and made[1] is not None:
         state.kept = [made[0], made[1]]
         state.function, state.single = made[0].ufunc, made[1].ufunc
+
+
+def _operand_dtypes(loop: RolledLoop) -> list[str]:
+    """The dtypes of the operands of compiled loops: the bounds, the carries and reads, and the sequences."""
+    return ["float64"] * (2 + len(loop.widths))
+
+
+def _single_axes(loop: RolledLoop) -> str:
+    """The signature of a function of one loop."""
+    return "(b),(g)" + "".join(f",(r{j},w{j})" for j in range(len(loop.widths))) + "->(r,c)"
 
 
 def bounds_and_sizes(loop: RolledLoop, *, last: bool) -> tuple[Any, Any]:

@@ -24,7 +24,7 @@ from gradcli.autograd.modes import recording_program
 from gradcli.errors import NotRecordableError
 from gradcli.kinds.jets import Jet
 from gradcli.loops import loop_execution
-from gradcli.loops.rolled_loop import NONE_OUTSIDE, LiveValues, OutsideCotangents, RolledLoop
+from gradcli.loops.rolled_loop import NONE_OUTSIDE, LiveValues, OutsideCotangents, RolledLoop, columns_of
 from gradcli.primitives import batching
 from gradcli.primitives.bind import assume, bind, constant
 from gradcli.primitives.conversions import broadcast_to, permuted, reshaped
@@ -35,7 +35,7 @@ from gradcli.primitives.entries.shape import concat
 from gradcli.primitives.families import permuting
 from gradcli.primitives.primitive import Primitive
 
-# Cost of an operation of a round, in array elements that take as long: between that of compiled loops and that of
+# Cost of an operation of a round on numbers, in array elements that take as long: between that of compiled loops and that of
 # Python's.
 _OPERATION = 2
 
@@ -52,12 +52,12 @@ def _pulled_back(i: int, g: Any, y: Any, *operands: Any, loop: RolledLoop, last:
         loop = loop.checkpointed()
         y = bind(loop_history, operands, {"loop": loop, "last": False})
     # Rows between the first and the last one have cotangents only where all rows are kept.
-    live = loop.live(range(loop.carries), stacked=every)
+    live = loop.live(range(len(loop.layout.carries)), stacked=every)
     outside = loop.from_outside(live) if every else NONE_OUTSIDE
     back = loop.reversed(live, outside)
     after = _row(g, 0 if last or loop.reverse else -1)
     found = Cotangents(loop, live, back, y, after, [g] if every else [], operands, rows=i > 0)
-    pulled = found.of_given(range(loop.carries + loop.reads)) if i == 0 else found.of_sequence(i - 1)
+    pulled = found.of_all_given() if i == 0 else found.of_sequence(i - 1)
     if pulled is None:
         pulled = zeros_like(operands[i])
     if i == 0 and not every and not last:
@@ -82,7 +82,7 @@ def _pulled_back_by_stretches(i: int, g: Any, y: Any, operands: Sequence[Any], l
     reads = _divided_columns(start, loop.carries)[1]
     found: list[Cotangents] = []
     for number, own in enumerate(loops[: i + 1] if i else loops):
-        live = own.live(range(own.carries), stacked=number > 0)
+        live = own.live(range(len(own.layout.carries)), stacked=number > 0)
         back = own.reversed(live, _from_later_loops(found, loops[:number], own, live))
         if number < (i or count):
             back = back.spaced(spaced.spacing)
@@ -91,7 +91,7 @@ def _pulled_back_by_stretches(i: int, g: Any, y: Any, operands: Sequence[Any], l
         around = [*(f.found for f in reversed(found)), *rows[:number]]
         others = [given, *rows[number + 1 :], *sequences]
         found.append(Cotangents(own, live, back, rows[number], after, around, others, rows=number < (i or count)))
-    pulled = [f.of_given(range(f.loop.carries + f.loop.reads)) for f in found]
+    pulled = [f.of_all_given() for f in found]
     if i:
         carries = (
             zeros_like(_row(rows[i], 0)) if pulled[i] is None else _divided_columns(pulled[i], loops[i].carries)[0]
@@ -115,22 +115,22 @@ def _from_later_loops(
     if not later:
         return NONE_OUTSIDE
     backs = [f.back for f in later][::-1]
-    widths = (*(b.carries for b in backs), *(loop.carries for loop in read_by))
+    rows = tuple(tuple(loop.layout.carries) for loop in (*backs, *read_by))
     # The cotangents of what a round read are there after that round.
     offsets = (*(0 if b.reverse else 1 for b in backs), *[0] * len(read_by))
-    starts = [*itertools.accumulate(widths, initial=0)][: len(backs)][::-1]
+    starts = [*itertools.accumulate(map(len, rows), initial=0)][: len(backs)][::-1]
     added: dict[bool, list[tuple[int, ...]]] = {True: [], False: []}
     for before, found in added.items():
         for k in live.carries:
-            columns = []
+            parts = []
             for number, (start, f) in enumerate(zip(starts, later)):
                 place = len(later) - 1 - number
-                column = f.column_of_element(sum(f.loop.widths[:place]) + k)
+                part_of_row = f.carry_of_element(sum(map(len, f.loop.layout.rows[:place])) + k)
                 # A round reads the row before or after the same round of the other loop.
-                if column is not None and before == (f.loop.offsets[place] == (1 if own.reverse else 0)):
-                    columns.append(start + column)
-            found.append(tuple(columns))
-    return OutsideCotangents(widths, offsets, tuple(added[True]), tuple(added[False]), backs[0])
+                if part_of_row is not None and before == (f.loop.offsets[place] == (1 if own.reverse else 0)):
+                    parts.append(start + part_of_row)
+            found.append(tuple(parts))
+    return OutsideCotangents(rows, offsets, tuple(added[True]), tuple(added[False]), backs[0])
 
 
 def _pulled_back_through_all_rows(i: int, g: Any, operands: Sequence[Any], loop: RolledLoop, *, last: bool) -> Any:
@@ -209,44 +209,58 @@ class Cotangents:
         self.loop, self.live, self.back, self.operands = loop, live, back, operands
         given, *sequences = operands
         zeros = zeros_like(part(given, (..., slice(0, 1))))
-        empty = broadcast_to(zeros, (*arrays.shape(given)[:-1], back.carries - len(live.carries)))
+        sent = columns_of(loop.layout.carries[k] for k in live.carries)
+        empty = broadcast_to(zeros, (*arrays.shape(given)[:-1], back.carries - sent))
         start = concat([after, empty, part(given, (..., slice(loop.carries, None)))], -1)
         self.found = _history(back, [start, *around, y, *sequences], last=not rows)
         self.final = _row(self.found, -1 if rows and not back.reverse else 0)
 
     def of_given(self, places: range) -> Any:
-        """That of consecutive numbers among the carries before the first round and the reads; None if none is live."""
-        first, after = {*self.live.first}, self.loop.carries
-        columns = {k: i for i, k in enumerate(self.live.carries) if k in first}
-        columns |= {after + k: len(self.live.carries) + i for i, k in enumerate(self.live.reads)}
-        return _columns(self.final, [columns.get(k) for k in places])
+        """That of consecutive values among the carries before the first round and the reads; None if none is live."""
+        live, shapes = self.live, [*self.loop.layout.carries, *self.loop.layout.reads]
+        first, after = {*live.first}, len(self.loop.layout.carries)
+        numbers = {k: i for i, k in enumerate(live.carries) if k in first}
+        numbers |= {after + k: len(live.carries) + i for i, k in enumerate(live.reads)}
+        return self._side_by_side(self.final, [(numbers.get(k), shapes[k]) for k in places])
 
-    def column_of_element(self, number: int) -> int | None:
-        """The column of the rows that has the cotangent of an element that a round read; None if it is not live."""
+    def of_all_given(self) -> Any:
+        """That of all carries before the first round and all reads; None if none is live."""
+        return self.of_given(range(len(self.loop.layout.carries) + len(self.loop.layout.reads)))
+
+    def carry_of_element(self, number: int) -> int | None:
+        """The carry of `back` that is the cotangent of a part of the row that a round read; None if it is not live."""
         live = self.live
         return live.elements.index(number) + sum(live.counts[:2]) if number in live.elements else None
 
     def of_sequence(self, number: int) -> Any:
-        """That of a sequence; None if no element is live."""
+        """That of a sequence; None if no part of its rows is live."""
         loop = self.loop
-        skipped = sum(loop.widths[:number])
+        skipped = sum(map(len, loop.layout.rows[:number]))
         at = 1 if loop.reverse else 0
         rows = part(self.found, slice(at, at + loop.rounds))
-        found = _columns(rows, [self.column_of_element(skipped + k) for k in range(loop.widths[number])])
+        parts = [(self.carry_of_element(skipped + k), shape) for k, shape in enumerate(loop.layout.rows[number])]
+        found = self._side_by_side(rows, parts)
         if found is None:
             return None
         return padded(found, loop.offsets[number], arrays.shape(self.operands[1 + number])[0])
 
-
-def _columns(found: Any, columns: Sequence[int | None]) -> Any:
-    """The columns of a matrix with these numbers, with zeros for None; None if there are none else."""
-    known = [c for c in columns if c is not None]
-    if not known:
-        return None
-    if [*columns] == [*range(known[0], known[0] + len(columns))]:
-        return part(found, (..., slice(known[0], known[0] + len(columns))))
-    zeros = zeros_like(part(found, (..., slice(0, 1))))
-    return concat([zeros if c is None else part(found, (..., slice(c, c + 1))) for c in columns], -1)
+    def _side_by_side(self, found: Any, parts: Sequence[tuple[int | None, Shape]]) -> Any:
+        """Some carries of a history of `back`, by number, with zeros of the shape for None; None if there are none else."""
+        numbers = [number for number, _ in parts]
+        known = [number for number in numbers if number is not None]
+        if not known:
+            return None
+        starts = self.back.carry_starts
+        if numbers == [*range(known[0], known[0] + len(numbers))]:
+            return part(found, (..., slice(starts[known[0]], starts[known[-1] + 1])))
+        zeros, before = zeros_like(part(found, (..., slice(0, 1)))), arrays.shape(found)[:-1]
+        columns = [
+            part(found, (..., slice(starts[number], starts[number + 1])))
+            if number is not None
+            else broadcast_to(zeros, (*before, math.prod(shape)))
+            for number, shape in parts
+        ]
+        return concat(columns, -1)
 
 
 def _history(loop: RolledLoop, operands: Sequence[Any], *, last: bool) -> Any:
@@ -334,7 +348,7 @@ def _exchanged(rank: int) -> Shape:
 
 def _elements(shapes: Sequence[Shape], params: Mapping[str, Any]) -> int:
     loop: RolledLoop = params["loop"]
-    return _OPERATION * math.prod(loop_execution.lanes_of(shapes)) * loop.cost
+    return (1 if loop.has_arrays else _OPERATION) * math.prod(loop_execution.lanes_of(shapes)) * loop.cost
 
 
 def _history_shape(shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:

@@ -1,4 +1,4 @@
-"""A loop whose round is a program of scalars, and the loops that compute its derivatives."""
+"""A loop whose round is a program of numbers or arrays, and the loops that compute its derivatives."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from functools import cached_property
 from typing import Any, Self, dataclass_transform
 
 from gradcli import arrays, garbage, limits
-from gradcli.autograd.engine import grad
+from gradcli.arrays.shapes import Shape
+from gradcli.autograd.engine import BackwardPass
 from gradcli.autograd.modes import enable_grad, recording_program
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import NotRecordableError
@@ -21,8 +22,11 @@ from gradcli.kinds.jets import Jet
 from gradcli.kinds.perturbed_roundings import Perturbation
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import bind, constant
+from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.entries.comparisons import isfinite, maximum
+from gradcli.primitives.entries.reductions import max_
 from gradcli.program.ir import Program, Variable, check
+from gradcli.program.ir import elements as cost_in_elements
 from gradcli.program.passes import optimise, without_dead_code
 from gradcli.program.record import record
 
@@ -63,11 +67,42 @@ _BYTES_PER_NUMBER = 8
 _WORTH_OPTIMISING = 3_000
 
 
+class Layout(NamedTuple):
+    """The shapes of the values of a round: of those that it carries and reads, and of the parts of a row of each sequence.
+
+    In memory they are flat, one after the other: each has as many columns as elements.
+    """
+
+    carries: Sequence[Shape]
+    reads: Sequence[Shape]
+    rows: Sequence[Sequence[Shape]] = ()
+
+    @property
+    def given(self) -> list[Shape]:
+        """The shapes of all that a round is given besides the counter."""
+        return [*self.carries, *self.reads, *self.elements]
+
+    @property
+    def elements(self) -> list[Shape]:
+        """The shapes of the parts of the rows of all sequences."""
+        return [*itertools.chain(*self.rows)]
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """The numbers of carries, reads and parts of rows."""
+        return len(self.carries), len(self.reads), sum(map(len, self.rows))
+
+
+def columns_of(shapes: Iterable[Shape]) -> int:
+    """The number of columns of values of these shapes."""
+    return sum(map(math.prod, shapes))
+
+
 class LiveValues(NamedTuple):
-    """The numbers on which some carries depend after the last round, as far as derivatives are concerned.
+    """The values on which some carries depend after the last round, as far as derivatives are concerned.
 
     `first` are the carries before the first round on which they depend, `carries` those before any round, or after the
-    last one, and `reads` and `elements` the reads and the elements of rows; all by number, in order.
+    last one, and `reads` and `elements` the reads and the parts of rows; all by number, in order.
     """
 
     first: tuple[int, ...]
@@ -80,16 +115,21 @@ class LiveValues(NamedTuple):
         """The numbers of carries, reads and elements."""
         return len(self.carries), len(self.reads), len(self.elements)
 
+    @property
+    def without_elements(self) -> LiveValues:
+        """The same where no derivatives by rows are wanted."""
+        return self._replace(elements=()) if self.elements else self
+
 
 class OutsideCotangents(NamedTuple):
     """The cotangents that a backward loop adds to those of the live carries before and after each round.
 
-    They are elements of sequences, of these `widths` and `offsets`, which stand before all others: `before` and `after`
-    have, for each live carry, the numbers of the elements that are added. With a `source`, the first of these sequences
-    has the rows that this loop keeps.
+    They are parts of rows of sequences, of these shapes and `offsets`, which stand before all others: `before` and
+    `after` have, for each live carry, the numbers of the parts that are added. With a `source`, the first of these
+    sequences has the rows that this loop keeps.
     """
 
-    widths: tuple[int, ...] = ()
+    rows: tuple[tuple[Shape, ...], ...] = ()
     offsets: tuple[int, ...] = ()
     before: tuple[tuple[int, ...], ...] = ()
     after: tuple[tuple[int, ...], ...] = ()
@@ -100,7 +140,7 @@ NONE_OUTSIDE = OutsideCotangents()
 
 
 class BodyPath(NamedTuple):
-    """One execution path of a round, as a program of scalars.
+    """One execution path of a round, as a program.
 
     The outputs of `program` are the carries after the round, followed by the conditions that select the path; `holds`
     says for each of them whether it is true on the path.
@@ -123,17 +163,17 @@ class _Described:
 
 
 class RolledLoop(_Described):
-    """A number of rounds, known beforehand, of one program of float64 scalars.
+    """A number of rounds, known beforehand, of one program of float64 numbers or arrays.
 
-    The inputs of `program` are, in this order, the counter, the `carries`, the `reads`, and the elements of one row of
-    each sequence; the sequence number j has `widths[j]` columns. The outputs are the carries after the round. Round i,
-    from 0 to `rounds` - 1, has the counter `first` + `step`*i and reads row i + `offsets[j]` of the sequence j. If
-    `reverse`, the rounds run from the last to the first.
+    The inputs of `program` are, in this order, the counter, the carries, the reads, and the parts of one row of each
+    sequence, of the shapes in `layout`. The outputs are the carries after the round. Round i, from 0 to `rounds` - 1,
+    has the counter `first` + `step`*i and reads row i + `offsets[j]` of the sequence j. If `reverse`, the rounds run
+    from the last to the first.
 
     `paths` are the execution paths of a round, which `program` joins. Derivatives are those of each path, joined in the
     same way: what was not taken leaves no trace in them.
 
-    With `active`, the carry of that number is 1 as long as the loop continues; later rounds change nothing.
+    With `active`, the carry of that number, a scalar, is 1 as long as the loop continues; later rounds change nothing.
 
     It `selects` if some path stands for an operand of `where`, whose cotangent is 0 where it is not taken; that of a
     value which only branches that were not taken read is None.
@@ -141,8 +181,8 @@ class RolledLoop(_Described):
     If it is `valid_if_finite`, its results are valid only if they are finite: where they are not, what was not taken by
     a `maximum` or the like may have left nan.
 
-    With an `idle` number, a round in which this element of its rows is 0 changes nothing; they are the last ones in the
-    order of the counter.
+    With an `idle` number, a round in which this part of its rows, a scalar, is 0 changes nothing; they are the last ones
+    in the order of the counter.
 
     Of the carries of all rounds only each row whose number is a multiple of `spacing`, and the last row, are kept. With
     a `source`, a loop that keeps its rows so, the first sequence has these rows, and the rows between are computed
@@ -156,9 +196,7 @@ class RolledLoop(_Described):
 
     paths: Sequence[BodyPath]
     program: Program
-    carries: int
-    reads: int
-    widths: Sequence[int]
+    layout: Layout
     offsets: Sequence[int]
     rounds: int
     first: float
@@ -190,6 +228,35 @@ class RolledLoop(_Described):
     @cached_property
     def _taken(self) -> dict[LiveValues, RolledLoop]:
         return {}
+
+    @cached_property
+    def carries(self) -> int:
+        """The number of columns of the carries."""
+        return columns_of(self.layout.carries)
+
+    @cached_property
+    def reads(self) -> int:
+        """The number of columns of the reads."""
+        return columns_of(self.layout.reads)
+
+    @cached_property
+    def widths(self) -> Sequence[int]:
+        """The number of columns of each sequence."""
+        return [*map(columns_of, self.layout.rows)]
+
+    @cached_property
+    def carry_starts(self) -> Sequence[int]:
+        """The first column of each carry, and the number of columns."""
+        return [*itertools.accumulate(map(math.prod, self.layout.carries), initial=0)]
+
+    def values_of(self, shape: Shape) -> int:
+        """The number of carries or reads that make a value of this shape, itself or each of its elements."""
+        return 1 if any(self.layout.given) else math.prod(shape)
+
+    @cached_property
+    def has_arrays(self) -> bool:
+        """True if a round is given arrays, not only numbers, or computes some."""
+        return any(self.layout.given) or any(e.output.shape for e in self.program.equations)
 
     def with_rounds(self, rounds: int) -> RolledLoop:
         """The same loop with another number of rounds."""
@@ -253,21 +320,23 @@ class RolledLoop(_Described):
     @cached_property
     def cost_of_round(self) -> int:
         """The number of operations of a round."""
-        return len(self.program.equations) + self.carries
+        equations = self.program.equations
+        return (cost_in_elements(equations) if self.has_arrays else len(equations)) + self.carries
 
     @cached_property
     def discards(self) -> bool:
-        """True if results may not depend on the carries of some round, so that their cotangents are 0.
+        """True if cotangents in some round may be 0 because results do not depend on a number, or it was not selected.
 
-        Round by round they would be None: a 0 becomes nan where a derivative is infinite.
+        Round by round these zeros would be known as such: a 0 becomes nan where a derivative is infinite.
         """
         carry, equations = self.program.inputs[1:2], self.program.equations
-        return self.carries > 1 or len(self.paths) > 1 or not any(v in carry for e in equations for v in e.inputs)
+        several = self.carries > 1 or len(self.paths) > 1
+        return self.has_arrays or several or not any(v in carry for e in equations for v in e.inputs)
 
     @cached_property
     def _dependence(self) -> Sequence[set[int]]:
         """The numbers of the inputs on which each carry depends after a round, on any of the paths."""
-        found: list[set[int]] = [set() for _ in range(self.carries)]
+        found: list[set[int]] = [set() for _ in self.layout.carries]
         for program, _ in self.paths:
             for own, inputs in zip(found, _inputs_by_output(program)):
                 own |= inputs
@@ -275,6 +344,7 @@ class RolledLoop(_Described):
 
     def live(self, used: Iterable[int], *, stacked: bool = False) -> LiveValues:
         """The values that these carries depend on after the last round or, if `stacked`, after any round."""
+        carries, reads, _ = self.layout.counts
         outputs = frozenset(used)
         # The carries that matter after the last round, before it, and so on, until they are those of an earlier number.
         backward = {outputs: 0}
@@ -282,18 +352,18 @@ class RolledLoop(_Described):
         while len(backward) <= self.rounds:
             read = set[int]().union(*(self._dependence[k] for k in first))
             inputs |= read
-            first = frozenset(i for i in read if i < self.carries) | (outputs if stacked else frozenset())
+            first = frozenset(i for i in read if i < carries) | (outputs if stacked else frozenset())
             if first in backward:
                 begin, period = backward[first], len(backward) - backward[first]
                 first = [*backward][begin + (self.rounds - begin) % period]
                 break
             backward[first] = len(backward)
         every = frozenset[int]().union(*backward)
-        after_reads = self.carries + self.reads
+        after_reads = carries + reads
         return LiveValues(
             tuple(sorted(first)),
             tuple(sorted(every)),
-            tuple(sorted(i - self.carries for i in inputs if self.carries <= i < after_reads)),
+            tuple(sorted(i - carries for i in inputs if carries <= i < after_reads)),
             tuple(sorted(i - after_reads for i in inputs if i >= after_reads)),
         )
 
@@ -311,17 +381,17 @@ class RolledLoop(_Described):
         return found
 
     def from_outside(self, live: LiveValues) -> OutsideCotangents:
-        """One sequence of cotangents, with a row for each of this loop and a column for each live carry."""
-        count = len(live.carries)
-        return OutsideCotangents((count,), (1 if self.reverse else 0,), tuple((k,) for k in range(count)))
+        """One sequence of cotangents, with a row for each of this loop and a part for each live carry."""
+        shapes = tuple(self.layout.carries[k] for k in live.carries)
+        return OutsideCotangents((shapes,), (1 if self.reverse else 0,), tuple((k,) for k in range(len(shapes))))
 
     def _of_cotangents(self, live: LiveValues, outside: OutsideCotangents) -> RolledLoop:
-        carries, reads, elements = self.carries, self.reads, sum(self.widths)
+        carries, reads, elements = self.layout.counts
 
         def run(program: Program, *inputs: Any) -> list[Any]:
             counter, rest = inputs[0], inputs[1:]
             after, total, _, read, given, before, row = _divided(
-                rest, *live.counts, reads, sum(outside.widths), carries, elements
+                rest, *live.counts, reads, sum(map(len, outside.rows)), carries, elements
             )
             leaves = [Tensor(x).requires_grad_() for x in (*before, *read, *row)]
             # Cotangents from later rounds and from results outside come first, as in a backward pass through one round
@@ -332,7 +402,8 @@ class RolledLoop(_Described):
                 after = [_sum([own, *(given[i] for i in more)]) for own, more in zip(after, outside.after)]
             with enable_grad(), watching(None):
                 results = stepwise.outputs(program, [counter, *leaves])
-                found = _pulled_back([*sent, *zip([results[k] for k in live.carries], after)], leaves)
+                sent += zip([results[k] for k in live.carries], after)
+                found = _pulled_back(sent, leaves, ordinary_zeros=self.has_arrays)
             to_carries, to_reads, to_row = _divided(found, carries, reads, elements)
             live_ones = [to_carries[k] for k in live.carries], [to_reads[k] for k in live.reads]
             found = [*itertools.chain(*live_ones), *(to_row[k] for k in live.elements)]
@@ -350,42 +421,46 @@ class RolledLoop(_Described):
         return self._taken[live]
 
     def _of_marks(self, live: LiveValues) -> RolledLoop:
-        first_read, first_element = self.carries, self.carries + self.reads
+        carries, reads, elements = self.layout.counts
+        shapes, first_element = self.layout.given, carries + reads
 
         def run(program: Program, *inputs: Any) -> list[Any]:
-            after, total, _, read, before, row = _divided(
-                inputs[1:], *live.counts, self.reads, self.carries, sum(self.widths)
-            )
+            after, total, _, read, before, row = _divided(inputs[1:], *live.counts, reads, carries, elements)
             results = stepwise.outputs(program, [inputs[0], *before, *read, *row])
             dependence = _inputs_by_output(program)
 
             def mark(number: int, known: Any = 0.0) -> Any:
                 marks = [m for k, m in zip(live.carries, after) if number in dependence[k]]
+                marks = [max_(m) if arrays.shape(m) not in ((), shapes[number]) else m for m in marks]
                 return functools.reduce(lambda a, b: bind(maximum, (a, b), {}), marks, known)
 
             found = [
                 *map(mark, live.carries),
-                *(mark(first_read + k, known) for k, known in zip(live.reads, total)),
+                *(mark(carries + k, known) for k, known in zip(live.reads, total)),
                 *(mark(first_element + k) for k in live.elements),
             ]
-            return [*found, *results[self.carries :]]
+            return [*found, *results[carries:]]
 
         return self._backward(run, live, NONE_OUTSIDE)
 
     def _backward(self, run: Callable[..., list[Any]], live: LiveValues, outside: OutsideCotangents) -> RolledLoop:
-        """The loop from the last round to the first that carries one number for each of what is `live`.
+        """The loop from the last round to the first that carries one value for each of what is `live`.
 
         Its sequences are those from outside, the carries before each round, and the sequences of this loop.
         """
         at = 1 if self.reverse else 0
+        own, elements = self.layout, self.layout.elements
+        pulled = [own.carries[k] for k in live.carries], [own.reads[k] for k in live.reads]
         return self._derived(
             run,
-            carries=sum(live.counts),
-            reads=self.reads,
-            widths=(*outside.widths, self.carries, *self.widths),
+            Layout(
+                [*itertools.chain(*pulled), *(elements[k] for k in live.elements)],
+                own.reads,
+                (*outside.rows, own.carries, *own.rows),
+            ),
             offsets=(*outside.offsets, at, *self.offsets),
             reverse=not self.reverse,
-            idle=None if outside.widths or self.reverse else self.active,
+            idle=None if outside.rows or self.reverse else self.active,
             source=outside.source if outside.source or self.spacing == 1 else self,
         )
 
@@ -393,7 +468,7 @@ class RolledLoop(_Described):
         """The loop of the Taylor coefficients of the carries up to `order`.
 
         Its carries and reads are the coefficients of order 0, followed by those of order 1, and so on; so are the
-        columns of the sequences that are `varied`. If it is `perturbed`, the result of each operation is, as in a
+        parts of the rows that are `varied`. If it is `perturbed`, the result of each operation is, as in a
         `Jet.shadow`.
         """
         key = order, varied, perturbed
@@ -403,51 +478,56 @@ class RolledLoop(_Described):
         return found
 
     def _of_series(self, order: int, varied: tuple[bool, ...], perturbed: bool) -> RolledLoop:
-        terms = order + 1
-        widths = [w * terms if v else w for w, v in zip(self.widths, varied)]
+        terms, own = order + 1, self.layout
+        rows = [[*shapes] * (terms if v else 1) for shapes, v in zip(own.rows, varied)]
+
+        layout = Layout([*own.carries] * terms, [*own.reads] * terms, rows)
 
         def run(program: Program, *inputs: Any) -> list[Any]:
             roundings = Perturbation() if perturbed else None
             counter, rest = inputs[0], inputs[1:]
-            carries, reads, *rows = _divided(rest, self.carries * terms, self.reads * terms, *widths)
+            carries, reads, *parts = _divided(rest, *(len(s) for s in (layout.carries, layout.reads, *rows)))
             given = [counter, *_jets(carries, order, roundings), *_jets(reads, order, roundings)]
-            for row, vary in zip(rows, varied):
+            for row, vary in zip(parts, varied):
                 given += _jets(row, order, roundings) if vary else row
             with watching(None):
                 results = stepwise.outputs(program, given)
-            numbers, conditions = results[: self.carries], results[self.carries :]
+            numbers, conditions = results[: len(own.carries)], results[len(own.carries) :]
             coefficients = [_coefficient(r, k) for k in range(terms) for r in numbers]
             return [*map(_zero_for_none, coefficients), *map(constant, conditions)]
 
         return self._derived(
             run,
-            carries=self.carries * terms,
-            reads=self.reads * terms,
-            widths=widths,
+            layout,
             offsets=self.offsets,
             reverse=self.reverse,
             active=self.active,
-            idle=self._idle_of_series(widths),
+            idle=self._idle_of_series(rows),
             spacing=self.spacing,
             source=None if self.source is None else self.source.series(order, varied[1:], perturbed=perturbed),
         )
 
-    def _idle_of_series(self, widths: Sequence[int]) -> int | None:
-        """The place of the element that marks idle rounds among the elements of rows of these widths."""
+    def _idle_of_series(self, rows: Sequence[Sequence[Shape]]) -> int | None:
+        """The number of the part that marks idle rounds among those of rows of these shapes."""
         if self.idle is None:
             return None
-        ends = [*itertools.accumulate(self.widths)]
-        number = next(j for j, end in enumerate(ends) if self.idle < end)
-        return sum(widths[:number]) + self.idle - (ends[number] - self.widths[number])
+        number, place = self.row_of_part(self.idle)
+        return sum(map(len, rows[:number])) + place
+
+    def row_of_part(self, part: int) -> tuple[int, int]:
+        """The number of the sequence that a part of the rows belongs to, and its place in the row."""
+        number = 0
+        while part >= len(self.layout.rows[number]):
+            part -= len(self.layout.rows[number])
+            number += 1
+        return number, part
 
     @garbage.collection_paused()
     def _derived(
         self,
         run: Callable[..., list[Any]],
+        layout: Layout,
         *,
-        carries: int,
-        reads: int,
-        widths: Sequence[int],
         offsets: Sequence[int],
         reverse: bool,
         active: int | None = None,
@@ -455,21 +535,19 @@ class RolledLoop(_Described):
         spacing: int = 1,
         source: RolledLoop | None = None,
     ) -> RolledLoop:
-        """The loop of the same rounds whose program is that of `run`, a function of scalars by position."""
-        given = dict.fromkeys([f"{i}" for i in range(1 + carries + reads + sum(widths))], EXAMPLE)
+        """The loop of the same rounds whose program is that of `run`, a function of the given values by position."""
+        given = {f"{i}": _example(shape) for i, shape in enumerate([(), *layout.given])}
         paths, valid_if_finite = [], self.valid_if_finite
         with arrays.using_namespace(None):
             for path in self.paths:
-                recorded = record(lambda **given: run(path.program, *given.values()), given)  # noqa: B023
+                recorded = record(lambda **given: _whole(run(path.program, *given.values()), layout.carries), given)  # noqa: B023
                 valid_if_finite |= _assumes_finite_numbers(recorded.program)
                 program = recorded.program._replace(guards=())
                 paths.append(BodyPath(shortened(program, self.rounds, len(self.paths)), path.holds))
         return self._changed(
             paths=paths,
-            program=joined(paths, carries),
-            carries=carries,
-            reads=reads,
-            widths=widths,
+            program=joined(paths, len(layout.carries)),
+            layout=layout,
             offsets=offsets,
             reverse=reverse,
             active=active,
@@ -497,6 +575,16 @@ def _inputs_by_output(program: Program) -> list[set[int]]:
 
 # Rules take no shortcut for the example nan, so that the recorded program is valid for all numbers.
 EXAMPLE = math.nan
+
+
+def _example(shape: Shape) -> Any:
+    return arrays.numpy_namespace().full(shape, EXAMPLE) if shape else EXAMPLE
+
+
+def _whole(results: Sequence[Any], shapes: Sequence[Shape]) -> list[Any]:
+    """The results of a round, of which the first ones are to have these shapes and may be single numbers."""
+    of_shape = [r if arrays.shape(r) == shape else broadcast_to(r, shape) for r, shape in zip(results, shapes)]
+    return [*of_shape, *results[len(shapes) :]]
 
 
 def _assumes_finite_numbers(program: Program) -> bool:
@@ -557,13 +645,15 @@ def _coefficient(value: Any, k: int) -> Any:
     return value.coefficient(k) if isinstance(value, Jet) else None if k else value
 
 
-def _pulled_back(results: Sequence[tuple[Any, Any]], leaves: Sequence[Tensor]) -> Sequence[Any]:
+def _pulled_back(
+    results: Sequence[tuple[Any, Any]], leaves: Sequence[Tensor], *, ordinary_zeros: bool
+) -> Sequence[Any]:
     """The cotangents of leaves from results with theirs; None for a leaf that no result depends on."""
     dependent = [(r, c) for r, c in results if isinstance(r, Tensor) and r.requires_grad]
     if not dependent:
         return [None] * len(leaves)
     roots, weights = zip(*dependent)
-    return grad([*roots], leaves, [*weights], allow_unused=True)
+    return BackwardPass(roots, weights, leaves, False, False, accumulate=False, ordinary_zeros=ordinary_zeros).run()
 
 
 def _sum(parts: Sequence[Any]) -> Any:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from gradcli import arrays, garbage
+from gradcli.arrays import backends
 from gradcli.arrays.shapes import Shape
 from gradcli.autograd.modes import recorded_now, recording_program
 from gradcli.autograd.node import RELEASED, Node, recorders_now
@@ -17,10 +18,10 @@ from gradcli.errors import DifferentiationError, NotRecordableError
 from gradcli.loops import loop_execution
 from gradcli.loops.body_tracing import RoundTrace, Row, Traced, TracedPath, example_of
 from gradcli.loops.loop_primitive import Cotangents, has_infinite_derivatives, loop_history, padded, part
-from gradcli.loops.rolled_loop import BodyPath, LiveValues, RolledLoop, joined, shortened
+from gradcli.loops.rolled_loop import BodyPath, Layout, LiveValues, RolledLoop, columns_of, joined, shortened
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import Kind, assume, bind, constant
-from gradcli.primitives.conversions import cast, reshaped
+from gradcli.primitives.conversions import broadcast_to, cast, reshaped
 from gradcli.primitives.entries.arithmetic import multiply, zeros_like
 from gradcli.primitives.entries.comparisons import equal, greater, less, not_equal
 from gradcli.primitives.entries.reductions import all_, any_
@@ -32,18 +33,15 @@ from gradcli.program.scalarisation import TensorsNeededError, by_element
 
 
 class LoopResult(NamedTuple):
-    """A result of a loop: carries from number `start` on that make a value of this shape.
+    """A result of a loop: consecutive `carries`, by number, that make a value of this shape, from column `start` on.
 
     They are those after the last round or, if it is `stacked`, after all rounds along a new first axis.
     """
 
+    carries: range
     start: int
     shape: Shape
     stacked: bool
-
-    @property
-    def columns(self) -> range:
-        return range(self.start, self.start + math.prod(self.shape))
 
 
 def run_loop(
@@ -87,7 +85,7 @@ def _result(history: Any, result: LoopResult) -> Any:
     rows = slice(1, None) if result.stacked else -1
     if not result.shape:
         return part(history, (rows, result.start))
-    found = part(history, (rows, slice(result.columns.start, result.columns.stop)))
+    found = part(history, (rows, slice(result.start, result.start + math.prod(result.shape))))
     return reshaped(found, (*arrays.shape(found)[:-1], *result.shape))
 
 
@@ -129,20 +127,30 @@ class LoopNode(Node):
             raise DifferentiationError(RELEASED)
         used = [(r, c) for r, c in zip(self.results, cotangents) if c is not None]
         stacked = any(r.stacked for r, _ in used)
-        live = loop.live([k for r, _ in used for k in r.columns], stacked=stacked)
+        live = loop.live([k for r, _ in used for k in r.carries], stacked=stacked)
         given = loop_operands(self.inner if lift is None else operands, count)
         y = self.history if lift is None else bind(loop_history, given, {"loop": loop, "last": False})
-        after = _of_columns([(r, c) for r, c in used if not r.stacked], live.carries)
+        after = _of_carries(loop, [(r, c) for r, c in used if not r.stacked], live.carries)
         outside = None
         if stacked:
-            every = _of_columns([(r, c) for r, c in used if r.stacked], live.carries)
+            every = _of_carries(loop, [(r, c) for r, c in used if r.stacked], live.carries)
             outside = padded(every, 1, loop.rounds + 1)
             last = part(outside, (-1, ...))
             after = last if after is None else after + last
-        rows = any(wanted[count:])
         around = [] if outside is None else [outside]
-        back = loop.reversed(live, *[loop.from_outside(live)] * len(around))
-        found = self._by_operand(Cotangents(loop, live, back, y, after, around, given, rows=rows), wanted)
+
+        def back_through(live: LiveValues, *, rows: bool) -> Cotangents:
+            back = loop.reversed(live, *[loop.from_outside(live)] * len(around))
+            return Cotangents(loop, live, back, y, after, around, given, rows=rows)
+
+        rows = any(wanted[count:])
+        if rows and loop.has_arrays:
+            # The sums of the cotangents of the reads may be large, and are not kept for each round.
+            of_numbers = back_through(live.without_elements, rows=False)
+            of_rows = back_through(live._replace(reads=()), rows=True)
+        else:
+            of_numbers = of_rows = back_through(live if rows else live.without_elements, rows=rows)
+        found = [*self._of_numbers(of_numbers, wanted), *self._of_sequences(of_rows, wanted)]
         pulled = [None if own is None else _like(own, like) for own, like in zip(found, self.inner)]
         if masks is not None and not guarded:
             masks[:] = [True] * len(masks)
@@ -170,26 +178,28 @@ class LoopNode(Node):
         if not any(idle):
             return
         ones = arrays.numpy_namespace().ones
-        marks = _of_columns([(r, ones(r.shape)) for r, _ in used], live.carries)
+        marks = _of_carries(self.loop, [(r, ones(r.shape)) for r, _ in used], live.carries)
         back, plain = self.loop.taken(live), [*map(constant, given)]
         taken = Cotangents(self.loop, live, back, constant(y), marks, [], plain, rows=any(idle[self.count :]))
-        for i, mark in enumerate(self._by_operand(taken, idle)):
+        for i, mark in enumerate([*self._of_numbers(taken, idle), *self._of_sequences(taken, idle)]):
             if mark is not None and assume(equal(mark, 0.0)):
                 if not self.selects:
                     pulled[i] = None
                 elif masks is not None:
                     masks[i] = None
 
-    def _by_operand(self, found: Cotangents, wanted: Sequence[object]) -> list[Any]:
-        """The cotangents of the operands that are wanted, not yet of their shape; None for the others."""
-        sizes = [*map(arrays.size, self.inner)]
-        starts = itertools.accumulate(sizes[: self.count], initial=0)
-        numbers = [
+    def _of_numbers(self, found: Cotangents, wanted: Sequence[object]) -> list[Any]:
+        """The cotangents of the numbers that are wanted, not yet of their shape; None for the others."""
+        sizes = [self.loop.values_of(arrays.shape(value)) for value in self.inner[: self.count]]
+        starts = itertools.accumulate(sizes, initial=0)
+        return [
             found.of_given(range(start, start + size)) if want else None
-            for start, size, want in zip(starts, sizes[: self.count], wanted)
+            for start, size, want in zip(starts, sizes, wanted)
         ]
-        count = self.count
-        return [*numbers, *(found.of_sequence(i) if want else None for i, want in enumerate(wanted[count:]))]
+
+    def _of_sequences(self, found: Cotangents, wanted: Sequence[object]) -> list[Any]:
+        """The cotangents of the sequences that are wanted, not yet of their shape; None for the others."""
+        return [found.of_sequence(i) if want else None for i, want in enumerate(wanted[self.count :])]
 
     def shape_of(self, number: int) -> Shape:
         result = self.results[number]
@@ -202,20 +212,25 @@ class LoopNode(Node):
         return self.operands is None
 
 
-def _of_columns(used: Sequence[tuple[LoopResult, Any]], columns: Sequence[int]) -> Any:
+def _of_carries(loop: RolledLoop, used: Sequence[tuple[LoopResult, Any]], carries: Sequence[int]) -> Any:
     """The cotangents of carries of these numbers from those of results, all stacked or none; None if there are none."""
     if not used:
         return None
     before = 1 if used[0][0].stacked else 0
-    flat = {r.start: reshaped(c, (*arrays.shape(c)[:before], len(r.columns))) for r, c in used}
+    flat = {r.carries.start: reshaped(c, (*arrays.shape(c)[:before], math.prod(r.shape))) for r, c in used}
     zeros = zeros_like(part(next(iter(flat.values())), (..., slice(0, 1))))
     parts, k = [], 0
-    starts = {r.start: len(r.columns) for r, _ in used}
-    while k < len(columns):
-        width = starts.get(columns[k])
-        parts.append(zeros if width is None else flat[columns[k]])
-        k += width or 1
+    counts = {r.carries.start: len(r.carries) for r, _ in used}
+    while k < len(carries):
+        count = counts.get(carries[k])
+        parts.append(_widened(zeros, loop.layout.carries[carries[k]]) if count is None else flat[carries[k]])
+        k += count or 1
     return parts[0] if len(parts) == 1 else concat(parts, -1)
+
+
+def _widened(column: Any, shape: Shape) -> Any:
+    """A column once for each element of a shape."""
+    return broadcast_to(column, (*arrays.shape(column)[:-1], math.prod(shape))) if shape else column
 
 
 def _is_zero(cotangent: Any) -> bool:
@@ -233,6 +248,9 @@ def _like(cotangent: Any, operand: Any) -> Any:
 
 # Bound on the numbers that a round carries and reads: beyond it, operations on whole arrays are faster.
 _MOST_NUMBERS = 256
+# Where there is no machine code, a recording of so many operations on arrays is faster than rounds: operations of many
+# rounds are joined in it, see `executors.joined_operations`.
+_FEW_EQUATIONS = 3_000
 # Bound on the execution paths of a round.
 _MOST_PATHS = 16
 # A loop that ends by a condition is recorded for twice as many rounds as the example takes, and some more.
@@ -417,13 +435,21 @@ def _run(trace: RoundTrace, rounds: Rounds, traced: _Round) -> list[Any]:
     numbers, sequences = [*befores, *read], [r.sequence for r in rows]
     if rounds.active is not None:
         loop = loop.with_rounds(_enough_rounds(loop, numbers, sequences))
-    starts = itertools.accumulate((_size(c.variable) for c in carried), initial=0)
-    results = [LoopResult(start, c.variable.shape, c.stacked) for start, c in zip(starts, carried)]
+    shapes = [c.variable.shape for c in carried]
+    numbers_before = itertools.accumulate(map(loop.values_of, shapes), initial=0)
+    starts = itertools.accumulate(map(math.prod, shapes), initial=0)
+    results = [
+        LoopResult(range(k, k + loop.values_of(c.variable.shape)), start, c.variable.shape, c.stacked)
+        for k, start, c in zip(numbers_before, starts, carried)
+    ]
     # Flags are read without derivatives.
     flags = int(guarded) + (rounds.active is not None)
     live = loop.live(
-        [k for r in results[: len(results) - flags] for k in r.columns], stacked=any(r.stacked for r in results)
+        [k for r in results[: len(results) - flags] for k in r.carries], stacked=any(r.stacked for r in results)
     )
+    by_rows = any(isinstance(s, Tensor) and s.requires_grad for s in sequences)
+    if not by_rows:
+        live = live.without_elements
     # Found out now, as it cannot be undone in a backward pass.
     if recorded_now() and loop.reversed(live).valid_if_finite and not recording_program():
         raise NotRecordableError("the derivative of a round may be finite only round by round")
@@ -434,7 +460,7 @@ def _run(trace: RoundTrace, rounds: Rounds, traced: _Round) -> list[Any]:
         loop = loop.checkpointed()
     found = run_loop(loop, numbers, sequences, results, last=not kept)
     if differentiated and not recording_program() and loop.discards:
-        _require_finite_derivatives(loop, live, found, numbers, sequences)
+        _require_finite_derivatives(loop, live, found, numbers, sequences, rows=by_rows)
     if guarded and not assume(greater(constant(found[-1]), 0.5)):
         raise NotRecordableError("a later round takes another shortcut than the first one")
     active = rounds.active
@@ -444,10 +470,16 @@ def _run(trace: RoundTrace, rounds: Rounds, traced: _Round) -> list[Any]:
 
 
 def _require_finite_derivatives(
-    loop: RolledLoop, live: LiveValues, found: Sequence[Any], numbers: Sequence[Any], sequences: Sequence[Any]
+    loop: RolledLoop,
+    live: LiveValues,
+    found: Sequence[Any],
+    numbers: Sequence[Any],
+    sequences: Sequence[Any],
+    *,
+    rows: bool,
 ) -> None:
-    """Raise NotRecordableError where the cotangent of a value that is not used could become nan."""
-    rows = any(isinstance(s, Tensor) and s.requires_grad for s in sequences)
+    """Raise NotRecordableError where the cotangent of a value that is not used could become nan; `rows` includes those of
+    sequences."""
     nodes = (f.grad_fn for f in found if isinstance(f, Tensor))
     node = next((n for n in nodes if isinstance(n, LoopNode)), None)
     if node is None:
@@ -487,50 +519,63 @@ def _described(rounds: Rounds, traced: _Round, *, selects: bool) -> tuple[Rolled
     read = [(value, variable) for value, variable in traced.read if variable in used]
     rows = [row for row in traced.rows if row.variable in used]
     inputs = (*always, *(v for _, v in read), *(r.variable for r in rows))
-    if any(v.dtype != "float64" for v in inputs) or sum(map(_size, inputs)) > _MOST_NUMBERS:
-        raise NotRecordableError("a round reads more than some numbers")
-    places = [*itertools.accumulate((_size(c.variable) for c in carried), initial=0)]
-    body = [
-        BodyPath(
-            shortened(_of_scalars(program._replace(inputs=inputs), places[-1] - 1, is_complex=is_complex), *sizes),
-            path.holds,
-        )
-        for program, path in zip(programs, paths)
-    ]
-    if not places[-1]:
+    if any(v.dtype != "float64" for v in inputs):
+        raise NotRecordableError("a round reads other than numbers of double precision")
+    programs = [program._replace(inputs=inputs) for program in programs]
+    shapes = [v.shape for v in inputs[1:]]
+    values = Layout(
+        shapes[: len(carried)], shapes[len(carried) : len(shapes) - len(rows)], [(r.variable.shape,) for r in rows]
+    )
+    if not any(map(math.prod, values.carries)):
         raise NotRecordableError("rounds pass on empty tensors")
+    layout, by_scalars = values, _by_scalars(programs, values, is_complex=is_complex)
+    active = rounds.active
+    if by_scalars is not None:
+        layout = Layout(_scalars(values.carries), _scalars(values.reads), [*map(_scalars, values.rows)])
+        programs = [shortened(program, *sizes) for program in by_scalars]
+        active = None if active is None else columns_of(values.carries[:active])
+    elif is_complex:
+        raise NotRecordableError("a round computes with large tensors of complex numbers")
+    elif _is_fast_as_recorded(sum(len(p.equations) for p in programs) * len(rounds.counters)):
+        raise NotRecordableError("few rounds compute with large tensors")
+    body = [BodyPath(program, path.holds) for program, path in zip(programs, paths)]
     loop = RolledLoop(
         paths=body,
-        program=joined(body, places[-1]),
-        carries=places[-1],
-        reads=sum(_size(v) for _, v in read),
-        widths=[_size(r.variable) for r in rows],
+        program=joined(body, len(layout.carries)),
+        layout=layout,
         offsets=[r.offset for r in rows],
         rounds=len(rounds.counters),
         first=float(rounds.counters.start),
         step=float(rounds.counters.step),
-        active=None if rounds.active is None else places[rounds.active],
+        active=active,
         selects=selects,
     )
     return loop, [value for value, _ in read], rows
 
 
-def _size(variable: Variable) -> int:
-    """The number of elements."""
-    return math.prod(variable.shape)
+def _is_fast_as_recorded(equations: int) -> bool:
+    """Return whether so many equations of all rounds are faster one by one, in a recording."""
+    return recording_program() and equations <= _FEW_EQUATIONS and not backends.is_installed("llvmlite")
 
 
-def _of_scalars(program: Program, last: int, *, is_complex: bool) -> Program:
-    """A program by elements, and if it is complex by parts, whose output number `last` is whether its guards hold.
+def _scalars(shapes: Iterable[Shape]) -> list[Shape]:
+    """The shapes of the elements of values of some shapes."""
+    return [()] * columns_of(shapes)
 
-    Raises NotRecordableError for one of large tensors.
+
+def _by_scalars(programs: Sequence[Program], layout: Layout, *, is_complex: bool) -> list[Program] | None:
+    """The programs of the paths by elements, and if they are complex by parts; None where arrays are faster.
+
+    The last of the carries is whether the guards of a program hold.
     """
+    if columns_of(layout.given) > _MOST_NUMBERS:
+        return None
     try:
-        found = by_element(program)
+        found = [*map(by_element, programs)]
     except TensorsNeededError:
-        raise NotRecordableError("a round computes with large tensors") from None
-    if is_complex:
-        from gradcli.loops.complex_rounds import by_parts
+        return None
+    if not is_complex:
+        return found
+    from gradcli.loops.complex_rounds import by_parts
 
-        found = by_parts(found, last)
-    return found
+    return [by_parts(program, columns_of(layout.carries) - 1) for program in found]

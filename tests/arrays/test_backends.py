@@ -99,7 +99,7 @@ class TestNotInstalled:
 
         fake = types.SimpleNamespace(version=lambda: "1.0", devices=devices)
         monkeypatch.setattr(backends, "backend_module", lambda name: numpy_arrays if name == "numpy" else fake)
-        monkeypatch.setattr(backends, "_installed", lambda name: True)
+        monkeypatch.setattr(backends, "is_installed", lambda name: True)
         found = {b["name"]: b for b in run("backends", "--json").json["backends"]}
         assert [found[name]["problem"] for name in LIBRARIES] == ["driver too old"] * 3
 
