@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from gradcli.executors.llvm_equations import LOGIC, EquationCode, writers
-from gradcli.loops.body_tracing import chosen
+from gradcli.loops.body_tracing import chosen, frozen
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives import conversions
 from gradcli.primitives.entries import arithmetic, comparisons, exponential, powers
@@ -38,6 +38,7 @@ def _writers() -> Mapping[Primitive, Callable[..., str]]:
     return {
         arithmetic.copysign: lambda code, x, y: code.intrinsic("copysign", x, y),
         arithmetic.identity: lambda _code, x: x,
+        frozen: lambda _code, x: x,
         arithmetic.zeros_like: lambda code, _x: code.literal(0.0),
         arithmetic.ones_like: lambda code, _x: code.literal(1.0),
         powers.rsqrt: lambda code, x: code.operation("fdiv", code.literal(1.0), code.intrinsic("sqrt", x)),
@@ -113,7 +114,7 @@ def loop_code(loop: RolledLoop, name: str) -> NamedCode | None:
     """The function `name` that computes loops, with the operands of an inner loop of NumPy's ufuncs: the addresses of the
     bounds, the carries and reads, the sequences and the results; and the lengths of their axes, the first of which is not
     read. None where an operation is not written."""
-    if len(loop.program.equations) > _MOST_EQUATIONS:
+    if loop.has_arrays or len(loop.program.equations) > _MOST_EQUATIONS:
         return None
     writer = _LoopCode(loop, name)
     text = writer.text()

@@ -580,7 +580,9 @@ def _bounds(stretch: Stretch, *, last: bool) -> Any:
 
 @phase("compile")
 def _compile(loop: RolledLoop, state: _State) -> None:
-    if not loop.has_arrays:
+    if loop.has_arrays:
+        _compile_arrays(loop, state)
+    else:
         _compile_numbers(loop, state)
 
 
@@ -603,6 +605,20 @@ def _compile_numbers(loop: RolledLoop, state: _State) -> None:
     if made[0] is not None and made[1] is not None:
         state.kept = [made[0], made[1]]
         state.function, state.single = made[0].ufunc, made[1].ufunc
+
+
+def _compile_arrays(loop: RolledLoop, state: _State) -> None:
+    from gradcli.executors.llvm_ufuncs import as_ufunc, compile_loop
+    from gradcli.loops.array_code.array_loop_code import array_loop_code
+
+    written = array_loop_code(loop, "single")
+    if written is None:
+        return
+    text = "\n".join([*sorted(written.declared), written.text])
+    code = compile_loop("single", text, sorted(written.called))
+    made = as_ufunc(code, _operand_dtypes(loop), ["float64"], _single_axes(loop))
+    if made is not None:
+        state.kept, state.single = [made], made.ufunc
 
 
 def _operand_dtypes(loop: RolledLoop) -> list[str]:
