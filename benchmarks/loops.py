@@ -200,6 +200,19 @@ def recurrent() -> Task:
     )  # fmt: skip
 
 
+def heat() -> Task:
+    """1,000 steps of the heat equation at 1,000 points of a ring."""
+
+    def step(library: Any, p: Mapping[str, Any], state: State, _: Any) -> State:
+        u = state[0]
+        return (u + p["k"] * (library.roll(u, 1) - 2 * u + library.roll(u, -1)),)
+
+    return Task(
+        "for t in range(1000) { u = u + k*(roll(u, 1) - 2*u + roll(u, -1)) }; sum(u**2)", {"u": drawn(1000), "k": 0.2},
+        1000, lambda _, p: (p["u"],), step, lambda state: (state[0] ** 2).sum(), arrays=True, matrices=False,
+    )  # fmt: skip
+
+
 def drawn(*shape: int, seed: int = 0) -> Any:
     return default_rng(seed).standard_normal(shape)
 
@@ -214,6 +227,7 @@ TASKS: dict[str, Callable[[], Task]] = {
     "logistic map, 10,000 rounds": logistic_map,
     "five bodies, 1,000 steps": bodies,
     "RNN, 100 steps of 64 units": recurrent,
+    "heat, 1,000 steps of 1,000 points": heat,
 }
 
 
@@ -222,7 +236,7 @@ MOST_ROUNDS = {"PyTorch": 10_000, "CasADi": 100_000}
 
 
 class Library:
-    """A library that runs the loop of a task; `log`, `tanh` and `sum` are its functions."""
+    """A library that runs the loop of a task; `log`, `tanh`, `sum` and `roll` are its functions."""
 
     title: str
 
@@ -288,7 +302,7 @@ class PyTorch(Eager):
         torch = self.torch = importlib.import_module("torch")
         torch.set_num_threads(1)
         self.constant = partial(torch.tensor, dtype=torch.float64)
-        self.log, self.tanh, self.sum = torch.log, torch.tanh, torch.sum
+        self.log, self.tanh, self.sum, self.roll = torch.log, torch.tanh, torch.sum, torch.roll
 
     def loop(self) -> Mapping[str, Run]:
         rows = self.task.rows
@@ -314,7 +328,7 @@ class ByHand(Eager):
     def __init__(self, title: str) -> None:
         super().__init__(title)
         numpy = importlib.import_module("numpy")
-        self.constant, self.sum, self.tanh = numpy.array, numpy.sum, numpy.tanh
+        self.constant, self.sum, self.tanh, self.roll = numpy.array, numpy.sum, numpy.tanh, numpy.roll
         self.log = math.log
 
     def loop(self) -> Mapping[str, Run]:
@@ -332,6 +346,7 @@ class Jax(Library):
         self.jax.config.update("jax_enable_x64", True)
         numpy = importlib.import_module("jax.numpy")
         self.constant, self.log, self.tanh, self.sum = numpy.array, numpy.log, numpy.tanh, numpy.sum
+        self.roll = numpy.roll
 
     def loop(self) -> Mapping[str, Run]:
         leaves = {n: self.constant(v) for n, v in self.task.parameters.items()}
