@@ -14,7 +14,6 @@ from gradcli.executors import schedule, thread_pool, ufuncs
 from gradcli.executors.loop_fusion import CompilePolicy, FusedLoop, Step, fused
 from gradcli.executors.reused_memory import Buffer, Buffers, NumpyCode
 from gradcli.executors.schedule import Segment
-from gradcli.executors.sincos import SINE_AND_COSINE
 from gradcli.primitives.entries import reductions
 from gradcli.program.ir import Atom, Equation, Variable, last_uses
 from gradcli.timing import phase
@@ -250,7 +249,7 @@ class BlockCode:
             for atom in step.inputs:
                 self._load(atom)
             if step.primitive.elementwise:
-                if step.primitive not in SINE_AND_COSINE and ufuncs.is_in_place(step):
+                if self._lines.pair(step) is None and ufuncs.is_in_place(step):
                     self._write_over(number, step.output)
                 self._lines.compute(number, step)
             else:

@@ -13,15 +13,14 @@ from threading import Lock
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
-from gradcli.executors import llvm_ufuncs, sincos
+from gradcli.executors import llvm_ufuncs
 from gradcli.executors.llvm_equations import LOGIC, EquationCode, writers
 from gradcli.executors.schedule import Segment
-from gradcli.executors.sincos import SinCosPolicy
+from gradcli.executors.vector_functions import PairsPolicy, Used
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives import conversions
 from gradcli.primitives.entries import comparisons, powers
 from gradcli.program.ir import Atom, Equation, Variable
-from gradcli.timing import phase
 
 # The number of elements that are computed at a time if the arrays are contiguous.
 _WIDTH = 8
@@ -309,13 +308,12 @@ _ELEMENTS_PER_CALL = 512
 class CompilePolicy:
     """Counts the work of runs until compiling pays.
 
-    What is compiled are a function that computes sine and cosine `together`, and loops for equations that are `merged`.
-    Loops give the same results as NumPy, so that the time of the switch does not matter; for sines see `SinCosPolicy`.
+    What is compiled are functions that compute pairs of others `together`, and loops for equations that are `merged`.
+    Loops give the same results as NumPy, so that the time of the switch does not matter; for pairs see `PairsPolicy`.
     """
 
     def __init__(self, equations: Sequence[Equation], *, reproducible: bool) -> None:
-        self._sines = SinCosPolicy(equations, reproducible=reproducible)
-        self.together: sincos.SinCos | None = self._sines.together
+        self._pairs = PairsPolicy(equations, reproducible=reproducible)
         self.merged = False
         shapes = [e.output.shape for e in equations if may_be_fused(e)]
         # A loop over a single equation would not be faster than NumPy.
@@ -327,17 +325,19 @@ class CompilePolicy:
 
     def count_run(self) -> bool:
         """Count one run; return whether something new is to be compiled. Of several threads, only one gets True."""
-        sines, loops = self._sines.count_run(), self._are_many()
-        if sines:
-            with phase("compile"):
-                self.together = sincos.compiled()
+        pairs, loops = self._pairs.count_run(), self._are_many()
         self.merged = self.merged or loops
         self._update()
-        return sines or loops
+        return pairs or loops
+
+    @property
+    def together(self) -> Used:
+        """The compiled functions of pairs."""
+        return self._pairs.used
 
     def _update(self) -> None:
         # Whether counting can still lead to compiling.
-        self.counts = self._sines.counts or (self._each > 0 and not self._once.locked())
+        self.counts = self._pairs.may_compile() or (self._each > 0 and not self._once.locked())
 
     def _are_many(self) -> bool:
         self._left -= self._each

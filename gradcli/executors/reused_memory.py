@@ -13,8 +13,9 @@ from typing import Any
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.executors import ufuncs
+from gradcli.executors.function_pairs import FunctionPair
 from gradcli.executors.loop_fusion import FusedLoop
-from gradcli.executors.sincos import SINE_AND_COSINE, SinCos, is_sine_or_cosine
+from gradcli.executors.vector_functions import Used, pair_of
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Variable
@@ -28,7 +29,7 @@ class NumpyCode:
     """The lines that compute equations one after the other, and the values of the names in them.
 
     `freed` maps the number of each equation to the variables that are not read after it. `place` returns the name of
-    the array for a result, or None if it goes to a buffer. `together` computes sines and cosines in one call.
+    the array for a result, or None if it goes to a buffer. `together` has the compiled functions of pairs.
     """
 
     def __init__(
@@ -36,7 +37,7 @@ class NumpyCode:
         equations: Sequence[Equation],
         freed: Mapping[int, Sequence[Variable]],
         place: Callable[[Variable], str | None],
-        together: SinCos | None,
+        together: Used,
     ) -> None:
         self.body: list[str] = []
         self.known: dict[str, Any] = {}
@@ -46,11 +47,11 @@ class NumpyCode:
         self._freed = freed
         self._place = place
         self._together = together
-        # By operand: its sine and cosine.
-        self._waves: dict[Variable, dict[Primitive, Variable]] = {}
-        for equation in equations if together is not None else ():
-            if is_sine_or_cosine(equation):
-                self._waves.setdefault(equation.inputs[0], {})[equation.primitive] = equation.output
+        # By pair and operand: the results that are read.
+        self._pairs: dict[tuple[FunctionPair, Atom], dict[Primitive, Variable]] = {}
+        for equation in equations:
+            if pair := self.pair(equation):
+                self._pairs.setdefault((pair, equation.inputs[0]), {})[equation.primitive] = equation.output
         self._global_names: dict[int, str] = {}
         # The names of variables outside of buffers, the buffers of the other variables, and the free buffers.
         self._unbuffered: dict[Variable, str] = {}
@@ -60,8 +61,8 @@ class NumpyCode:
 
     def compute(self, number: int, equation: Equation) -> None:
         """Write the lines for an elementwise equation."""
-        if is_sine_or_cosine(equation) and self._together is not None:
-            self._compute_waves(equation, self._together)
+        if pair := self.pair(equation):
+            self._compute_pair(equation, pair)
             return
         self._surcharge(equation)
         operands = [self.operand(a, _dtype_beside(equation.inputs)) for a in equation.inputs]
@@ -72,6 +73,11 @@ class NumpyCode:
         if ufuncs.is_in_place(equation):
             self._free_buffers(v for v in self._freed.get(number, ()) if v is not equation.output)
         self.body.append(f"{self.constant(function)}({', '.join([*operands, self._put(equation.output)])})")
+
+    def pair(self, equation: Equation) -> FunctionPair | None:
+        """The pair that computes an equation, if its compiled function is used."""
+        pair = pair_of(equation) if self._together else None
+        return pair if pair in self._together else None
 
     def compute_product(self, product: Equation) -> None:
         """Write the line for a product of a matrix and a vector."""
@@ -134,13 +140,13 @@ class NumpyCode:
 
     def _put(self, variable: Variable) -> str:
         """The name of the array into which a variable is computed."""
-        place = self._place(variable)
-        if place is None:
-            kind = Buffer(variable.shape, variable.dtype)
-            self._held[variable] = number = self._buffer(kind)
-            place = f"b{number}"
-        self.names[variable] = place
-        return place
+        name = self.names[variable] = self._place(variable) or self._put_aside(variable)
+        return name
+
+    def _put_aside(self, variable: Variable) -> str:
+        """The name of a buffer that holds a variable until it is freed."""
+        self._held[variable] = number = self._buffer(Buffer(variable.shape, variable.dtype))
+        return f"b{number}"
 
     def _free_buffers(self, variables: Iterable[Variable]) -> None:
         for variable in variables:
@@ -165,17 +171,17 @@ class NumpyCode:
             self.names[equation.output] = place
             self.body.append(f"{place}[...] = {text}")
 
-    def _compute_waves(self, equation: Equation, together: SinCos) -> None:
+    def _compute_pair(self, equation: Equation, pair: FunctionPair) -> None:
         if equation.output in self.names:
             return
         self._surcharge(equation)
         operand = equation.inputs[0]
-        pair = self._waves[operand]
-        # The compiled function writes both; one that is not read goes to a buffer.
-        unread = [Variable(operand.shape, operand.dtype) for function in SINE_AND_COSINE if function not in pair]
-        outputs = [pair[function] if function in pair else unread[0] for function in SINE_AND_COSINE]
-        sine, cosine = (f"b{self._buffer(Buffer(v.shape, v.dtype))}" if v in unread else self._put(v) for v in outputs)
-        self.body.append(f"{self.constant(together)}({self.names[operand]}, {sine}, {cosine})")
+        read = self._pairs[pair, operand]
+        # The compiled function writes both results; one that is not read goes to a buffer.
+        unread = [Variable(equation.output.shape, "float64") for p in pair.primitives if p not in read]
+        places = [self._put_aside(unread[0]) if p not in read else self._put(read[p]) for p in pair.primitives]
+        self._free_buffers(unread)
+        self.body.append(f"{self.constant(self._together[pair])}({', '.join([self.names[operand], *places])})")
 
     def _surcharge(self, equation: Equation) -> None:
         """Charge the cost that depends on the values of the operands."""

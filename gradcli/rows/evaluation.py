@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from gradcli import arrays, limits
 from gradcli.errors import BindingError, GradcliError, did_you_mean, locating
 from gradcli.evaluation.recording_cache import BoundedCache
-from gradcli.executors import sincos
-from gradcli.executors.sincos import SINE_AND_COSINE
+from gradcli.executors.function_pairs import FunctionPair, compile_in_background
+from gradcli.executors.vector_functions import PAIRS
 from gradcli.functionals import shortfalls
 from gradcli.language.names import scope
 from gradcli.language.parsing import parse_charged
@@ -88,9 +88,9 @@ class TableEvaluation:
         self._shared = dict(plan.asked.shared)
         self._programs: BoundedCache[str, _Program | GradcliError] = BoundedCache(_MOST_PROGRAMS)
         self._lock = Lock()
-        if plan.program is not None and _has_waves(plan.program):
+        if plan.program is not None:
             # Compiles in a thread while modules are imported and the first rows are read.
-            sincos.compile_in_background()
+            compile_in_background(_pairs(plan.program))
         self._only = None if plan.program is None else self._made(plan.program)
 
     def run(self, count: int, numbers: Numbers, texts: Texts, failed: Mapping[int, str]) -> EvaluatedRows:
@@ -335,9 +335,10 @@ class _Found:
         return EvaluatedRows(found, self.null, failures, words, self._first_word, results.inaccurate)
 
 
-def _has_waves(program: Module) -> bool:
-    calls = (node for node in tree.all_nodes(program) if isinstance(node, tree.Call))
-    return any(table.find(call.name) in SINE_AND_COSINE for call in calls)
+def _pairs(program: Module) -> list[FunctionPair]:
+    """The pairs of functions that a program calls."""
+    called = {table.find(node.name) for node in tree.all_nodes(program) if isinstance(node, tree.Call)}
+    return [pair for pair in PAIRS if not called.isdisjoint(pair.primitives)]
 
 
 def _in_range(columns: Mapping[str, Column], dtype: str) -> dict[str, Column]:

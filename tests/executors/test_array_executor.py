@@ -19,7 +19,8 @@ import gradcli
 from gradcli import limits
 from gradcli.errors import BindingError, GradcliError, LimitError
 from gradcli.evaluation.recordings import recording
-from gradcli.executors import cpu, schedule, sincos, thread_pool
+from gradcli.executors import cpu, schedule, thread_pool, vector_functions
+from gradcli.executors.function_pairs import FunctionPair
 from gradcli.language.syntax import parse
 from tests.segments import MIXED
 
@@ -152,7 +153,7 @@ def test_values_that_are_inputs_or_views_of_them_are_copies():
 @pytest.mark.parametrize("size", [100, schedule.BLOCK + 1])
 def test_threads_call_one_program_at_the_same_time(size, monkeypatch):
     # A function that is compiled in the meantime would round differently.
-    monkeypatch.setattr(sincos, "ELEMENTS_PER_COMPILE", 2**40)
+    monkeypatch.setattr(vector_functions, "ELEMENTS_PER_COMPILE", 2**40)
     program = gradcli.compile(MIXED)
     given = [inputs(size) for _ in range(6)]
     for values in given:
@@ -330,8 +331,8 @@ def test_an_interrupt_leaves_no_thread_in_its_place():
 
 @pytest.mark.parametrize("size", [50, schedule.BLOCK + 1])
 def test_a_reproducible_program_gives_the_same_bits_however_often_it_ran(size, monkeypatch):
-    monkeypatch.setattr(sincos, "ELEMENTS_PER_COMPILE", 1)
-    monkeypatch.setattr(sincos, "ready", lambda: None)
+    monkeypatch.setattr(vector_functions, "ELEMENTS_PER_COMPILE", 1)
+    monkeypatch.setattr(FunctionPair, "ready", lambda _pair: None)
     x = RNG.random(size) * 100
     made = recording(parse("sum(sin(x)*cos(x))"), {"x": x}, ("x",))
     run = cpu.executable(made.trace.program, reproducible=True)

@@ -15,7 +15,7 @@ import pytest
 
 import gradcli
 from gradcli.evaluation.recordings import recording
-from gradcli.executors import cpu, llvm_equations, llvm_ufuncs, loop_fusion, schedule, sincos, ufuncs
+from gradcli.executors import cpu, llvm_equations, llvm_ufuncs, loop_fusion, schedule, ufuncs, vector_functions
 from gradcli.executors.loop_fusion import FusedLoop, fused
 from gradcli.language.syntax import parse
 from gradcli.primitives import conversions
@@ -38,9 +38,9 @@ TAKEN = [
 
 
 @pytest.fixture(autouse=True)
-def numpy_computes_sines(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Prevents a compiled sine in the meantime, which would round differently."""
-    monkeypatch.setattr(sincos, "ELEMENTS_PER_COMPILE", 2**60)
+def numpy_computes_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prevents compiled functions in the meantime, which would round differently."""
+    monkeypatch.setattr(vector_functions, "ELEMENTS_PER_COMPILE", 2**60)
 
 
 @pytest.fixture
