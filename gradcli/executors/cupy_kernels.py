@@ -23,7 +23,7 @@ Known = dict[Variable, Any]
 
 # Segments include all equations that they can, because launching a kernel costs as much as computing several elements.
 # Partial reductions are left to CuPy, which has better methods than one thread for each row.
-_FUSION = Fusion(smallest=1, longest_row=0, takes=takes)
+_FUSION = Fusion(smallest=1, longest_row=0, takes=takes, keeps=lambda _equation: False)
 # Products and sums are rounded separately, as on every other backend: x*y - x*y is then 0, and a sum of products cannot
 # turn negative by the rounding of one of them, or nan below a root. CuPy adds -ftz=true to everything that it compiles,
 # including its own kernels: in single precision, numbers below 1.2e-38 are 0 on this backend.

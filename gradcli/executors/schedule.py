@@ -14,6 +14,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape, broadcast
+from gradcli.executors.vector_functions import pair_of
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives import conversions
 from gradcli.primitives.entries import arithmetic, linear, reductions
@@ -80,17 +81,28 @@ class Schedule(NamedTuple):
 class Fusion(NamedTuple):
     """The equations that an executor computes in segments: those over `smallest` elements that it `takes`.
 
-    A partial reduction is included if the elements of one index of the first axis number at most `longest_row`.
+    A partial reduction is included if the elements of one index of the first axis number at most `longest_row`. Results of
+    equations that it `keeps` are stored rather than recomputed in a later segment.
     """
 
     smallest: int
     longest_row: int
     takes: Callable[[Equation], bool]
+    keeps: Callable[[Equation], bool]
 
 
 def schedule(program: Program, fusion: Fusion | None = None) -> Schedule:
     """The steps that compute `program`; by default in blocks that suit NumPy."""
-    return _Scheduler(program, fusion or Fusion(BLOCK + 1, LONGEST_ROW, lambda _equation: True)).run()
+    for_numpy = Fusion(BLOCK + 1, LONGEST_ROW, takes=lambda _equation: True, keeps=_is_slow)
+    return _Scheduler(program, fusion or for_numpy).run()
+
+
+def _is_slow(equation: Equation) -> bool:
+    """Return whether computing an equation again takes NumPy longer than storing and reading its result.
+
+    A compiled function computes it together with another one, which often is needed earlier.
+    """
+    return pair_of(equation) is not None
 
 
 class _Placement(NamedTuple):
@@ -189,7 +201,7 @@ class _Scheduler:
     def _recomputation(self, variable: Variable, over: Shape, segment: Segment) -> Sequence[Equation] | None:
         """The equations, in order, that recompute a variable of an earlier segment of this shape.
 
-        None if they are too many, or the variable is stored anyway.
+        None if they are too many or slow, or the variable is stored anyway.
         """
         found: dict[Variable, Equation] = {}
         stack = [variable]
@@ -203,7 +215,7 @@ class _Scheduler:
                     return None
                 continue
             found[atom] = self.made[atom]
-            if len(found) > _CHEAP:
+            if len(found) > _CHEAP or self.fusion.keeps(found[atom]):
                 return None
             stack += [a for a in self.made[atom].inputs if isinstance(a, Variable)]
         return [found[v] for v in sorted(found, key=self.order.__getitem__)]

@@ -159,6 +159,16 @@ def _calls(text: str, pair: FunctionPair) -> bool:
     return any(re.search(rf"\b{primitive.name}\(", text) for primitive in pair.primitives)
 
 
+def test_a_pair_is_computed_once_for_a_layer_and_its_gradient(monkeypatch):
+    """The derivative of tanh, which is needed after the product of matrices, is stored with tanh before it."""
+    monkeypatch.setattr(schedule, "BLOCK", 1)
+    values = {"x": RNG.random((6, 5)), "a": RNG.random(5), "b": RNG.random((5, 3))}
+    program = recording(parse("sum((tanh(x + a)@b)**2)"), values, ("a", "b")).trace.program
+    steps = [s for s in schedule.schedule(program).steps if isinstance(s, schedule.Segment)]
+    computing = [s for s in steps if any(map(TANH_AND_SECH_SQUARE.computes, s.equations.values()))]
+    assert len(computing) == 1
+
+
 def test_a_thread_that_compiles_leaves_numpy_alone():
     """Polars imports parts of NumPy in the meantime, and panics if it gets a partially initialised module."""
     code = """
