@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -84,6 +85,7 @@ def writers() -> Mapping[Primitive, Callable[..., str]]:
         powers.sqrt: lambda body, x: body.intrinsic("sqrt", x),
         **{p: lambda body, x, y, order=order: body.compared(order, x, y) for p, order in comparison.items()},
         comparisons.isnan: lambda body, x: body.compared("uno", x, x),
+        comparisons.isfinite: lambda body, x: body.compared("olt", body.intrinsic("fabs", x), body.literal(math.inf)),
     }
 
 
