@@ -386,7 +386,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         from gradcli import garbage
 
-        with garbage.collection_paused():
+        with garbage.imports_promoted():
             module = import_module(_HOMES[name])
         # Cached, so that later accesses do not call this function.
         found = globals()[name] = getattr(module, name)

@@ -37,3 +37,35 @@ def test_collection_that_a_caller_disabled_stays_disabled():
     with garbage.collection_paused(), garbage.collection_paused():
         pass
     assert not gc.isenabled()
+
+
+def _is_in(generation: int, thing: object) -> bool:
+    return any(thing is other for other in gc.get_objects(generation))
+
+
+@pytest.fixture
+def _nothing_frozen():
+    # The tests' configuration freezes what it has loaded.
+    gc.unfreeze()
+    yield
+    gc.freeze()
+
+
+@pytest.mark.usefixtures("_nothing_frozen")
+def test_what_is_imported_is_in_the_oldest_generation():
+    gc.enable()
+    with garbage.imports_promoted():
+        made = [[]]
+    assert _is_in(2, made)
+    assert gc.isenabled()
+    assert gc.get_freeze_count() == 0
+
+
+@pytest.mark.usefixtures("_nothing_frozen")
+def test_what_a_caller_has_frozen_stays_frozen():
+    gc.freeze()
+    count = gc.get_freeze_count()
+    with garbage.imports_promoted():
+        made = [[]]
+    assert gc.get_freeze_count() == count
+    assert not _is_in(2, made)
