@@ -392,7 +392,26 @@ def test_the_index_is_computed_where_none_fits(monkeypatch, fingerprint):
     if fingerprint is not None:
         index.fingerprint, index.files = fingerprint, {}
     monkeypatch.setitem(sys.modules, "gradcli.primitives._entry_files", index if fingerprint else None)
+    monkeypatch.setattr(table, "_prepared", table._prepared.__wrapped__)
     assert table._files.__wrapped__() == expected
+
+
+@pytest.mark.parametrize("file", ["layers.losses", "layers.of_before", None])
+def test_a_function_is_found_where_the_index_has_another_file_or_none(monkeypatch, file):
+    monkeypatch.setattr(table, "_BY_NAME", {})
+    monkeypatch.setattr(table, "_prepared", lambda: {"files": {"erfcx": file} if file else {}})
+    monkeypatch.setattr(table, "_files", table._computed_files)
+    found = table.find("erfcx")
+    assert found is not None
+    assert found.name == "erfcx"
+
+
+def test_a_function_is_found_without_reading_all_files(monkeypatch):
+    files = table._files()
+    monkeypatch.setattr(table, "_BY_NAME", {})
+    monkeypatch.setattr(table, "_prepared", lambda: {"files": files})
+    monkeypatch.setattr(table, "_files", None)
+    assert table.known("erfcx").name == "erfcx"
 
 
 # --- values
