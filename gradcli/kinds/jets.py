@@ -35,7 +35,6 @@ from gradcli.primitives.entries.comparisons import (
     where,
 )
 from gradcli.primitives.entries.reductions import any_
-from gradcli.primitives.entries.scans import sort
 from gradcli.primitives.jet_rules import linear
 from gradcli.primitives.operators import Operators
 from gradcli.primitives.primitive import Primitive
@@ -457,7 +456,7 @@ def varying(result: Series, primitive: Primitive, operands: Sequence[Any], param
         return broadcast_to(False, result.shape)
     varied = [_varies(operands[i]) for i in _series_among(series, primitive, operands)]
     product = primitive.multilinear or primitive is multiply
-    if product or primitive.selects or primitive.jet is linear or primitive is sort:
+    if product or primitive.selects or primitive.jet is linear or primitive.reorders:
         # The derivative of a result whose varying operands have derivative 1 is a sum of ones over what varies.
         mark = _marked_factor if product else _marked
         made = series._applied(primitive, [mark(series, o) for o in operands], params)

@@ -148,6 +148,8 @@ class Primitive(Operation):
         whether a number gives the same bits as an element of an array
     moves
         whether each element of the result is an element of an operand or 0, independently of the elements' values
+    reorders
+        whether the elements of the result are those of the operand, in an order that depends on their values
     reduces
         the binary function that is folded over the axes of a reduction
     multilinear
@@ -232,6 +234,7 @@ class Primitive(Operation):
         "reach",
         "recordings",
         "reduces",
+        "reorders",
         "result_shape",
         "rounds_alike",
         "selects",
@@ -273,6 +276,7 @@ class Primitive(Operation):
         commutative: bool = False,
         rounds_alike: bool = False,
         moves: bool = False,
+        reorders: bool = False,
         reduces: Primitive | None = None,
         multilinear: bool = False,
         reach: Callable[..., Any] | None = None,
@@ -327,6 +331,7 @@ class Primitive(Operation):
         self.commutative = commutative
         self.rounds_alike = rounds_alike
         self.moves = moves
+        self.reorders = reorders
         self.reduces = reduces
         self.multilinear = multilinear
         self.reach = reach

@@ -19,9 +19,7 @@ from gradcli.primitives.entries import (
     linear,
     powers,
     reductions,
-    scans,
     shape,
-    statistics,
 )
 from gradcli.primitives.operation import Operation
 from gradcli.primitives.primitive import Primitive
@@ -39,14 +37,14 @@ _AT_START = (
     indexing,
     shape,
     reductions,
-    statistics,
-    scans,
     linear,
 )
 
 # The files that are imported when one of their names is first looked up: functions that formulas rarely use do not slow
 # the start.
 _LATER = (
+    "statistics",
+    "scans",
     "elementwise.trigonometric",
     "special_functions.special",
     "manipulation.creation",

@@ -28,7 +28,6 @@ from gradcli.primitives.entries.comparisons import (
     where,
 )
 from gradcli.primitives.entries.reductions import any_
-from gradcli.primitives.entries.scans import sort
 from gradcli.primitives.families import predicate
 from gradcli.primitives.jet_rules import linear
 from gradcli.primitives.primitive import Primitive
@@ -121,7 +120,7 @@ def taken_of(
     taken = _taken(cotangent, mask)
     if primitive.elementwise and not primitive.selects:
         return taken
-    if primitive.selects or primitive.moves or primitive.multilinear or primitive.jet is linear or primitive is sort:
+    if primitive.selects or primitive.moves or primitive.multilinear or primitive.jet is linear or primitive.reorders:
         # The factors are replaced by ones, because a factor of 0 would make zeros of elements that were taken.
         if primitive.multilinear:
             operands = [o if isinstance(o, ShapeOnly) else ones_like(constant(o)) for o in operands]

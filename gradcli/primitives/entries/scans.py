@@ -195,7 +195,7 @@ sort: Primitive = Primitive(
     "sort", "x, axis=-1", "in rising order along an axis",
     forward=lambda xp, x, *, axis: xp.sort(x, axis=axis, stable=True),
     vjp=(lambda g, _y, x, *, axis: unsort_by(g, constant(x), axis),),
-    jet=_sort_series,
+    jet=_sort_series, reorders=True,
     prepare=_scan_call(-1),
     batch=batching.along_axis,
     spelling=names_elsewhere("numpy"),
