@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -173,6 +172,8 @@ class CompiledProgram(Compiled):
         names = self._names(values, wrt)
         self._expect_known(values)
         with limits.within(*self._limits), proved.computing():
+            from decimal import Decimal
+
             from gradcli.proofs.complex_enclosures import enclose
             from gradcli.proofs.interval_inputs import given
 
