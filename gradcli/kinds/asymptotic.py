@@ -19,8 +19,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact, log_2, log_10, ratio
 from gradcli.errors import EvaluationError, UndecidedError
-from gradcli.kinds.jets import Jet
-from gradcli.kinds.laurent import without_observer
+from gradcli.kinds.jets import Jet, without_observer
 from gradcli.kinds.levels import PATTERN
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import Kind, assume, bind, concrete, constant

@@ -26,7 +26,7 @@ from gradcli.kinds.asymptotic import (
     logarithm_coefficient,
     series_of,
 )
-from gradcli.kinds.laurent import without_observer
+from gradcli.kinds.jets import without_observer
 from gradcli.kinds.levels import PATTERN
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import assume, bind, constant

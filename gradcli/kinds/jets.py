@@ -6,6 +6,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -50,6 +51,17 @@ _SERIES_COST = 16
 # A callback that receives the operands and the result of each primitive outside of rules.
 Observer = Callable[[Sequence[Any], "Jet"], None]
 observer: ContextVar[Observer | None] = ContextVar("gradcli_series_observer", default=None)
+
+
+@contextmanager
+def without_observer() -> Iterator[None]:
+    """Within the block, series are not reported to the observer, as they are not operands of the program itself."""
+    token = observer.set(None)
+    try:
+        yield
+    finally:
+        observer.reset(token)
+
 
 # 170! is the largest factorial that is a double.
 _MAX_ORDER = 170

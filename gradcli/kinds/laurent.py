@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact, ratio
 from gradcli.errors import EvaluationError
-from gradcli.kinds.jets import Jet, observer
+from gradcli.kinds.jets import Jet
 from gradcli.kinds.levels import PATTERN
 from gradcli.kinds.perturbed_roundings import Perturbation
 from gradcli.primitives.bind import assume, bind
@@ -41,16 +40,6 @@ class NoSeriesError(EvaluationError):
 
 class ZeroSeriesError(NoSeriesError):
     """All known coefficients are 0."""
-
-
-@contextmanager
-def without_observer() -> Iterator[None]:
-    """Within the block, series are not reported to the observer, as they are not operands of the program itself."""
-    token = observer.set(None)
-    try:
-        yield
-    finally:
-        observer.reset(token)
 
 
 class Laurent(Operators):

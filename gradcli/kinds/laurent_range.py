@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gradcli.arrays.flint.balls import exact, stands_for_others
-from gradcli.kinds.jets import Jet
-from gradcli.kinds.laurent import Laurent, NoSeriesError, without_observer
+from gradcli.kinds.jets import Jet, without_observer
+from gradcli.kinds.laurent import Laurent, NoSeriesError
 from gradcli.kinds.levels import PATTERN
 from gradcli.primitives.bind import bind
 from gradcli.primitives.entries.arithmetic import add, divide, multiply, negative, reciprocal, subtract

@@ -378,10 +378,13 @@ def _is_elementwise(operation: Operation, count: int) -> bool:
         # A wrong number of arguments is an error at run time.
         needed = sum(p.default is None for p in operation.parameters)
         return operation.elementwise and needed <= count <= len(operation.parameters)
-    # Imported here as few programs need it.
-    from gradcli.kinds.laurent import Laurent
-
     try:
+        with arrays.using_namespace(None):
+            if type(operation(*[0.3] * count)) is not float:
+                return False
+        # Imported here as few programs need it.
+        from gradcli.kinds.laurent import Laurent
+
         return isinstance(operation(*[Laurent.variable(0.3, 1)] * count), Kind)
     except (GradcliError, NotImplementedError, *FOREIGN):
         # This includes calls with too few arguments, which are an error at run time.

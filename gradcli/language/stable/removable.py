@@ -316,7 +316,8 @@ def expand_in_series(form: Form, x: Any) -> Any:
 def _coefficients(form: Form, point: Any, order: int) -> Sequence[Any]:
     """The Taylor coefficients of a function up to `order`, or fewer where leading terms cancel."""
     # Imported here as few programs need it.
-    from gradcli.kinds.laurent import Laurent, NoSeriesError, without_observer
+    from gradcli.kinds.jets import without_observer
+    from gradcli.kinds.laurent import Laurent, NoSeriesError
 
     with without_observer():
         series = expand_in_series(form, Laurent.variable(point, order))
