@@ -25,8 +25,8 @@ from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import permuted
 from gradcli.primitives.entries.arithmetic import add, multiply, negative, subtract, zeros_like
-from gradcli.primitives.entries.complex_parts import conjugate
-from gradcli.primitives.entries.elementwise.complex_numbers import conj, from_parts, imag, real
+from gradcli.primitives.entries.complex_parts import conjugate, from_parts
+from gradcli.primitives.entries.elementwise.complex_numbers import conj, imag, real
 
 # The derivatives of a real value by leaves, each a gradient or a Jacobian; None by a leaf that it does not depend on.
 Differentiate = Callable[[Any, Sequence[Tensor]], Sequence[Any]]

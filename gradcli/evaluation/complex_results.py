@@ -25,7 +25,8 @@ from gradcli.language.operations import operation_at
 from gradcli.language.syntax.tree import Module
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.entries.arithmetic import add, negative
-from gradcli.primitives.entries.elementwise.complex_numbers import from_parts, imag, real
+from gradcli.primitives.entries.complex_parts import from_parts
+from gradcli.primitives.entries.elementwise.complex_numbers import imag, real
 from gradcli.program.ir import Atom, Variable
 from gradcli.program.passes import optimise
 from gradcli.program.record import record

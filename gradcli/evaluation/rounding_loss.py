@@ -38,8 +38,8 @@ from gradcli.language.syntax import tree
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import bind, constant
 from gradcli.primitives.entries.arithmetic import absolute, add, divide, identity, multiply, negative, subtract
-from gradcli.primitives.entries.complex_parts import conjugate, imaginary_part, real_part
-from gradcli.primitives.entries.elementwise.complex_numbers import from_parts, imag, real
+from gradcli.primitives.entries.complex_parts import conjugate, from_parts, imaginary_part, real_part
+from gradcli.primitives.entries.elementwise.complex_numbers import imag, real
 from gradcli.primitives.entries.linear import matmul
 from gradcli.primitives.entries.powers import sqrt, whole_power
 from gradcli.primitives.entries.reductions import sum_

@@ -19,8 +19,6 @@ from gradcli.arrays.definitions import common_definitions
 from gradcli.primitives import conversions
 from gradcli.primitives.bind import bind
 from gradcli.primitives.entries import arithmetic, comparisons, exponential, powers
-from gradcli.primitives.entries.elementwise import trigonometric
-from gradcli.primitives.entries.special_functions import special
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Program, Variable
 
@@ -48,13 +46,17 @@ _TEMPLATES: dict[Primitive, str] = {
     exponential.exp2: "pow(2.0, {0})",
     # Beyond the logarithm of the largest float, exp(-x) overflows.
     exponential.sigmoid: "1.0 / (1.0 + exp(-{0})) if {0} > -709.782712893384 else exp({0})",
-    trigonometric.sech: "((t := exp(-fabs({0}))) + t) / (1.0 + t * t)",
+    exponential.relu: _LARGER.replace("{1}", "0.0"),
+}
+
+# Of primitives that are computed by a definition, by its function.
+_OF_DEFINITIONS: dict[Any, str] = {
+    common_definitions.sech: "((t := exp(-fabs({0}))) + t) / (1.0 + t * t)",
     # The result is 0 beyond 400, and `cosh` raises an error beyond 710.
-    trigonometric.sech_square: "(t := 1.0 / cosh(min(fabs({0}), 400.0))) * t",
-    trigonometric.over_one_plus_square: (
+    common_definitions.sech_square: "(t := 1.0 / cosh(min(fabs({0}), 400.0))) * t",
+    common_definitions.over_one_plus_square: (
         f"{common_definitions.SMALL**2!r} / ({common_definitions.SMALL**2!r} + (t := {{0}} * {common_definitions.SMALL!r}) * t)"
     ),
-    special.relu: _LARGER.replace("{1}", "0.0"),
 }
 
 
@@ -64,7 +66,7 @@ def template(primitive: Primitive) -> str | None:
     Where that is infinite or nan, the expression may raise instead.
     """
     if primitive in _TEMPLATES or not primitive.elementwise or primitive.function is None:
-        return _TEMPLATES.get(primitive)
+        return _TEMPLATES.get(primitive) or _OF_DEFINITIONS.get(primitive.forward)
     function = arrays.floats.raising(primitive.function)
     if function is None:
         return None

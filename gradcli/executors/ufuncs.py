@@ -14,7 +14,6 @@ from gradcli.arrays.definitions import common_definitions
 from gradcli.primitives import conversions
 from gradcli.primitives.entries import arithmetic, comparisons, exponential, powers
 from gradcli.primitives.entries.elementwise import trigonometric
-from gradcli.primitives.entries.special_functions import special
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Equation
 
@@ -72,7 +71,7 @@ def _own() -> Mapping[Primitive, Into]:
         # NumPy accepts `out` only as a keyword here.
         comparisons.maximum: lambda x, y, out: np.maximum(x, y, out=out),
         comparisons.minimum: lambda x, y, out: np.minimum(x, y, out=out),
-        special.relu: lambda x, out: np.maximum(x, 0.0, out=out),
+        exponential.relu: lambda x, out: np.maximum(x, 0.0, out=out),
     }
 
 

@@ -26,7 +26,8 @@ from gradcli.primitives import table
 from gradcli.primitives.axes import MOST_AXES
 from gradcli.primitives.entries.arithmetic import heaviside
 from gradcli.primitives.entries.comparisons import equal, isfinite, not_equal
-from gradcli.primitives.entries.elementwise.complex_numbers import from_parts, polar
+from gradcli.primitives.entries.complex_parts import from_parts
+from gradcli.primitives.entries.elementwise.complex_numbers import polar
 from gradcli.program.ir import Equation, Key, Program, Variable, element_name, owner_name
 from gradcli.program.passes import optimise
 from gradcli.program.record import record

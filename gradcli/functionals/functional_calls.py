@@ -35,7 +35,8 @@ from gradcli.loops.body_tracing import Traced
 from gradcli.primitives.bind import Kind, bind, constant
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.arithmetic import absolute, add
-from gradcli.primitives.entries.elementwise.complex_numbers import from_parts, imag, real, view_as_complex, view_as_real
+from gradcli.primitives.entries.complex_parts import from_parts
+from gradcli.primitives.entries.elementwise.complex_numbers import imag, real, view_as_complex, view_as_real
 from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.shape import concat, stack
 from gradcli.primitives.primitive import Primitive

@@ -53,8 +53,8 @@ from gradcli.primitives.entries.comparisons import (
     where,
 )
 from gradcli.primitives.entries.elementwise.trigonometric import atan2, hypot
-from gradcli.primitives.entries.exponential import exp, expm1
-from gradcli.primitives.entries.special_functions.special import elu, leaky_relu, lgamma, relu
+from gradcli.primitives.entries.exponential import exp, expm1, relu
+from gradcli.primitives.entries.special_functions.special import elu, leaky_relu, lgamma
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Program, Variable

@@ -18,8 +18,8 @@ from gradcli.loops.rolling import traced_paths
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import Kind
 from gradcli.primitives.conversions import reshaped
-from gradcli.primitives.entries.complex_parts import imaginary_part, real_part
-from gradcli.primitives.entries.elementwise.complex_numbers import from_parts, imag, real
+from gradcli.primitives.entries.complex_parts import from_parts, imaginary_part, real_part
+from gradcli.primitives.entries.elementwise.complex_numbers import imag, real
 from gradcli.primitives.entries.indexing import index
 from gradcli.program.ir import Atom, Equation, Program, Variable
 from gradcli.program.passes import needed_variables, optimise

@@ -26,10 +26,8 @@ from gradcli.primitives.bind import Kind, assume, bind, concrete, constant
 from gradcli.primitives.entries.arithmetic import add, divide, multiply, negative, reciprocal, subtract
 from gradcli.primitives.entries.comparisons import equal, greater, less
 from gradcli.primitives.entries.elementwise.logarithmic_powers import power_times_log, power_times_logs, unknown_from
-from gradcli.primitives.entries.elementwise.trigonometric import atan, tanh
 from gradcli.primitives.entries.exponential import exp, expm1, log, log1p, log2, log10
 from gradcli.primitives.entries.powers import general_power, power, rsqrt, sqrt, whole_power
-from gradcli.primitives.entries.special_functions.special import erf
 from gradcli.primitives.operators import Operators
 from gradcli.primitives.primitive import Primitive
 
@@ -119,7 +117,13 @@ class Asymptotic(Operators):
         series = [series_of(o, count) for o in operands]
         rule = _RULES.get(primitive)
         with without_observer():
-            return rule(*series, **params) if rule is not None else _analytic(primitive, series, params)
+            if rule is not None:
+                return rule(*series, **params)
+            return (
+                _at_infinity(primitive, *series)
+                if primitive.function in _LIMITS
+                else _analytic(primitive, series, params)
+            )
 
     def at(self, t: Any, order: int) -> Any:
         """The value at the distance t, with derivatives up to `order`; those beyond are nan. Raises NoLimitError if
@@ -576,21 +580,26 @@ def _jet_coefficients(
     return filled + [0.0] * (count - len(filled))
 
 
-def _at_infinity(primitive: Primitive, high: float, rest: Callable[[Asymptotic], Any]) -> Callable[..., Asymptotic]:
-    """The rule of an odd function that tends to `high` at inf; `rest` is the function less its limit."""
-
-    def rule(a: Asymptotic) -> Asymptotic:
-        lead = a.terms[0] if a.terms else None
-        if lead is None or lead.exponent > 0.0 or (lead.exponent == 0.0 and not lead.logs):
-            return _analytic(primitive, [a], {})
-        if lead.exponent % 2.0 or lead.logs or is_exact():
-            raise NoLimitError(f"'{primitive.called}' of what is infinite on one side")
-        limit = math.copysign(high, lead.c.sample)
-        return _add(Asymptotic.constant(limit, limit, a.count), series_of(rest(a), a.count))
-
-    return rule
+def _at_infinity(primitive: Primitive, a: Asymptotic) -> Asymptotic:
+    """Apply a function of `_LIMITS`, where the operand is infinite by its limit."""
+    lead = a.terms[0] if a.terms else None
+    if lead is None or lead.exponent > 0.0 or (lead.exponent == 0.0 and not lead.logs):
+        return _analytic(primitive, [a], {})
+    if lead.exponent % 2.0 or lead.logs or is_exact():
+        raise NoLimitError(f"'{primitive.called}' of what is infinite on one side")
+    high, rest = _LIMITS[primitive.function or ""]
+    limit = math.copysign(high, lead.c.sample)
+    return _add(Asymptotic.constant(limit, limit, a.count), series_of(rest(primitive, a), a.count))
 
 
+# Of odd functions, by the name that namespaces have for them: the limit at inf, and the function less its limits. Their
+# primitives need not be loaded.
+_LIMITS: Mapping[str, tuple[float, Callable[[Primitive, Asymptotic], Any]]] = {
+    "atan": (0.5 * math.pi, lambda atan, a: negative(atan(reciprocal(a)))),
+    # These differ from their limits by what vanishes to all orders.
+    "tanh": (1.0, lambda _tanh, _a: 0.0),
+    "erf": (1.0, lambda _erf, _a: 0.0),
+}
 # Rules that hold for every kind of series, by its rules for other primitives.
 COMPOSED: Mapping[Primitive, Callable[..., Any]] = {
     subtract: lambda a, b: a + negative(b),
@@ -604,10 +613,6 @@ COMPOSED: Mapping[Primitive, Callable[..., Any]] = {
 }
 _RULES: Mapping[Primitive, Callable[..., Asymptotic]] = {
     **COMPOSED,
-    atan: _at_infinity(atan, 0.5 * math.pi, lambda a: negative(atan(reciprocal(a)))),
-    # These differ from their limits by what vanishes to all orders.
-    tanh: _at_infinity(tanh, 1.0, lambda _: 0.0),
-    erf: _at_infinity(erf, 1.0, lambda _: 0.0),
     add: _add,
     negative: _negative,
     multiply: _multiply,

@@ -60,7 +60,7 @@ from gradcli.primitives.entries.comparisons import (
 )
 from gradcli.primitives.entries.elementwise.logarithmic_powers import power_times_log, power_times_logs
 from gradcli.primitives.entries.elementwise.trigonometric import atan2, hypot
-from gradcli.primitives.entries.exponential import expm1
+from gradcli.primitives.entries.exponential import expm1, relu
 from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.linear_algebra.decompositions import eigenvectors, eigvalsh, svdvals
 from gradcli.primitives.entries.linear_algebra.singular_vectors import left_vectors, paired_values, right_vectors
@@ -73,7 +73,7 @@ from gradcli.primitives.entries.sampled_data.order_statistics import (
 )
 from gradcli.primitives.entries.scans import sort
 from gradcli.primitives.entries.shape import ravel
-from gradcli.primitives.entries.special_functions.special import elu, leaky_relu, relu
+from gradcli.primitives.entries.special_functions.special import elu, leaky_relu
 from gradcli.primitives.entries.statistics import flat_root, flat_sqrt
 from gradcli.primitives.jet_rules import linear
 from gradcli.primitives.primitive import Primitive

@@ -18,10 +18,9 @@ from gradcli.nn.module import Module
 from gradcli.nn.parameter import parameter
 from gradcli.nn.utils.rnn import PackedSequence
 from gradcli.primitives.entries.elementwise.trigonometric import tanh
-from gradcli.primitives.entries.exponential import sigmoid
+from gradcli.primitives.entries.exponential import relu, sigmoid
 from gradcli.primitives.entries.linear_algebra.linear_systems import linear
 from gradcli.primitives.entries.shape import concat, flip, stack
-from gradcli.primitives.entries.special_functions.special import relu
 
 # The state between steps: the hidden state, and for LSTM also the cell state.
 State = tuple[Any, ...]

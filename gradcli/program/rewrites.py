@@ -38,10 +38,9 @@ from gradcli.primitives.entries.comparisons import (
     not_equal,
     where,
 )
-from gradcli.primitives.entries.complex_parts import imaginary_part, real_part
-from gradcli.primitives.entries.elementwise.complex_numbers import from_parts
+from gradcli.primitives.entries.complex_parts import from_parts, imaginary_part, real_part
+from gradcli.primitives.entries.exponential import relu
 from gradcli.primitives.entries.powers import general_power, whole_power
-from gradcli.primitives.entries.special_functions.special import relu
 from gradcli.primitives.operators import Operators
 from gradcli.primitives.primitive import Primitive
 from gradcli.program import program_constants

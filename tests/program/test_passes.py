@@ -23,7 +23,6 @@ from gradcli.primitives.entries import arithmetic, comparisons, exponential, pow
 from gradcli.primitives.entries.comparisons import where
 from gradcli.primitives.entries.elementwise import trigonometric
 from gradcli.primitives.entries.linear import matmul
-from gradcli.primitives.entries.special_functions import special
 from gradcli.program import program_constants
 from gradcli.program.builder import Builder
 from gradcli.program.ir import Program, Variable, check
@@ -202,7 +201,7 @@ def test_what_is_repeated_is_computed_once():
 
 def test_guards_are_facts():
     def guarded(x: Any) -> Any:
-        magnitude = abs(x) * special.relu(x)
+        magnitude = abs(x) * exponential.relu(x)
         assert assume(x > 0)
         return where(x > 0, magnitude, 0.0) + where(comparisons.equal(x, 0), 1.0, x)
 
@@ -405,7 +404,7 @@ def assert_same(found: Any, expected: Any) -> None:
 UNARY = (
     arithmetic.negative, arithmetic.absolute, arithmetic.identity, arithmetic.sign, arithmetic.zeros_like,
     arithmetic.ones_like, arithmetic.reciprocal, exponential.exp, exponential.log, powers.sqrt,
-    powers.square, special.relu, trigonometric.sin, comparisons.isfinite, comparisons.isnan,
+    powers.square, exponential.relu, trigonometric.sin, comparisons.isfinite, comparisons.isnan,
     comparisons.logical_not,
 )  # fmt: skip
 BINARY = (

@@ -138,7 +138,7 @@ def _of_parts(function: Callable[..., Any], point: Mapping[str, Any]) -> Callabl
 
 def _from_parts(leaves: Mapping[str, Any], point: Mapping[str, Any]) -> dict[str, Any]:
     # Loaded on demand, here and below: few functions have complex numbers.
-    from gradcli.primitives.entries.elementwise.complex_numbers import from_parts
+    from gradcli.primitives.entries.complex_parts import from_parts
 
     given = iter(leaves.values())
     return {n: from_parts(next(given), next(given)) if arrays.is_complex(a) else next(given) for n, a in point.items()}

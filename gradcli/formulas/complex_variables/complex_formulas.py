@@ -25,7 +25,7 @@ from gradcli.language.interpreter.run import evaluate
 from gradcli.language.names import scope
 from gradcli.language.syntax import tree
 from gradcli.primitives.conversions import cast
-from gradcli.primitives.entries.elementwise.complex_numbers import from_parts
+from gradcli.primitives.entries.complex_parts import from_parts
 from gradcli.program.execution_paths import join_paths, record_paths
 from gradcli.program.ir import Program
 

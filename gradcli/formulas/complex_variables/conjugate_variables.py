@@ -22,8 +22,8 @@ from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import assume, bind, constant
 from gradcli.primitives.entries.arithmetic import absolute, add, divide, multiply, negative, subtract
 from gradcli.primitives.entries.comparisons import isfinite
-from gradcli.primitives.entries.complex_parts import conjugate, imaginary_part, real_part
-from gradcli.primitives.entries.elementwise.complex_numbers import from_parts, phase
+from gradcli.primitives.entries.complex_parts import conjugate, from_parts, imaginary_part, real_part
+from gradcli.primitives.entries.elementwise.complex_numbers import phase
 from gradcli.primitives.entries.exponential import exp, log
 from gradcli.primitives.entries.powers import sqrt, whole_power
 from gradcli.primitives.primitive import Primitive

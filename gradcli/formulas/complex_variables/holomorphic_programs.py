@@ -24,8 +24,8 @@ from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.conversions import cast
 from gradcli.primitives.entries.arithmetic import absolute
 from gradcli.primitives.entries.comparisons import equal, greater, isfinite, not_equal, where
-from gradcli.primitives.entries.complex_parts import conjugate, imaginary_part, real_part
-from gradcli.primitives.entries.elementwise.complex_numbers import from_parts, phase
+from gradcli.primitives.entries.complex_parts import conjugate, from_parts, imaginary_part, real_part
+from gradcli.primitives.entries.elementwise.complex_numbers import phase
 from gradcli.program.builder import frozen
 from gradcli.program.ir import Atom, Equation, Program, Variable
 

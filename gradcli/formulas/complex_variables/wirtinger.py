@@ -34,8 +34,7 @@ from gradcli.language.names.scope import IMAGINARY_UNIT
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.entries.arithmetic import absolute, add, multiply, subtract
-from gradcli.primitives.entries.complex_parts import conjugate, imaginary_part, real_part
-from gradcli.primitives.entries.elementwise.complex_numbers import from_parts
+from gradcli.primitives.entries.complex_parts import conjugate, from_parts, imaginary_part, real_part
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Program, Variable
 from gradcli.program.passes import optimise, without_dead_code

@@ -10,8 +10,7 @@ from gradcli import arrays
 from gradcli.errors import EvaluationError
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import bind
-from gradcli.primitives.entries import arithmetic, comparisons
-from gradcli.primitives.entries.special_functions import special
+from gradcli.primitives.entries import arithmetic, comparisons, exponential
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Program, Variable
 from gradcli.program.passes import needed_variables, optimise
@@ -22,7 +21,7 @@ Decisions = Mapping[int, Any]
 
 _LESS = frozenset({comparisons.less, comparisons.less_equal})
 _GREATER = frozenset({comparisons.greater, comparisons.greater_equal})
-_SIGNED = frozenset({arithmetic.absolute, arithmetic.sign, special.relu, comparisons.maximum, comparisons.minimum})
+_SIGNED = frozenset({arithmetic.absolute, arithmetic.sign, exponential.relu, comparisons.maximum, comparisons.minimum})
 # The whole number below, and the distance of the next one.
 _ROUNDED: Mapping[Primitive, Any] = {
     arithmetic.floor: math.floor,

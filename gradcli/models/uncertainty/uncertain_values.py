@@ -15,7 +15,7 @@ from gradcli.models.complex_inputs import parts_of
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import reshape
-from gradcli.primitives.entries.elementwise.complex_numbers import from_parts
+from gradcli.primitives.entries.complex_parts import from_parts
 from gradcli.primitives.entries.shape import stack
 
 _MARK = re.compile(r"±|\+-|\+/-")

@@ -1,4 +1,4 @@
-"""The conjugate and the parts of complex numbers, which derivative rules need.
+"""The conjugate and the parts of complex numbers, which derivative rules need, and numbers of parts.
 
 `elementwise.complex_numbers` has what users call. Derivative rules follow the convention of cotangents inside a pass,
 dL/da - i*dL/db for z = a + i*b (see `gradcli.primitives.primitive`): few other entries need to know whether their
@@ -7,12 +7,13 @@ operands are complex.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 
 from gradcli.arrays.dtypes import is_complex
 from gradcli.primitives.bind import real_numbers_only
 from gradcli.primitives.families import elementwise
-from gradcli.primitives.jet_rules import linear
+from gradcli.primitives.jet_rules import Coefficients, linear
 from gradcli.primitives.primitive import Primitive
 from gradcli.type_hints import Any
 
@@ -48,6 +49,26 @@ imaginary_part: Primitive = elementwise(
     derivative="i*g",
     node_name="ImagBackward0",
     samples=_POINTS,
+)  # fmt: skip
+
+
+def _part_series(_primitive: Primitive, y: Any, a: Any, b: Any) -> Coefficients:
+    for k in itertools.count(1):
+        parts = [a.coefficient(k), b.coefficient(k)]
+        if parts[0] is None and parts[1] is None:
+            yield None
+        else:
+            yield from_parts(*(x.zeros() if part is None else part for x, part in zip((a, b), parts)))
+
+
+from_parts: Primitive = elementwise(
+    "complex", "real, imag", "the complex number real + i*imag",
+    forward=lambda xp, a, b: xp.complex(a, b),
+    vjp=(lambda g, _y, _a, _b: g, lambda g, _y, _a, _b: g * 1j),
+    jet=_part_series,
+    derivative="real(g), imag(g)",
+    samples=((0.7, 1.3), ([-1.0, 2.0], [0.5, 0.25])),
+    node_name="ComplexBackward0",
 )  # fmt: skip
 
 

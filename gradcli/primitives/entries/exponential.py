@@ -1,4 +1,4 @@
-"""Elementwise exponentials and logarithms."""
+"""Elementwise exponentials and logarithms, and the functions that are made of them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from gradcli.primitives.entries.comparisons import (
     logical_and,
     logical_not,
     not_equal,
+    nowhere,
     where,
 )
 from gradcli.primitives.families import complex_definition, elementwise
@@ -163,6 +164,21 @@ softplus = elementwise(
     vjp=(lambda g, _y, x: g * sigmoid(x),),
     gradient_name="SoftplusBackwardBackward0",
     derivative="g*sigmoid(x)",
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+relu = elementwise(
+    "relu", "x", "x where it is positive, else 0",
+    subject="special",
+    forward=lambda xp, x: xp.maximum(x, 0.0),
+    # A nan does not compare <= 0, so it keeps its cotangent.
+    vjp=(lambda g, _y, x: where(less_equal(x, 0), 0.0, g),),
+    gradient_name="ThresholdBackwardBackward0",
+    derivative="g where x > 0, else 0; 0 at 0",
+    domain="smooth where x != 0",
+    edges=("relu'(0) = 0",),
+    selects=True,
+    smooth=lambda x: nowhere(equal(x, 0)),
     samples=_ANYWHERE,
 )  # fmt: skip
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,12 +12,13 @@ from gradcli.primitives.bind import bind
 from gradcli.primitives.entries.arithmetic import absolute, divide, identity, multiply, sign, zeros_like
 from gradcli.primitives.entries.comparisons import equal, isnan, less, not_equal, where
 from gradcli.primitives.entries.complex_parts import conjugate, imaginary_part, real_part
+from gradcli.primitives.entries.complex_parts import from_parts as from_parts
 from gradcli.primitives.entries.elementwise.trigonometric import cos, sin
 from gradcli.primitives.entries.exponential import log
 from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.shape import stack
 from gradcli.primitives.families import elementwise
-from gradcli.primitives.jet_rules import Coefficients, jet_through_definition
+from gradcli.primitives.jet_rules import jet_through_definition
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive
 
@@ -47,26 +47,6 @@ phase: Primitive = elementwise(
     derivative="i*g*z/abs(z)**2",
     node_name="AngleBackward0",
     samples=_POINTS,
-)  # fmt: skip
-
-
-def _part_series(_primitive: Primitive, y: Any, a: Any, b: Any) -> Coefficients:
-    for k in itertools.count(1):
-        parts = [a.coefficient(k), b.coefficient(k)]
-        if parts[0] is None and parts[1] is None:
-            yield None
-        else:
-            yield from_parts(*(x.zeros() if part is None else part for x, part in zip((a, b), parts)))
-
-
-from_parts: Primitive = elementwise(
-    "complex", "real, imag", "the complex number real + i*imag",
-    forward=lambda xp, a, b: xp.complex(a, b),
-    vjp=(lambda g, _y, _a, _b: g, lambda g, _y, _a, _b: multiply(g, 1j)),
-    jet=_part_series,
-    derivative="real(g), imag(g)",
-    samples=((0.7, 1.3), ([-1.0, 2.0], [0.5, 0.25])),
-    node_name="ComplexBackward0",
 )  # fmt: skip
 
 

@@ -12,14 +12,13 @@ from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.arithmetic import add, divide, multiply, negative, subtract
 from gradcli.primitives.entries.comparisons import equal, maximum, minimum, where
-from gradcli.primitives.entries.exponential import logsigmoid, softplus
+from gradcli.primitives.entries.exponential import logsigmoid, relu, softplus
 from gradcli.primitives.entries.indexing import index, take_along_key
 from gradcli.primitives.entries.layers.losses import reduced
 from gradcli.primitives.entries.layers.networks import cosine_similarity, pairwise_distance
 from gradcli.primitives.entries.powers import power
 from gradcli.primitives.entries.reductions import mean, sum_
 from gradcli.primitives.entries.shape import expand_dims
-from gradcli.primitives.entries.special_functions.special import relu
 from gradcli.primitives.operation import Composite
 
 SUBJECT = "losses"

@@ -16,13 +16,13 @@ from gradcli.primitives.entries.arithmetic import add, divide, multiply
 from gradcli.primitives.entries.comparisons import (
     equal,
     greater,
-    less_equal,
     logical_and,
     not_equal,
     nowhere,
     where,
 )
 from gradcli.primitives.entries.exponential import exp, expm1, sigmoid
+from gradcli.primitives.entries.exponential import relu as relu
 from gradcli.primitives.families import complex_by_scipy, elementwise, keeping_float32
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, names_elsewhere
@@ -45,20 +45,6 @@ def _smooth(x: Any, slope: Any) -> bool:
     """Return whether a function with slope 1 on the right of 0 and `slope` on its left is differentiable at x."""
     return nowhere(logical_and(equal(x, 0), not_equal(slope, 1)))
 
-
-relu = elementwise(
-    "relu", "x", "x where it is positive, else 0",
-    forward=lambda xp, x: xp.maximum(x, 0.0),
-    # A nan does not compare <= 0, so it keeps its cotangent.
-    vjp=(lambda g, _y, x: where(less_equal(x, 0), 0.0, g),),
-    gradient_name="ThresholdBackwardBackward0",
-    derivative="g where x > 0, else 0; 0 at 0",
-    domain="smooth where x != 0",
-    edges=("relu'(0) = 0",),
-    selects=True,
-    smooth=lambda x: nowhere(equal(x, 0)),
-    samples=_ANYWHERE,
-)  # fmt: skip
 
 leaky_relu = elementwise(
     "leaky_relu", "x, negative_slope=0.01", "x where it is positive, else negative_slope*x",
