@@ -98,7 +98,9 @@ def last_uses(steps: Sequence[Equation | _Several], outputs: Iterable[Atom]) -> 
         equations = (step,) if isinstance(step, Equation) else step.equations.values()
         for equation in equations:
             last[equation.output] = number
-            last.update((a, number) for a in equation.inputs if isinstance(a, Variable))
+            for atom in equation.inputs:
+                if isinstance(atom, Variable):
+                    last[atom] = number
     for atom in outputs:
         if isinstance(atom, Variable):
             last.pop(atom, None)

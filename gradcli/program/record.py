@@ -140,7 +140,8 @@ class Recorded(ExampleValue):
     def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Recorded:
         limits.charge_steps(_EQUATION + _FURTHER * max(0, len(operands) - 2))
         tape: Any = None
-        examples, inputs = list[Any](), list[Any]()
+        examples: list[Any] = []
+        inputs: list[Any] = []
         for operand in operands:
             if isinstance(operand, Recorded):
                 if tape is None:
