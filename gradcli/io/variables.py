@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
-
 from gradcli.errors import BindingError, Span, WordError
 from gradcli.named_tuples import NamedTuple
 
@@ -57,7 +55,7 @@ def checked_name(written: str, source: str, span: Span) -> str:
         raise BindingError(
             f"the name is longer than {MAX_NAME:,} characters", hint="choose a shorter name", source=source, span=span
         )
-    name = unicodedata.normalize("NFKC", written)
+    name = written if written.isascii() else _normalised(written)
     if name in _RESERVED:
         raise BindingError(
             f"{name!r} is a reserved word, not a name", hint="choose another name", source=source, span=span
@@ -70,3 +68,10 @@ def checked_name(written: str, source: str, span: Span) -> str:
             span=span,
         )
     return name
+
+
+def _normalised(name: str) -> str:
+    # Imported here as few names need the tables of Unicode.
+    import unicodedata
+
+    return unicodedata.normalize("NFKC", name)
