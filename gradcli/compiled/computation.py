@@ -29,12 +29,12 @@ from gradcli.kinds.branch_points import EQUALITIES, BranchPointWatcher, watching
 from gradcli.primitives.axes import integer
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.operators import operand
-from gradcli.program.ir import Atom, Executable
 
 if TYPE_CHECKING:
     from gradcli.compiled.row_gradients import RowGradients
     from gradcli.evaluation.callables import Computation
     from gradcli.evaluation.derivative_traces import Outcome
+    from gradcli.program.ir import Atom, Executable
 
 
 class Compiled:
