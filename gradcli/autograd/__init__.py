@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Function": "gradcli.autograd.function",
     "Variable": "gradcli.autograd.creation.factory",
-    "SavedTensor": "gradcli.autograd.saved_values.saved",
+    "SavedTensor": "gradcli.autograd.saved_values",
     "backward": "gradcli.autograd.engine",
     "detect_anomaly": "gradcli.autograd.anomaly",
     "enable_grad": "gradcli.autograd.modes",

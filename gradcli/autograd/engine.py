@@ -24,7 +24,6 @@ from gradcli.autograd.node import (
     next_sequence,
     recorders,
 )
-from gradcli.autograd.saved_values.untaken_masks import UntakenMasks, all_taken, has_zeros, taken_of_sum
 from gradcli.autograd.targets import (
     Target,
     ancestors,
@@ -38,6 +37,7 @@ from gradcli.autograd.targets import (
     seed_of,
 )
 from gradcli.autograd.tensor_base import TensorBase
+from gradcli.autograd.untaken_masks import UntakenMasks, all_taken, has_zeros, taken_of_sum
 from gradcli.errors import ArgumentError, DifferentiationError, GradcliError, Span, as_bool
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.entries.arithmetic import zeros_like

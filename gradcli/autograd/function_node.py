@@ -14,7 +14,7 @@ from gradcli.autograd.node import RELEASED, Edge, Node, conjugated
 from gradcli.autograd.operand_forms import shape_only
 from gradcli.autograd.primitive_node import fit
 from gradcli.autograd.saved_hooks import innermost
-from gradcli.autograd.saved_values.saved import (
+from gradcli.autograd.saved_values import (
     SAVED_INFERENCE,
     Pack,
     Packed,
@@ -23,8 +23,8 @@ from gradcli.autograd.saved_values.saved import (
     Unpack,
     restored,
 )
-from gradcli.autograd.saved_values.untaken_masks import drop_if_untaken
 from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.untaken_masks import drop_if_untaken
 from gradcli.errors import DifferentiationError, ShapeError
 from gradcli.primitives.bind import constant
 from gradcli.primitives.operators import operand

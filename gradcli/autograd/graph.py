@@ -18,7 +18,7 @@ from gradcli.autograd.saved_hooks import (
     saved_tensors_hooks,
     saved_tensors_hooks_is_enabled,
 )
-from gradcli.autograd.saved_values.saved import SavedTensor
+from gradcli.autograd.saved_values import SavedTensor
 from gradcli.autograd.targets import as_tuple
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError, DifferentiationError

@@ -10,7 +10,7 @@ from gradcli.arrays.shapes import Shape
 from gradcli.autograd.modes import span_now
 from gradcli.autograd.node import RELEASED, Edge, Node, named_class, next_sequence
 from gradcli.autograd.operand_forms import UNDECIDED, ShapeOnly, form_of, shape_only
-from gradcli.autograd.saved_values.saved import (
+from gradcli.autograd.saved_values import (
     DETACHED,
     SAVED_INFERENCE,
     ModifiedResult,
@@ -21,8 +21,8 @@ from gradcli.autograd.saved_values.saved import (
     check_version,
     restored,
 )
-from gradcli.autograd.saved_values.untaken_masks import has_zeros, mask_unless_plain, same_zeros, taken_of, zero_untaken
 from gradcli.autograd.tensor_base import TensorBase
+from gradcli.autograd.untaken_masks import has_zeros, mask_unless_plain, same_zeros, taken_of, zero_untaken
 from gradcli.errors import DifferentiationError
 from gradcli.kinds.batch import sum_over_rows
 from gradcli.primitives.bind import Kind, constant, readings

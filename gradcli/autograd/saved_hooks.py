@@ -11,7 +11,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.autograd.node import Node, recorders
 from gradcli.autograd.primitive_node import PrimitiveNode
-from gradcli.autograd.saved_values.saved import Pack, Unpack
+from gradcli.autograd.saved_values import Pack, Unpack
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import DifferentiationError
 

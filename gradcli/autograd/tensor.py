@@ -12,8 +12,8 @@ from gradcli.autograd.engine import backward
 from gradcli.autograd.modes import check_leaving_graph, grad_enabled, inference, recorded_now
 from gradcli.autograd.node import Edge, Node, recorders_now
 from gradcli.autograd.operand_forms import ShapeOnly, form_of
-from gradcli.autograd.operations.tensor_surface import TensorSurface
 from gradcli.autograd.primitive_node import UNCHANGED, PrimitiveNode, RecordingPlan, forms_decide
+from gradcli.autograd.tensor_surface import TensorSurface
 from gradcli.autograd.views import (
     find_history,
     find_numbers,

@@ -136,7 +136,7 @@ class Primitive(Operation):
         whether an element of the result depends only on the elements of the operands at the same index
     selects
         whether the result consists of elements of the operands, so that a zero in a cotangent may mean "not taken" (see
-        `gradcli.autograd.saved_values.untaken_masks`)
+        `gradcli.autograd.untaken_masks`)
     piecewise
         whether it is constant, equal to an operand or infinite on a region of its operands and another function
         elsewhere, although it neither selects nor has truth values

@@ -22,7 +22,7 @@ from gradcli.autograd.graph import current_graph_task_id, saved_tensors_hooks
 from gradcli.autograd.modes import enable_grad, is_grad_enabled
 from gradcli.autograd.node import Node, recorders
 from gradcli.autograd.saved_hooks import innermost
-from gradcli.autograd.saved_values.saved import Packed, restored
+from gradcli.autograd.saved_values import Packed, restored
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError, CheckpointError, as_bool, expect_callable
 

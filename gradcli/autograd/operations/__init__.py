@@ -1,4 +1,4 @@
-"""What can be done with tensors beside the functions of the table? PyTorch's methods and functions, NumPy's protocols.
+"""What can be done with tensors beside their methods and the functions of the table? What PyTorch and NumPy have.
 
-Begin with `tensor_surface`, the methods.
+Begin with `tensor_functions`, which finds PyTorch's functions.
 """

@@ -17,7 +17,7 @@ from flint import arb, arb_mat, fmpq
 from gradcli import arrays, limits
 from gradcli.arrays.flint.balls import Balls, Undecided, UndecidedError, exact, interval_evaluation, is_nan, precision
 from gradcli.arrays.flint.flint_matrices import identity_matrix
-from gradcli.autograd.saved_values.untaken_masks import may_differ_from_zero
+from gradcli.autograd.untaken_masks import may_differ_from_zero
 from gradcli.errors import EvaluationError
 from gradcli.functionals.body import Body
 from gradcli.loops.rolled_loop import BodyPath

@@ -8,7 +8,6 @@ import math
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.autograd.dtype_names import Device, Dtype, canonical_dtype, known_dtype, named, type_of_tensors
-from gradcli.autograd.operations import bitwise
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.autograd.views import Storage, place_of
 from gradcli.errors import DifferentiationError, ShapeError, as_bool, expect
@@ -289,24 +288,24 @@ class TensorSurface(TensorBase):
     # --- truth values and bits
 
     def __and__(self, other: Any) -> Any:
-        return bitwise.bitwise_and(self, other)
+        return _of_bits("bitwise_and", self, other)
 
     def __or__(self, other: Any) -> Any:
-        return bitwise.bitwise_or(self, other)
+        return _of_bits("bitwise_or", self, other)
 
     def __xor__(self, other: Any) -> Any:
-        return bitwise.bitwise_xor(self, other)
+        return _of_bits("bitwise_xor", self, other)
 
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
     def __invert__(self) -> Any:
-        return bitwise.bitwise_not(self)
+        return _of_bits("bitwise_not", self)
 
     def __lshift__(self, other: Any) -> Any:
-        return bitwise.bitwise_left_shift(self, other)
+        return _of_bits("bitwise_left_shift", self, other)
 
     def __rshift__(self, other: Any) -> Any:
-        return bitwise.bitwise_right_shift(self, other)
+        return _of_bits("bitwise_right_shift", self, other)
 
     # --- random numbers in place
 
@@ -462,3 +461,10 @@ def _device(tensor: TensorBase) -> str:
 def _same_device(asked: str, here: str) -> bool:
     """Return whether the device name `asked`, which may lack its number, denotes the device `here`."""
     return asked == here or (":" not in asked and here.partition(":")[0] == asked)
+
+
+def _of_bits(name: str, *operands: Any) -> Any:
+    # Imported here, because few programs need it.
+    from gradcli.autograd.operations import bitwise
+
+    return getattr(bitwise, name)(*operands)
