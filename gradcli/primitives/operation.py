@@ -7,7 +7,13 @@ from functools import partial
 
 from gradcli.primitives.argument_errors import FOREIGN, refuse
 from gradcli.primitives.bind import Kind
-from gradcli.primitives.signature import SEQUENCES, lists_to_arrays, parse_signature, resolve_keywords
+from gradcli.primitives.signature import (
+    SEQUENCES,
+    lists_to_arrays,
+    names_and_required,
+    parse_signature,
+    resolve_keywords,
+)
 from gradcli.type_hints import Any
 
 
@@ -77,8 +83,7 @@ class Operation:
         self.dialects = dialects
         self.signature = signature
         self.parameters = parse_signature(signature)
-        self._names = frozenset(p.name for p in self.parameters)
-        self._required = sum(p.default is None and not p.variadic for p in self.parameters)
+        self._names, self._required = names_and_required(self.parameters)
         self.doc = doc
         self.derivative = derivative
         self.domain = domain

@@ -204,7 +204,6 @@ class Primitive(Operation):
     __slots__ = (
         "_arity",
         "_differentiable",
-        "_uses",
         "asymptotic",
         "batch",
         "by_element",
@@ -355,8 +354,7 @@ class Primitive(Operation):
         self.node_name = node_name
         self.gradient_name = gradient_name
         rules = (vjp,) if callable(vjp) else vjp or ()
-        self._uses = tuple(parameters_read(rule, 2 if variadic else 1) for rule in rules)
-        self._differentiable = sum(1 << i for i, rule in enumerate(rules) if rule is not None)
+        self._differentiable = sum([1 << i for i, rule in enumerate(rules) if rule is not None])
         self.needs: dict[int, SavedForBackward] = {}
         # How it is recorded in the graph, by the form of the operands.
         self.recordings: dict[tuple[Any, ...], Any] = {}
@@ -399,7 +397,8 @@ class Primitive(Operation):
         marks the end; cached."""
         count = wanted.bit_length() - 1
         rules = [self.rule(i) if self.differentiable(count) >> i & 1 else None for i in range(count)]
-        found = self.needs[wanted] = SavedForBackward(wanted, rules, self._uses, self.variadic, self.smooth is not None)
+        uses = [parameters_read(self.vjp, 2)] if self.variadic else [parameters_read(rule, 1) for rule in rules]
+        found = self.needs[wanted] = SavedForBackward(wanted, rules, uses, self.variadic, self.smooth is not None)
         return found
 
 

@@ -84,6 +84,12 @@ def _parameters(signature: str) -> Iterator[SignatureParameter]:
         yield SignatureParameter(name.lstrip("*"), default or None, name.startswith("*"))
 
 
+@cache
+def names_and_required(parameters: tuple[SignatureParameter, ...]) -> tuple[frozenset[str], int]:
+    """The names of the parameters, and how many of them are required."""
+    return frozenset([p.name for p in parameters]), sum([p.default is None and not p.variadic for p in parameters])
+
+
 def resolve_keyword(keyword: str, parameters: Sequence[SignatureParameter]) -> str:
     """The parameter that a keyword stands for; the keyword itself if there is none."""
     known = [p.name for p in parameters]
