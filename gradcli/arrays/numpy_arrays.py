@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.arrays import dtypes, scipy_special, spellings
+from gradcli.arrays import dtypes, spellings
 from gradcli.arrays.backends import Device, host, out_of_memory
 from gradcli.arrays.definitions import common_definitions
 from gradcli.arrays.dtypes import PYTHON_NUMBERS, complex_dtype, default_dtype, dtype_name
@@ -144,8 +144,15 @@ def _function(name: str) -> Any:
     spelling = spellings.of(name)
     found = getattr(np, spelling.within("numpy", name), None)
     if found is None and "scipy" in spelling.names:
-        found = getattr(scipy_special, name)
+        found = _of_scipy(name)
     return spellings.defined(sys.modules[__name__], name) if found is None else found
+
+
+def _of_scipy(name: str) -> Any:
+    # Loaded on demand, because few programs have special functions.
+    from gradcli.arrays import scipy_special
+
+    return getattr(scipy_special, name)
 
 
 def synchronise() -> None:
@@ -482,7 +489,7 @@ def sigmoid(x: Array) -> Array:
 def lgamma(x: Array) -> Array:
     # SciPy returns -inf at -inf, where the C standard and `math` say inf, and inf where 1/x overflows.
     size = np.abs(x)
-    value = np.where(np.isneginf(x), np.inf, scipy_special.lgamma(x))
+    value = np.where(np.isneginf(x), np.inf, _of_scipy("lgamma")(x))
     near = np.abs(np.abs(x - 1.5) - 0.5) < 0.25
     with quiet():
         value = np.where(size < _GAMMA_IS_INVERSE, -np.log(size), value)
@@ -492,11 +499,11 @@ def lgamma(x: Array) -> Array:
 
 
 def i0(x: Array) -> Array:
-    return _late_overflow(scipy_special.i0, scipy_special.i0e, x)
+    return _late_overflow(_of_scipy("i0"), _of_scipy("i0e"), x)
 
 
 def i1(x: Array) -> Array:
-    return _late_overflow(scipy_special.i1, scipy_special.i1e, x)
+    return _late_overflow(_of_scipy("i1"), _of_scipy("i1e"), x)
 
 
 def whole_iv(n: int, x: Array) -> Array:
@@ -505,7 +512,7 @@ def whole_iv(n: int, x: Array) -> Array:
     small = size < _INVERSE_IS_LARGE
     infinite = np.logical_and(size > n + 1e6, np.isfinite(x))
     x = np.where(small, 1.0, np.where(infinite, np.copysign(n + 1e6, x), x))
-    return np.where(small, 0.0, _late_overflow(partial(scipy_special.whole_iv, n), partial(scipy_special.ive, n), x))
+    return np.where(small, 0.0, _late_overflow(partial(_of_scipy("whole_iv"), n), partial(_of_scipy("ive"), n), x))
 
 
 def _late_overflow(function: Callable[[Array], Array], scaled: Callable[[Array], Array], x: Array) -> Array:
