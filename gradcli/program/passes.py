@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from gradcli.errors import EvaluationError
 from gradcli.primitives.bind import assume
 from gradcli.primitives.entries.comparisons import greater
-from gradcli.program.builder import Builder
 from gradcli.program.ir import Atom, Equation, Program, Variable, check
 from gradcli.timing import phase
 
