@@ -25,7 +25,6 @@ from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import Kind, assume, bind, concrete, constant
 from gradcli.primitives.entries.arithmetic import add, divide, multiply, negative, reciprocal, subtract
 from gradcli.primitives.entries.comparisons import equal, greater, less
-from gradcli.primitives.entries.elementwise.logarithmic_powers import power_times_log, power_times_logs, unknown_from
 from gradcli.primitives.entries.exponential import exp, expm1, log, log1p, log2, log10
 from gradcli.primitives.entries.powers import general_power, power, rsqrt, sqrt, whole_power
 from gradcli.primitives.operators import Operators
@@ -132,6 +131,9 @@ class Asymptotic(Operators):
             raise NoLimitError("too few terms are known")
         if any(t.exponent < 0.0 or (t.exponent == 0.0 and (t.logs or isinstance(t.power, Kind))) for t in self.terms):
             raise NoLimitError("there is a pole, or one for other exponents")
+        # Imported here, and below, as most series have no limit.
+        from gradcli.primitives.entries.elementwise.logarithmic_powers import unknown_from
+
         found: Any = 0.0
         beyond = self.end
         for term in self.terms:
@@ -171,6 +173,8 @@ def _times(value: Any, factor: Any) -> Any:
 def _powered(t: Any, term: AsymptoticTerm) -> Any:
     """t**q*log(t)**m; None stands for 1."""
     if term.logs:
+        from gradcli.primitives.entries.elementwise.logarithmic_powers import power_times_log, power_times_logs
+
         if isinstance(term.power, Kind):
             return power_times_log(t, term.power, term.logs)
         return power_times_logs(t, term.exponent, (0.0,) * term.logs + (1.0,))
