@@ -71,16 +71,17 @@ def stable_expressions(
     found: dict[tree.SyntaxNode, RewrittenExpression] = {
         node: StableExpression(node.span, _OF_EULER, node, call, {"x": call.arguments}) for node, call in powers.items()
     }
-    if resolution.used.isdisjoint(RULES_BY_ROOT):
+    everything = _used(resolution, powers)
+    if not powers and not any(_usable(root, everything) for root in RULES_BY_ROOT.keys() & (everything | {"-"})):
         return found
     calls = [*powers.values()]
-    used = _used(resolution, powers)
+    used = _used_within(program, powers)
     # Subexpressions come before the expressions that contain them.
     for node, root in reversed(resolution.roots.items()):
         if root not in RULES_BY_ROOT or node in powers:
             continue
         fits: tree.Expression = node
-        for rule, read in [*_readings(root, node, powers, used)]:
+        for rule, read in [*_readings(root, node, powers, used[node])]:
             parts = _match(read.pattern, read.node, own_functions, powers)
             if parts is None:
                 continue
@@ -116,8 +117,9 @@ def _readings(
         for factor, sign, terms in _with_factor(node):  # type: ignore[arg-type]
             for rule, pattern in _likely(terms.operator, _outline(terms, powers), used):
                 yield rule, _Reading(pattern, terms, factor, sign)
-    for rule, pattern in _likely(root, _outline(node, powers), used):
-        yield rule, _Reading(pattern, node)
+    if _usable(root, used):
+        for rule, pattern in _likely(root, _outline(node, powers), used):
+            yield rule, _Reading(pattern, node)
 
 
 def stable_text(rewritten: RewrittenExpression, source: str) -> str:
@@ -152,6 +154,18 @@ def _used(resolution: Resolution, powers: _ReadAs) -> frozenset[str]:
     """The functions and operators of a program, `-` as `+`, since -x + y matches y - x."""
     has_minus = "-" in resolution.used or resolution.nodes(tree.Unary)
     return resolution.used.union(("+",) if has_minus else (), ("exp",) if powers else ())
+
+
+def _used_within(program: tree.Module, powers: _ReadAs) -> Mapping[tree.SyntaxNode, frozenset[str]]:
+    """The functions and operators in each expression of a program, as `_used` has those of the whole."""
+    found: dict[tree.SyntaxNode, frozenset[str]] = {}
+    roots = resolve(program).roots
+    # Subexpressions come before the expressions that contain them.
+    for node in reversed(tree.all_nodes(program)):
+        root = "exp" if node in powers else "-" if isinstance(node, tree.Unary) else roots.get(node)  # type: ignore[call-overload]
+        own = frozenset(() if root is None else ("+" if root == "-" else root,))
+        found[node] = own.union(*[found[child] for child in tree.children(node)])
+    return found
 
 
 # The type, operator or function at the root of an expression, and the outlines of its operands down to `_LEVELS`; None
@@ -192,7 +206,7 @@ def _operands(node: Any) -> Sequence[tree.SyntaxNode]:
 def _likely(root: str, outline: _Outline, used: frozenset[str]) -> Sequence[tuple[StableForm, tree.Expression]]:
     """The rules that may match an expression with this outline, in ascending precedence; usually there are none.
 
-    `used` are the functions and operators of the program. Each rule comes with its pattern in the order of operands
+    `used` are the functions and operators in the expression. Each rule comes with its pattern in the order of operands
     that may match.
     """
     return [
@@ -209,6 +223,7 @@ def _usable(root: str, used: frozenset[str]) -> Sequence[StableForm]:
     return [rule for rule in RULES_BY_ROOT[root] if used.issuperset(_needed(rule.pattern))]
 
 
+@cache
 def _needed(pattern: str) -> list[str]:
     """The functions and operators that an expression needs to match a pattern. A square also matches a whole number."""
     words = pattern.replace("**2", " ").replace("**", " ^ ").translate(_SEPARATED).split()
