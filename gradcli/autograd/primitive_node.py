@@ -24,7 +24,6 @@ from gradcli.autograd.saved_values import (
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.autograd.untaken_masks import has_zeros, mask_unless_plain, same_zeros, taken_of, zero_untaken
 from gradcli.errors import DifferentiationError
-from gradcli.kinds.batch import sum_over_rows
 from gradcli.primitives.bind import Kind, constant, readings
 from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.entries.arithmetic import zeros_like
@@ -405,7 +404,10 @@ def fit(cotangent: Any, like: Any) -> Any:
     operand only the real part matters.
     """
     numbers = cotangent.inner if isinstance(cotangent, TensorBase) else cotangent
-    if isinstance(numbers, Kind):
+    if isinstance(numbers, Kind) and (numbers.by_row or numbers.differential):
+        # Loaded on demand, as few programs have batches.
+        from gradcli.kinds.batch import sum_over_rows
+
         cotangent = numbers = sum_over_rows(cotangent, like)
     shape = like.shape if type(like) is ShapeOnly else arrays.shape(like)
     if arrays.shape(numbers) != shape:

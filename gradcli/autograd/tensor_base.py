@@ -14,7 +14,6 @@ from gradcli.autograd.node import AccumulateGrad, Edge, Node, next_sequence
 from gradcli.autograd.operand_forms import UNDECIDED, ShapeOnly
 from gradcli.autograd.views import Counter, StoragePlace, attach_to, place_of, sharing_lock, write
 from gradcli.errors import CallError, DifferentiationError, EvaluationError, NotBatchableError, ShapeError, as_bool
-from gradcli.kinds.batch import nestings
 from gradcli.kinds.levels import TENSOR
 from gradcli.primitives.axes import whole_numbers
 from gradcli.primitives.bind import Kind, primal_and_tangents
@@ -349,8 +348,12 @@ class TensorBase(Operators):
         Raises ShapeError for another shape, EvaluationError if floats would become integers, NotBatchableError if
         `result` is batched and this tensor is not.
         """
-        if isinstance(result.inner, Kind) and nestings(result.inner) - nestings(self.inner):
-            raise NotBatchableError(_ONE_FOR_ALL_ROWS, hint=_IN_EACH_ROW)
+        if isinstance(result.inner, Kind):
+            # Loaded on demand, as few programs have batches.
+            from gradcli.kinds.batch import nestings
+
+            if nestings(result.inner) - nestings(self.inner):
+                raise NotBatchableError(_ONE_FOR_ALL_ROWS, hint=_IN_EACH_ROW)
         if result.dual:
             result._write_dual_to(self)
             return self

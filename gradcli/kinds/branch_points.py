@@ -12,7 +12,6 @@ from contextvars import ContextVar
 
 from gradcli import arrays
 from gradcli.errors import NotRecordableError, UndecidedError
-from gradcli.kinds.batch import unwrap_rows
 from gradcli.primitives.bind import concrete, constant
 from gradcli.primitives.entries.comparisons import (
     equal,
@@ -90,6 +89,9 @@ class BranchPointWatcher:
         of_interest = self._primitives is None or primitive in self._primitives or primitive.nan_at_kinks
         if not of_interest or not is_at_branch_point(primitive, operands, params):
             return
+        # Loaded on demand, as most programs have no such point.
+        from gradcli.kinds.batch import unwrap_rows
+
         try:
             for operand in operands:
                 concrete(unwrap_rows(constant(operand)))
