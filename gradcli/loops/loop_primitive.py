@@ -24,15 +24,13 @@ from gradcli.autograd.modes import recording_program
 from gradcli.errors import NotRecordableError
 from gradcli.kinds.jets import Jet
 from gradcli.loops import loop_execution
+from gradcli.loops.part import part
 from gradcli.loops.rolled_loop import NONE_OUTSIDE, LiveValues, OutsideCotangents, RolledLoop, columns_of
-from gradcli.primitives import batching
 from gradcli.primitives.bind import assume, bind, constant
 from gradcli.primitives.conversions import broadcast_to, permuted, reshaped
 from gradcli.primitives.entries.arithmetic import add, zeros_like
 from gradcli.primitives.entries.comparisons import isfinite
-from gradcli.primitives.entries.indexing import normalize_key, scatter
 from gradcli.primitives.entries.shape import concat
-from gradcli.primitives.families import permuting
 from gradcli.primitives.primitive import Primitive
 
 # Cost of an operation of a round on numbers, in array elements that take as long: between that of compiled loops and that of
@@ -367,22 +365,4 @@ loop_history = Primitive(
     elements=_elements,
     result_shape=_history_shape,
     derivative="the loop of the derivatives",
-)  # fmt: skip
-
-
-def _part_shape(shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:
-    np = arrays.numpy_namespace()
-    return arrays.shape(np.broadcast_to(0.0, shapes[0])[params["key"]])
-
-
-part = permuting(
-    "part", "x, place", "x[place], whose derivative by the rest of x is an ordinary 0",
-    internal=True,
-    forward=lambda _xp, x, *, key: x[key],
-    vjp=(lambda g, _y, _x, *, key: scatter(g, key, _x.shape),),
-    prepare=lambda x, place: ((x,), {"key": normalize_key(place, x)}),
-    batch=batching.index,
-    view=lambda _x, *, key: True,
-    result_shape=_part_shape,
-    derivative="g put back at the place, 0 elsewhere",
 )  # fmt: skip

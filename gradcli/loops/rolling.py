@@ -17,7 +17,8 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import DifferentiationError, NotRecordableError
 from gradcli.loops import loop_execution
 from gradcli.loops.body_tracing import RoundTrace, Row, Traced, TracedPath, example_of
-from gradcli.loops.loop_primitive import Cotangents, has_infinite_derivatives, loop_history, padded, part
+from gradcli.loops.loop_primitive import Cotangents, has_infinite_derivatives, loop_history, padded
+from gradcli.loops.part import part
 from gradcli.loops.rolled_loop import BodyPath, Layout, LiveValues, RolledLoop, columns_of, joined, shortened
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import Kind, assume, bind, constant

@@ -26,7 +26,7 @@ from gradcli.functionals.ode.adjoint import cotangents, has_adjoint
 from gradcli.functionals.ode.known_solutions import solved
 from gradcli.functionals.ode.ode_system import System
 from gradcli.kinds.jets import Jet
-from gradcli.loops.loop_primitive import part
+from gradcli.loops.part import part
 from gradcli.primitives.bind import bind
 from gradcli.primitives.conversions import broadcast_to, reshaped
 from gradcli.primitives.entries.arithmetic import zeros_like

@@ -30,7 +30,7 @@ from gradcli.arrays.shapes import Shape
 from gradcli.functionals.body import Body, of_each, stacked_balls
 from gradcli.functionals.roots.searches import Search, found_for_rows, found_in_balls
 from gradcli.kinds.jets import Jet
-from gradcli.loops.loop_primitive import part
+from gradcli.loops.part import part
 from gradcli.primitives.bind import bind, constant
 from gradcli.primitives.conversions import reshaped
 from gradcli.primitives.entries.arithmetic import negative, zeros_like

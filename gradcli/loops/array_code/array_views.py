@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from gradcli.arrays.index_keys import has_arrays
 from gradcli.arrays.shapes import Shape
-from gradcli.loops.loop_primitive import part
+from gradcli.loops.part import part
 from gradcli.named_tuples import NamedTuple
 from gradcli.primitives import conversions, strides
 from gradcli.primitives.entries import indexing, shape
