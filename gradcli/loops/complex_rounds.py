@@ -41,8 +41,7 @@ from gradcli.primitives.entries.comparisons import (
     logical_or,
     not_equal,
 )
-from gradcli.primitives.entries.complex_parts import imaginary_part, real_part
-from gradcli.primitives.entries.elementwise.complex_numbers import from_parts
+from gradcli.primitives.entries.complex_parts import from_parts, imaginary_part, real_part
 from gradcli.primitives.entries.elementwise.trigonometric import atan2, cos, cosh, hypot, sin, sinh
 from gradcli.primitives.entries.exponential import exp, log
 from gradcli.primitives.entries.powers import by_squaring, sqrt

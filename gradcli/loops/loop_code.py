@@ -13,7 +13,6 @@ from gradcli.named_tuples import NamedTuple
 from gradcli.primitives import conversions
 from gradcli.primitives.entries import arithmetic, comparisons, exponential, powers
 from gradcli.primitives.entries.elementwise import trigonometric
-from gradcli.primitives.entries.special_functions import special
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Equation
 
@@ -47,7 +46,7 @@ def _writers() -> Mapping[Primitive, Callable[..., str]]:
         comparisons.isfinite: lambda code, x: code.compared("olt", code.intrinsic("fabs", x), code.literal(math.inf)),
         comparisons.maximum: lambda code, x, y: code.selected("ogt", x, y),
         comparisons.minimum: lambda code, x, y: code.selected("olt", x, y),
-        special.relu: lambda code, x: code.selected("ogt", x, code.literal(0.0)),
+        exponential.relu: lambda code, x: code.selected("ogt", x, code.literal(0.0)),
         trigonometric.sech_square: lambda code, x: code.sech_square(x),
     }
 

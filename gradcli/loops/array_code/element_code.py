@@ -34,7 +34,7 @@ _DIVIDING = frozenset(
 _SIMPLE = frozenset(
     [
         chosen, comparisons.where, comparisons.maximum, comparisons.minimum, comparisons.isfinite, arithmetic.copysign,
-        comparisons.clip_between, special.relu, special.leaky_relu, elementary.isinf, trigonometric.one_minus_square,
+        comparisons.clip_between, exponential.relu, special.leaky_relu, elementary.isinf, trigonometric.one_minus_square,
         *LOGIC, *_FREE, *_DIVIDING,
     ]
 )  # fmt: skip

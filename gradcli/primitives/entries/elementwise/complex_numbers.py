@@ -11,8 +11,7 @@ from gradcli.errors import CallError, ShapeError
 from gradcli.primitives.bind import bind
 from gradcli.primitives.entries.arithmetic import absolute, divide, identity, multiply, sign, zeros_like
 from gradcli.primitives.entries.comparisons import equal, isnan, less, not_equal, where
-from gradcli.primitives.entries.complex_parts import conjugate, imaginary_part, real_part
-from gradcli.primitives.entries.complex_parts import from_parts as from_parts
+from gradcli.primitives.entries.complex_parts import conjugate, from_parts, imaginary_part, real_part
 from gradcli.primitives.entries.elementwise.trigonometric import cos, sin
 from gradcli.primitives.entries.exponential import log
 from gradcli.primitives.entries.indexing import index

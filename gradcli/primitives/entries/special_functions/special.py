@@ -22,7 +22,6 @@ from gradcli.primitives.entries.comparisons import (
     where,
 )
 from gradcli.primitives.entries.exponential import exp, expm1, sigmoid
-from gradcli.primitives.entries.exponential import relu as relu
 from gradcli.primitives.families import complex_by_scipy, elementwise, keeping_float32
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, names_elsewhere
