@@ -332,3 +332,11 @@ def test_repeated_numbers_are_those_of_numpy(x, shape):
     found, expected = numpy_arrays.broadcast_to(x, shape), np.broadcast_to(x, shape)
     assert found.dtype == expected.dtype
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3), (2, 3)])
+def test_a_repeated_number_is_a_view_which_rows_are_multiplied_by_as_by_a_number(shape):
+    found = numpy_arrays.broadcast_to(2.5, shape)
+    assert found.shape == shape
+    assert set(found.strides) <= {0}
+    np.testing.assert_array_equal(found, np.full(shape, 2.5))
