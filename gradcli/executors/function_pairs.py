@@ -15,6 +15,7 @@ from typing import Any
 
 from gradcli.executors import llvm_ufuncs
 from gradcli.executors.llvm_equations import VectorCode
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Equation, Variable
 
@@ -102,7 +103,7 @@ class FunctionPair:
         self.limit = limit
         self.near = near
         self.far = far
-        self._symbols = symbols
+        self.symbols = symbols
 
     def ready(self) -> Together | None:
         """The compiled function, if it exists already; else None."""
@@ -122,7 +123,7 @@ class FunctionPair:
     @cached_property
     def code(self) -> llvm_ufuncs.MachineCode | None:
         """The machine code, which is compiled without NumPy. To be read while `llvm_ufuncs.lock` is held."""
-        return llvm_ufuncs.compile_loop(self.name, _loop_text(self), self._symbols)
+        return llvm_ufuncs.compile_loop(self.name, _loop_text(self), self.symbols)
 
     @cached_property
     def _loop(self) -> llvm_ufuncs.Loop | None:
@@ -146,7 +147,50 @@ def compile_in_background(pairs: Sequence[FunctionPair]) -> None:
         Thread(target=compile, name="gradcli-function-pairs").start()
 
 
-# --- the text of a loop
+# --- the text of a function and of a loop
+
+
+class FunctionCode(NamedTuple):
+    """The name of a function in LLVM IR, with the texts that declare and define it."""
+
+    name: str
+    texts: frozenset[str]
+
+
+def function_code(pair: FunctionPair, primitive: Primitive, width: int | None) -> FunctionCode:
+    """One function of a pair, of a vector of `width` numbers or of a single one, for code that calls it."""
+    place = pair.primitives.index(primitive)
+    near, far = PairCode("near", width), PairCode("far", None)
+    beyond = near.compared("ogt", near.intrinsic("fabs", "%x"), near.literal(pair.limit))
+    found = pair.near(near, "%x")[place]
+    any_beyond, result = beyond, found
+    if width is None:
+        result = pair.far(far, "%x")[place]
+    else:
+        reduce = f"@llvm.vector.reduce.or.v{width}i1"
+        near.declared.add(f"declare i1 {reduce}({near.truths})")
+        any_beyond = near.put(f"call i1 {reduce}({near.truths} {beyond})")
+        for lane in range(width):
+            number = far.put(f"extractelement {near.kind} %x, i64 {lane}")
+            is_beyond = far.put(f"extractelement {near.truths} {beyond}, i64 {lane}")
+            usual = far.put(f"extractelement {near.kind} {found}, i64 {lane}")
+            own = far.chosen(is_beyond, pair.far(far, number)[place], usual)
+            result = far.put(f"insertelement {near.kind} {result}, double {own}, i64 {lane}")
+    name = f"{pair.name}.{place}.{width or 1}"
+    text = f"""define internal {near.kind} @{name}({near.kind} %x) {{
+{_joined(near.lines)}
+  br i1 {any_beyond}, label %far, label %near
+near:
+  ret {near.kind} {found}
+far:
+{_joined(far.lines)}
+  ret {near.kind} {result}
+}}"""
+    return FunctionCode(name, frozenset([*near.declared, *far.declared, text]))
+
+
+def _joined(lines: Sequence[str]) -> str:
+    return "\n".join(lines)
 
 
 def _loop_text(pair: FunctionPair) -> str:

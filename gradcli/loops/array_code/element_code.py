@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
 from gradcli.arrays.definitions.common_definitions import SMALL
+from gradcli.executors.function_pairs import FunctionPair, function_code
 from gradcli.executors.llvm_equations import LOGIC, writers
+from gradcli.executors.vector_functions import PAIRS
 from gradcli.loops import loop_code
 from gradcli.loops.body_tracing import chosen, frozen
 from gradcli.loops.loop_code import NumberCode
@@ -23,6 +25,8 @@ from gradcli.program.ir import Equation
 # The cost of computing an element, in operations that the processor computes for a vector at once: of a division or a
 # square root, and of a function of the C library.
 _DIVISION, _CALL = 8, 60
+# The cost of a function that is computed for a vector at once.
+_VECTORISED = 25
 _FREE = frozenset([arithmetic.identity, arithmetic.zeros_like, arithmetic.ones_like, conversions.cast, frozen])
 _DIVIDING = frozenset(
     [
@@ -68,7 +72,7 @@ def calls_library(equation: Equation) -> bool:
     primitive = equation.primitive
     if primitive is powers.whole_power:
         return bool(equation.params["n"] != 2)
-    simple = primitive in _SIMPLE or primitive in writers() or primitive.function in _ROUNDINGS
+    simple = primitive in _SIMPLE or primitive in writers() or primitive.function in _ROUNDINGS or _pair_of(primitive)
     return is_elementwise(primitive) and not simple
 
 
@@ -78,13 +82,20 @@ def cost(equation: Equation) -> int:
         return 0
     if equation.primitive in _DIVIDING:
         return _DIVISION
+    if _pair_of(equation.primitive):
+        return _VECTORISED
     return _CALL if calls_library(equation) else 1
+
+
+def _pair_of(primitive: Primitive) -> FunctionPair | None:
+    """The pair of vectorised functions that a primitive belongs to."""
+    return next((pair for pair in PAIRS if primitive in pair.primitives), None)
 
 
 class ElementCode(NumberCode):
     """The instructions of elementwise equations, on numbers or on vectors, as `use_width` says.
 
-    Functions of the C library are called for numbers alone.
+    Functions of the C library are called for numbers alone, and those of `vector_functions` for vectors.
     """
 
     def use_width(self, width: int) -> None:
@@ -144,6 +155,12 @@ class ElementCode(NumberCode):
         own = _writers().get(primitive)
         if own is not None:
             return own(self, *operands)
+        pair = _pair_of(primitive)
+        if pair is not None:
+            function = function_code(pair, primitive, self.width)
+            self.declared |= function.texts
+            self.called.update(pair.symbols)
+            return self.put(f"call {self.kind} @{function.name}({self.kind} {operands[0]})")
         if primitive.function in _ROUNDINGS:
             return self.intrinsic(_ROUNDINGS[primitive.function], *operands)
         return super().written(primitive, operands)
