@@ -36,6 +36,9 @@ from gradcli.primitives.primitive import Primitive
 # Cost of an operation of a round on numbers, in array elements that take as long: between that of compiled loops and that of
 # Python's.
 _OPERATION = 2
+# The array elements that rounds compute in the time of one that an operation on its own computes. Rounds whose operations
+# are charged one by one are charged for few of those of a backward pass, so that a loop would be refused before they are.
+_ELEMENTS = 3
 
 
 def _pulled_back(i: int, g: Any, y: Any, *operands: Any, loop: RolledLoop, last: bool) -> Any:
@@ -344,9 +347,13 @@ def _exchanged(rank: int) -> Shape:
     return (1, 0, *range(2, rank))
 
 
+def elements_of(loop: RolledLoop) -> int:
+    """The cost of a loop in array elements."""
+    return loop.cost // _ELEMENTS if loop.has_arrays else loop.cost * _OPERATION
+
+
 def _elements(shapes: Sequence[Shape], params: Mapping[str, Any]) -> int:
-    loop: RolledLoop = params["loop"]
-    return (1 if loop.has_arrays else _OPERATION) * math.prod(loop_execution.lanes_of(shapes)) * loop.cost
+    return math.prod(loop_execution.lanes_of(shapes)) * elements_of(params["loop"])
 
 
 def _history_shape(shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:

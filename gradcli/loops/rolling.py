@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from gradcli import arrays, garbage
+from gradcli import arrays, garbage, limits
 from gradcli.arrays import backends
 from gradcli.arrays.shapes import Shape
 from gradcli.autograd.modes import recorded_now, recording_program
@@ -17,7 +17,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import DifferentiationError, NotRecordableError
 from gradcli.loops import loop_execution
 from gradcli.loops.body_tracing import RoundTrace, Row, Traced, TracedPath, example_of
-from gradcli.loops.loop_primitive import Cotangents, has_infinite_derivatives, loop_history, padded
+from gradcli.loops.loop_primitive import Cotangents, elements_of, has_infinite_derivatives, loop_history, padded
 from gradcli.loops.part import part
 from gradcli.loops.rolled_loop import BodyPath, Layout, LiveValues, RolledLoop, columns_of, joined, shortened
 from gradcli.named_tuples import NamedTuple
@@ -501,11 +501,19 @@ def _enough_rounds(loop: RolledLoop, numbers: Sequence[Any], sequences: Sequence
     example, *rows = loop_operands([*map(example_of, (*numbers, *sequences))], len(numbers))
     if any(isinstance(e, Kind) for e in (example, *rows)):
         raise NotRecordableError("the number of rounds depends on the numbers")
-    tried = loop.with_rounds(min(loop.rounds, _MOST_ROUNDS_TRIED))
+    tried = loop.with_rounds(min(loop.rounds, _most_rounds_tried(loop)))
     taken = loop_execution.rounds_until_end(tried, example, rows)
     if taken == tried.rounds < loop.rounds:
         raise TooManyRoundsError(taken)
     return min(loop.rounds, _MORE_ROUNDS + 2 * taken if recording_program() else max(1, taken))
+
+
+def _most_rounds_tried(loop: RolledLoop) -> int:
+    """The number of rounds that are tried at most: no more than the run has a budget for, and one beyond it."""
+    budget = limits.budget()
+    if budget is None:
+        return _MOST_ROUNDS_TRIED
+    return min(_MOST_ROUNDS_TRIED, 1 + budget.elements // max(1, elements_of(loop.with_rounds(1))))
 
 
 @garbage.collection_paused()

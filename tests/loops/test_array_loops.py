@@ -9,6 +9,7 @@ import pytest
 import gradcli
 from gradcli import limits
 from gradcli.arrays import backends
+from gradcli.errors import LimitError
 from gradcli.evaluation.recordings import recording
 from gradcli.language.interpreter import loop_policy
 from gradcli.loops import loop_execution, rolling
@@ -237,3 +238,28 @@ def test_rounds_are_counted_where_they_end_by_a_condition():
     )
     assert taken > 5
     assert all(taken < loop.rounds < 3 * taken + 20 for loop in loops(source, values))
+
+
+def test_a_loop_without_end_is_tried_for_as_long_as_the_budget_lasts(monkeypatch):
+    tried = []
+
+    def rounds_until_end(loop, *operands):
+        tried.append(loop.rounds)
+        return known(loop, *operands)
+
+    known = loop_execution.rounds_until_end
+    monkeypatch.setattr(loop_execution, "rounds_until_end", rounds_until_end)
+    monkeypatch.setattr(loop_policy, "_WORTH_TRACING", 0)
+    program = gradcli.compile("while norm(u) >= 0 { u = 0.9*u }; sum(u)", max_elements=100_000)
+    with pytest.raises(LimitError, match="array elements"):
+        program(u=U)
+    assert 0 < max(tried, default=0) < 1_000
+
+
+def test_a_loop_is_not_refused_where_its_rounds_are_not():
+    source, values = "for i in range(200) { u = u + k*(roll(u, 1) - 2*u + roll(u, -1)) }; sum(u**2)", {"u": U, "k": 0.2}
+    assert loops(source, values)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(loop_policy, "_MOST_REFUSALS", 0)
+        gradcli.compile(source, max_elements=580_000).value_and_grad(values)
+    gradcli.compile(source, max_elements=580_000).value_and_grad(values)
