@@ -144,13 +144,16 @@ class LoopNode(Node):
             back = loop.reversed(live, *[loop.from_outside(live)] * len(around))
             return Cotangents(loop, live, back, y, after, around, given, rows=rows)
 
-        rows = any(wanted[count:])
+        rows, pulled_live = any(wanted[count:]), live
+        if loop.has_arrays:
+            # The cotangents of the reads are sums of what may be large: only those that are wanted are computed.
+            pulled_live = live._replace(reads=self._wanted_reads(live, wanted))
         if rows and loop.has_arrays:
-            # The sums of the cotangents of the reads may be large, and are not kept for each round.
-            of_numbers = back_through(live.without_elements, rows=False)
+            # They are not kept for each round.
+            of_numbers = back_through(pulled_live.without_elements, rows=False)
             of_rows = back_through(live._replace(reads=()), rows=True)
         else:
-            of_numbers = of_rows = back_through(live if rows else live.without_elements, rows=rows)
+            of_numbers = of_rows = back_through(pulled_live if rows else pulled_live.without_elements, rows=rows)
         found = [*self._of_numbers(of_numbers, wanted), *self._of_sequences(of_rows, wanted)]
         pulled = [None if own is None else _like(own, like) for own, like in zip(found, self.inner)]
         if masks is not None and not guarded:
@@ -158,6 +161,13 @@ class LoopNode(Node):
         if len(loop.paths) > 1 and not stacked:
             self._drop_untaken(pulled, used, live, y, given, masks)
         return pulled
+
+    def _wanted_reads(self, live: LiveValues, wanted: Sequence[object]) -> tuple[int, ...]:
+        """The live reads of which cotangents are wanted."""
+        sizes = [self.loop.values_of(arrays.shape(value)) for value in self.inner[: self.count]]
+        numbers = [want for size, want in zip(sizes, wanted) for _ in range(size)]
+        carries = len(self.loop.layout.carries)
+        return tuple(k for k in live.reads if numbers[carries + k])
 
     def _drop_untaken(
         self,

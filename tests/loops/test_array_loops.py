@@ -263,3 +263,9 @@ def test_a_loop_is_not_refused_where_its_rounds_are_not():
         patched.setattr(loop_policy, "_MOST_REFUSALS", 0)
         gradcli.compile(source, max_elements=580_000).value_and_grad(values)
     gradcli.compile(source, max_elements=580_000).value_and_grad(values)
+
+
+def test_sums_that_are_not_wanted_are_not_computed():
+    # A loop back carries the cotangents of the state and of the bias, and not those of the weights.
+    source, values = PROGRAMS["a network"]
+    assert max(loop.carries for loop in loops(source, values, wrt=("b",))) == 12 + 12
