@@ -49,13 +49,16 @@ def _pulled_back(i: int, g: Any, y: Any, *operands: Any, loop: RolledLoop, last:
             return _pulled_back_through_all_rows(i, g, operands, loop, last=last)
         return _pulled_back_by_stretches(i, g, y, operands, loop, last=last)
     if last:
-        # Only the last carries were kept: compute the others again.
         loop = loop.checkpointed()
-        y = bind(loop_history, operands, {"loop": loop, "last": False})
     # Rows between the first and the last one have cotangents only where all rows are kept.
     live = loop.live(range(len(loop.layout.carries)), stacked=every)
+    # Sums of the cotangents of the reads may be large, and are not kept for each round.
+    live = live._replace(reads=()) if i and loop.has_arrays else live if i else live.without_elements
     outside = loop.from_outside(live) if every else NONE_OUTSIDE
     back = loop.reversed(live, outside)
+    if last:
+        # Only the last carries were kept: compute the others that are read again.
+        y = _rows_of(loop, back.kept, operands)
     after = _row(g, 0 if last or loop.reverse else -1)
     found = Cotangents(loop, live, back, y, after, [g] if every else [], operands, rows=i > 0)
     pulled = found.of_all_given() if i == 0 else found.of_sequence(i - 1)
@@ -64,6 +67,22 @@ def _pulled_back(i: int, g: Any, y: Any, *operands: Any, loop: RolledLoop, last:
     if i == 0 and not every and not last:
         pulled = _with_added_carries(pulled, _row(g, loop.first_row), loop.carries)
     return pulled
+
+
+def _rows_of(loop: RolledLoop, kept: tuple[int, ...] | None, operands: Sequence[Any]) -> Any:
+    """The history of some carries of a loop, which do not depend on the others; of all if `kept` is None."""
+    if kept is not None:
+        given, *sequences = operands
+        carries, reads = _divided_columns(given, loop.carries)
+        operands = [concat([_of_carries(loop, kept, carries), reads], -1), *sequences]
+        loop = loop.restricted(kept)
+    return bind(loop_history, operands, {"loop": loop, "last": False})
+
+
+def _of_carries(loop: RolledLoop, kept: Sequence[int], columns: Any) -> Any:
+    """The columns of some carries of a loop from those of all carries."""
+    starts = loop.carry_starts
+    return concat([part(columns, (..., slice(starts[k], starts[k + 1]))) for k in kept], -1)
 
 
 def _pulled_back_by_stretches(i: int, g: Any, y: Any, operands: Sequence[Any], loop: RolledLoop, *, last: bool) -> Any:
@@ -190,7 +209,7 @@ def _divided_columns(x: Any, count: int) -> tuple[Any, Any]:
 class Cotangents:
     """The cotangents of the `operands` of a loop from those of its `live` carries, by the loop `back`.
 
-    `y` is the history of the loop, `after` has the cotangents of the live carries after the last round, and `around` the
+    `y` is the history of the loop, or of the carries whose rows `back` reads, `after` has the cotangents of the live carries after the last round, and `around` the
     sequences with those of the live carries of the history from outside. With `rows`, those of the sequences are wanted,
     or the rows that `back` keeps.
     """
@@ -209,6 +228,8 @@ class Cotangents:
     ) -> None:
         self.loop, self.live, self.back, self.operands = loop, live, back, operands
         given, *sequences = operands
+        if back.kept is not None and arrays.shape(y)[-1] == loop.carries:
+            y = _of_carries(loop, back.kept, y)
         zeros = zeros_like(part(given, (..., slice(0, 1))))
         sent = columns_of(loop.layout.carries[k] for k in live.carries)
         empty = broadcast_to(zeros, (*arrays.shape(given)[:-1], back.carries - sent))
@@ -281,6 +302,8 @@ def has_infinite_derivatives(
     """Return whether cotangents of 0 give others than 0, for a history `y` of numbers; `rows` includes those of
     sequences."""
     np, back = arrays.numpy_namespace(), loop.reversed(live)
+    if back.kept is not None:
+        y = y[..., loop.columns_of_carries(back.kept)]
     start = np.concatenate([np.zeros(back.carries), given[loop.carries :]])
     # Cotangents of 0 remain 0 in each round if they do in all of them.
     if loop.spacing == 1 and loop_execution.computes_single_rounds(back):

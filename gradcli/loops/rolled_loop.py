@@ -6,7 +6,7 @@ import functools
 import itertools
 import math
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from functools import cached_property
 from typing import Any, Self, dataclass_transform
 
@@ -27,7 +27,7 @@ from gradcli.primitives.entries.comparisons import isfinite, maximum
 from gradcli.primitives.entries.reductions import max_
 from gradcli.program.ir import Program, Variable, check
 from gradcli.program.ir import elements as cost_in_elements
-from gradcli.program.passes import optimise, without_dead_code
+from gradcli.program.passes import needed_variables, optimise, without_dead_code
 from gradcli.program.record import record
 
 
@@ -188,6 +188,9 @@ class RolledLoop(_Described):
     a `source`, a loop that keeps its rows so, the first sequence has these rows, and the rows between are computed
     again, from the other sequences; if the source has a source, the second sequence has what that keeps, and so on.
 
+    A loop of cotangents has the numbers of the carries whose rows it reads in `kept`, or None for all of them: those that
+    only add up, as the cotangents of weights do, are not read.
+
     `compiled` has the machine code that runs all rounds, once there is any, by whether the last carries alone are kept:
     a function of the carries and reads, the sequences and the array of the results, see `loop_execution.run_compiled`.
 
@@ -208,6 +211,7 @@ class RolledLoop(_Described):
     idle: int | None = None
     spacing: int = 1
     source: RolledLoop | None = None
+    kept: tuple[int, ...] | None = None
 
     @cached_property
     def compiled(self) -> dict[bool, Callable[..., Any]]:
@@ -223,6 +227,10 @@ class RolledLoop(_Described):
 
     @cached_property
     def _spaced(self) -> dict[int, RolledLoop]:
+        return {}
+
+    @cached_property
+    def _restricted(self) -> dict[tuple[int, ...], RolledLoop]:
         return {}
 
     @cached_property
@@ -377,8 +385,77 @@ class RolledLoop(_Described):
         key = live, outside
         found = self._reversed.get(key)
         if found is None:
-            found = self._reversed[key] = self._of_cotangents(live, outside)
+            found = self._of_cotangents(live, outside)
+            if self.has_arrays and found.source is None:
+                found = found._without_unread_rows(len(outside.rows), self)
+            self._reversed[key] = found
         return found
+
+    def _without_unread_rows(self, number: int, forward: RolledLoop) -> RolledLoop:
+        """This loop of cotangents without the carries of the loop `forward` that it does not read, in the sequence of this
+        number."""
+        rows = self.layout.rows
+        first = 1 + len(self.layout.carries) + len(self.layout.reads) + sum(map(len, rows[:number]))
+        count = len(rows[number])
+        read = {
+            place - first
+            for program, _ in self.paths
+            for place in _read_inputs(program, program.outputs)
+            if first <= place < first + count
+        }
+        if not read:
+            # A sequence has some columns.
+            read.add(min(range(count), key=lambda k: math.prod(rows[number][k])))
+        kept = forward.closed(read)
+        if len(kept) == count:
+            return self
+        dropped = {first + k for k in range(count)} - {first + k for k in kept}
+        shapes = [rows[number][k] for k in kept]
+        return self._changed(
+            paths=[BodyPath(_without_inputs(program, dropped), holds) for program, holds in self.paths],
+            program=_without_inputs(self.program, dropped),
+            layout=self.layout._replace(rows=[*rows[:number], shapes, *rows[number + 1 :]]),
+            kept=kept,
+        )
+
+    def closed(self, carries: Iterable[int]) -> tuple[int, ...]:
+        """Some carries and all those on which they depend in later rounds, by number, in order."""
+        found = {*carries} | ({self.active} if self.active is not None else set())
+        size = -1
+        while size < len(found):
+            size = len(found)
+            for program, _ in self.paths:
+                outputs = [program.outputs[k] for k in found] + [*program.outputs[len(self.layout.carries) :]]
+                found |= {
+                    place - 1 for place in _read_inputs(program, outputs) if 1 <= place <= len(self.layout.carries)
+                }
+        return tuple(sorted(found))
+
+    def restricted(self, kept: tuple[int, ...]) -> RolledLoop:
+        """The same loop of some carries alone, which do not depend on the others."""
+        if kept not in self._restricted:
+            self._restricted[kept] = self._of_carries(kept)
+        return self._restricted[kept]
+
+    def _of_carries(self, kept: tuple[int, ...]) -> RolledLoop:
+        count = len(self.layout.carries)
+        dropped = {1 + k for k in range(count)} - {1 + k for k in kept}
+
+        def of_kept(program: Program) -> Program:
+            outputs = (*(program.outputs[k] for k in kept), *program.outputs[count:])
+            return without_dead_code(_without_inputs(program._replace(outputs=outputs), dropped), errors=True)
+
+        return self._changed(
+            paths=[BodyPath(of_kept(program), holds) for program, holds in self.paths],
+            program=of_kept(self.program),
+            layout=self.layout._replace(carries=[self.layout.carries[k] for k in kept]),
+            active=None if self.active is None else kept.index(self.active),
+        )
+
+    def columns_of_carries(self, numbers: Sequence[int]) -> list[int]:
+        """The columns of some carries."""
+        starts = self.carry_starts
+        return [column for k in numbers for column in range(starts[k], starts[k + 1])]
 
     def from_outside(self, live: LiveValues) -> OutsideCotangents:
         """One sequence of cotangents, with a row for each of this loop and a part for each live carry."""
@@ -556,6 +633,16 @@ class RolledLoop(_Described):
             source=source,
             valid_if_finite=valid_if_finite,
         )
+
+
+def _read_inputs(program: Program, outputs: Iterable[Any]) -> set[int]:
+    """The places of the inputs that some outputs are computed from."""
+    read = needed_variables(program.equations, [*outputs])
+    return {place for place, variable in enumerate(program.inputs) if variable in read}
+
+
+def _without_inputs(program: Program, places: Container[int]) -> Program:
+    return program._replace(inputs=tuple(v for place, v in enumerate(program.inputs) if place not in places))
 
 
 def _inputs_by_output(program: Program) -> list[set[int]]:
