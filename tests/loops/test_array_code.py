@@ -182,11 +182,12 @@ def history(loop, given, sequences, rounds, *, last=False, begin=0):
     assert code is not None
     places, dtypes = range(len(loop.widths)), ["float64"] * (2 + len(loop.widths))
     signature = "(b),(g)" + "".join(f",(r{j},w{j})" for j in places) + "->(r,c)"
-    function = llvm_ufuncs.as_ufunc(code, dtypes, ["float64"], signature).ufunc
+    # The machine code lives as long as this object.
+    made = llvm_ufuncs.as_ufunc(code, dtypes, ["float64"], signature)
     bounds = np.array([begin, begin + rounds, 0 if last else 1, begin, *[begin] * len(places)], float)
     found = np.full((1 if last else rounds + 1, loop.carries), math.nan)
     with np.errstate(all="ignore"):
-        function(bounds, given, *sequences, found)
+        made.ufunc(bounds, given, *sequences, found)
     return found
 
 
