@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -535,7 +534,6 @@ class _State:
 
 
 _states: WeakKeyDictionary[RolledLoop, _State] = WeakKeyDictionary()
-_lock = Lock()
 
 
 def run_compiled(
@@ -556,7 +554,10 @@ def run_compiled(
         state.computed += _operations_of_round(loop) * (stretch.end - stretch.begin) * count
         if state.tried or state.computed < _WORTH_COMPILING * (1 + len(loop.program.equations) / _LIKE_LOADING):
             return False
-        with _lock:
+        # Loaded on demand: most loops end before compiling them pays.
+        from gradcli.executors.llvm_ufuncs import lock
+
+        with lock:
             if not state.tried:
                 _compile(loop, state)
                 state.tried = True
