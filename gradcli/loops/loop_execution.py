@@ -506,7 +506,7 @@ _WORTH_COMPILING, _LIKE_LOADING = 1_500_000, 300
 
 
 # An operation of NumPy takes as long as so many operations on Python's floats, and so many of its elements as long as one.
-_CALL, _ELEMENTS = 40, 50
+_CALL, _ELEMENTS = 80, 50
 
 
 def _operations_of_round(loop: RolledLoop) -> float:
