@@ -47,11 +47,16 @@ class NumpyCode:
         self._freed = freed
         self._place = place
         self._together = together
-        # By pair and operand: the results that are read.
-        self._pairs: dict[tuple[FunctionPair, Atom], dict[Primitive, Variable]] = {}
+        # By result: the results that are computed with it, and itself. A function may stand there twice.
+        self._pairs: dict[Variable, dict[Primitive, Variable]] = {}
+        groups: dict[tuple[FunctionPair, Atom], dict[Primitive, Variable]] = {}
         for equation in equations:
             if pair := self.pair(equation):
-                self._pairs.setdefault((pair, equation.inputs[0]), {})[equation.primitive] = equation.output
+                key = pair, equation.inputs[0]
+                if equation.primitive in groups.setdefault(key, {}):
+                    groups[key] = {}
+                groups[key][equation.primitive] = equation.output
+                self._pairs[equation.output] = groups[key]
         self._global_names: dict[int, str] = {}
         # The names of variables outside of buffers, the buffers of the other variables, and the free buffers.
         self._unbuffered: dict[Variable, str] = {}
@@ -175,8 +180,7 @@ class NumpyCode:
         if equation.output in self.names:
             return
         self._surcharge(equation)
-        operand = equation.inputs[0]
-        read = self._pairs[pair, operand]
+        operand, read = equation.inputs[0], self._pairs[equation.output]
         # The compiled function writes both results; one that is not read goes to a buffer.
         unread = [Variable(equation.output.shape, "float64") for p in pair.primitives if p not in read]
         places = [self._put_aside(unread[0]) if p not in read else self._put(read[p]) for p in pair.primitives]

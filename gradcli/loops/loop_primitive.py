@@ -52,8 +52,11 @@ def _pulled_back(i: int, g: Any, y: Any, *operands: Any, loop: RolledLoop, last:
         loop = loop.checkpointed()
     # Rows between the first and the last one have cotangents only where all rows are kept.
     live = loop.live(range(len(loop.layout.carries)), stacked=every)
-    # Sums of the cotangents of the reads may be large, and are not kept for each round.
-    live = live._replace(reads=()) if i and loop.has_arrays else live if i else live.without_elements
+    if i == 0:
+        live = live.without_elements
+    elif loop.has_arrays:
+        # Sums of the cotangents of the reads may be large, and are not kept for each round.
+        live = live._replace(reads=())
     outside = loop.from_outside(live) if every else NONE_OUTSIDE
     back = loop.reversed(live, outside)
     if last:

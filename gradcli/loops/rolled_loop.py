@@ -395,8 +395,8 @@ class RolledLoop(_Described):
         """This loop of cotangents without the carries of the loop `forward` that it does not read, in the sequence of this
         number."""
         rows = self.layout.rows
-        first = 1 + len(self.layout.carries) + len(self.layout.reads) + sum(map(len, rows[:number]))
-        count = len(rows[number])
+        before, count = sum(map(len, rows[:number])), len(rows[number])
+        first = 1 + len(self.layout.carries) + len(self.layout.reads) + before
         read = {
             place - first
             for program, _ in self.paths
@@ -415,6 +415,7 @@ class RolledLoop(_Described):
             paths=[BodyPath(_without_inputs(program, dropped), holds) for program, holds in self.paths],
             program=_without_inputs(self.program, dropped),
             layout=self.layout._replace(rows=[*rows[:number], shapes, *rows[number + 1 :]]),
+            idle=None if self.idle is None else before + kept.index(self.idle - before),
             kept=kept,
         )
 
@@ -443,7 +444,7 @@ class RolledLoop(_Described):
 
         def of_kept(program: Program) -> Program:
             outputs = (*(program.outputs[k] for k in kept), *program.outputs[count:])
-            return without_dead_code(_without_inputs(program._replace(outputs=outputs), dropped), errors=True)
+            return _without_inputs(program._replace(outputs=outputs), dropped)
 
         return self._changed(
             paths=[BodyPath(of_kept(program), holds) for program, holds in self.paths],
@@ -631,6 +632,7 @@ class RolledLoop(_Described):
             idle=idle,
             spacing=spacing,
             source=source,
+            kept=None,
             valid_if_finite=valid_if_finite,
         )
 
@@ -642,7 +644,9 @@ def _read_inputs(program: Program, outputs: Iterable[Any]) -> set[int]:
 
 
 def _without_inputs(program: Program, places: Container[int]) -> Program:
-    return program._replace(inputs=tuple(v for place, v in enumerate(program.inputs) if place not in places))
+    """A program without inputs that its outputs are not computed from, nor what else is computed from these."""
+    inputs = tuple(v for place, v in enumerate(program.inputs) if place not in places)
+    return without_dead_code(program._replace(inputs=inputs))
 
 
 def _inputs_by_output(program: Program) -> list[set[int]]:

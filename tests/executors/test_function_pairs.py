@@ -13,11 +13,14 @@ import pytest
 
 import gradcli
 from gradcli.evaluation.recordings import recording
-from gradcli.executors import hyperbolic, llvm_ufuncs, schedule, sincos, vector_functions
+from gradcli.executors import cpu, hyperbolic, llvm_ufuncs, schedule, sincos, vector_functions
 from gradcli.executors.function_pairs import FunctionPair
 from gradcli.executors.hyperbolic import TANH_AND_SECH_SQUARE
 from gradcli.executors.sincos import SINE_AND_COSINE
 from gradcli.language.syntax import parse
+from gradcli.primitives.entries import arithmetic
+from gradcli.primitives.entries.elementwise import trigonometric
+from gradcli.program.ir import Equation, Program, Variable
 
 RNG = np.random.default_rng(0)
 # Half of pi to 80 bits.
@@ -197,3 +200,17 @@ def test_without_llvmlite_numpy_computes_them(monkeypatch, text, derivative):
     program, x = gradcli.compile(text), RNG.random(9)
     for _ in range(3):
         np.testing.assert_array_equal(program.value_and_grad({"x": x})[1]["x"], derivative(x))
+
+
+def test_a_function_that_stands_twice_in_a_program():
+    x = Variable((5,), "float64")
+    first, second, cosine, total = (Variable((5,), "float64") for _ in range(4))
+    equations = (
+        Equation(trigonometric.sin, (x,), {}, first),
+        Equation(trigonometric.cos, (x,), {}, cosine),
+        Equation(trigonometric.sin, (x,), {}, second),
+        Equation(arithmetic.add, (first, second), {}, total),
+    )
+    run = cpu.executable(Program((x,), equations, (total, cosine)), reproducible=True)
+    found = run([np.arange(5.0)])
+    np.testing.assert_allclose(found, [2 * np.sin(np.arange(5.0)), np.cos(np.arange(5.0))], rtol=1e-15)

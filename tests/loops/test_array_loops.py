@@ -276,3 +276,22 @@ def test_second_derivatives_keep_no_sums_over_all_rounds():
     found = [e.params for e in trace.program.equations if e.primitive is loop_history]
     assert max(p["loop"].carries for p in found if not p["last"]) <= 3 * 12 + 20
     assert max(p["loop"].carries for p in found if p["last"]) > 12 * 12
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "u = u0; n = 0; while sum(u*u) > 0.1 { v = u; u = 0.5*tanh(M@v) + 0.1*v; n = n + 1 }; sum(u) + n",
+        "u = u0; N = M; for i in range(13) { N = 0.3*tanh(M@N + N.T); u = tanh(N@u + i/9) }; sum(N) + sum(u)",
+        """
+        u = u0; v = u0; n = 0; T = 0*u
+        while sum(abs(u)) + n < 20 {
+          v = tanh(maximum(u, 2*v)); u = 0.5*tanh(M@v) + 0.1*u; T = T + M[2]*0.3; n = n + 1
+        }
+        sum(u**2) + u@v + sum(sin(T))""",
+    ],
+)
+def test_hessians_by_what_adds_up_are_those_of_the_rounds(source, monkeypatch):
+    monkeypatch.setattr(rolling, "_MOST_NUMBERS", -1)
+    values = {"u0": U[:3], "M": PLANE[:3, :3] / 3}
+    assert_same(source, lambda program: program.hessian(values, ["M", "u0"]), rtol=1e-9)
