@@ -6,9 +6,10 @@ import math
 from typing import Any
 
 from gradcli import arrays, limits
+from gradcli.arrays.index_keys import Key, has_arrays
 from gradcli.primitives.conversions import broadcast_to, reshape
 from gradcli.primitives.entries.comparisons import where
-from gradcli.primitives.entries.indexing import index, scatter
+from gradcli.primitives.entries.indexing import index, normalize_key, scatter
 
 
 def set_at(x: Any, key: Any, value: Any) -> Any:
@@ -18,30 +19,41 @@ def set_at(x: Any, key: Any, value: Any) -> Any:
     The cotangent goes to `value` at these positions and to `x` elsewhere. Raises ShapeError for a key out of bounds or
     a value whose shape does not fit.
     """
-    return set_at_positions(x, positions(arrays.shape(x), key), value)
+    shape = arrays.shape(x)
+    places, key = positions(shape, key), normalize_key(key)
+    return set_at_positions(x, places, value) if has_arrays(key) else _set_at_key(x, key, places, value)
 
 
 def set_at_positions(x: Any, places: Any, value: Any) -> Any:
     """`x` with `value`, broadcast to the shape of `places`, at these flat positions; see `set_at`."""
     shape = arrays.shape(x)
+    key = basic_key(places, shape) if places.size else None
+    if key is not None:
+        return _set_at_key(x, key, places, value)
     size = math.prod(shape)
     limits.charge(3 * size)
-    value = broadcast_to(value, places.shape)
+    value = reshape(broadcast_to(value, places.shape), (-1,))
     if not places.size:
         return x
     xp = arrays.numpy_namespace()
-    key = basic_key(places, shape)
-    if key is not None:
-        there = xp.zeros(shape, dtype=bool)
-        there[key] = True
-        return where(there, scatter(value, key, shape), x)
-    value = reshape(value, (-1,))
     # For each element of x the index of the value that replaces it, or -1.
     source = xp.full(size, -1)
     source[places.reshape(-1)] = xp.arange(places.size)
     there = source >= 0
     taken = index(value, xp.where(there, source, 0))
     return where(there.reshape(shape), reshape(taken, shape), x)
+
+
+def _set_at_key(x: Any, key: Key, places: Any, value: Any) -> Any:
+    """`x` with `value` at a key without arrays, which selects these flat positions."""
+    shape = arrays.shape(x)
+    limits.charge(3 * math.prod(shape))
+    value = broadcast_to(value, places.shape)
+    if not places.size:
+        return x
+    there = arrays.numpy_namespace().zeros(shape, dtype=bool)
+    there[key] = True
+    return where(there, scatter(value, key, shape), x)
 
 
 def positions(shape: tuple[int, ...], key: Any = ...) -> Any:
@@ -51,7 +63,7 @@ def positions(shape: tuple[int, ...], key: Any = ...) -> Any:
     return arrays.to_numpy(index(places, key))
 
 
-def basic_key(places: Any, shape: tuple[int, ...]) -> tuple[Any, ...] | None:
+def basic_key(places: Any, shape: tuple[int, ...]) -> Key | None:
     """The key of integers, slices and None at which a tensor of a shape has its elements of these flat positions; None
     if there is no such key."""
     xp = arrays.numpy_namespace()
