@@ -134,8 +134,8 @@ class within:
 
 
 @contextmanager
-def using_budget(budget: Budget | None) -> Iterator[None]:
-    """Within the block, charge all work to this budget; to none if it was charged before."""
+def using_budget(budget: Budget) -> Iterator[None]:
+    """Within the block, charge all work to this budget."""
     token = _current.set(budget)
     try:
         yield
