@@ -43,7 +43,6 @@ def _writers() -> Mapping[Primitive, Callable[..., str]]:
         powers.rsqrt: lambda code, x: code.operation("fdiv", code.literal(1.0), code.intrinsic("sqrt", x)),
         exponential.exp2: lambda code, x: code.call("pow", code.literal(2.0), x),
         exponential.sigmoid: lambda code, x: code.sigmoid(x),
-        comparisons.isfinite: lambda code, x: code.compared("olt", code.intrinsic("fabs", x), code.literal(math.inf)),
         comparisons.maximum: lambda code, x, y: code.selected("ogt", x, y),
         comparisons.minimum: lambda code, x, y: code.selected("olt", x, y),
         exponential.relu: lambda code, x: code.selected("ogt", x, code.literal(0.0)),

@@ -37,7 +37,7 @@ _DIVIDING = frozenset(
 # Primitives of a few instructions, besides those of `writers`.
 _SIMPLE = frozenset(
     [
-        chosen, comparisons.where, comparisons.maximum, comparisons.minimum, comparisons.isfinite, arithmetic.copysign,
+        chosen, comparisons.where, comparisons.maximum, comparisons.minimum, arithmetic.copysign,
         comparisons.clip_between, exponential.relu, special.leaky_relu, elementary.isinf, trigonometric.one_minus_square,
         *LOGIC, *_FREE, *_DIVIDING,
     ]

@@ -19,7 +19,7 @@ from gradcli.errors import GradcliError
 from gradcli.loops.loop_code import NumberCode, loop_code, writes
 from gradcli.loops.loop_execution import bounds_and_sizes
 from gradcli.loops.loop_primitive import loop_history
-from gradcli.primitives.entries import comparisons, exponential, linear, reductions
+from gradcli.primitives.entries import exponential, linear, reductions
 from gradcli.primitives.entries.indexing import scatter
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Program, Variable
@@ -400,7 +400,6 @@ def _writers() -> Mapping[Primitive, Callable[..., str]]:
     """The writers of further primitives, as functions of the code and the names of their operands."""
     return {
         exponential.softplus: lambda code, x: code.softplus(x),
-        comparisons.isfinite: lambda code, x: code.compared("olt", code.intrinsic("fabs", x), code.literal(math.inf)),
         exponential.xlogy: lambda code, x, y: code.unless_zero(x, "log", y),
         exponential.xlog1py: lambda code, x, y: code.unless_zero(x, "log1p", y),
     }
