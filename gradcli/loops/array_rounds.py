@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.executors.blockwise import Blocks, ProgramWriter
-from gradcli.loops.rolled_loop import RolledLoop, Stretch
+from gradcli.loops.rolled_loop import RolledLoop, Stretch, parts_of
 
 # Takes an iterable of the counter, the row of the results and the rows that are read, then the carries and the reads;
 # returns the number of rounds that were run and the last carries.
@@ -44,7 +43,7 @@ def run_on_arrays(
     counters = (loop.first + loop.step * i for i in stretch.rounds)
     taken, carries = function(zip(counters, places, *rows), *_values(given, [*layout.carries, *layout.reads]))
     if last:
-        for carry, (part, _) in zip(carries, _parts(layout.carries)):
+        for carry, (part, _) in zip(carries, parts_of(layout.carries)):
             found[0, part] = arrays.numpy_namespace().ravel(carry)
     else:
         found[stretch.first_row] = given[: loop.carries]
@@ -54,15 +53,9 @@ def run_on_arrays(
     return taken
 
 
-def _parts(shapes: Sequence[Shape]) -> Iterator[tuple[slice, Shape]]:
-    """The columns of values of some shapes that lie one after the other in a vector, with the shapes."""
-    ends = itertools.accumulate(map(math.prod, shapes), initial=0)
-    return ((slice(begin, end), shape) for (begin, end), shape in zip(itertools.pairwise(ends), shapes))
-
-
 def _values(vector: Any, shapes: Sequence[Shape]) -> list[Any]:
     """The values of some shapes that lie one after the other in a vector: views, and floats."""
-    return [vector[part].reshape(shape) if shape else vector.item(part.start) for part, shape in _parts(shapes)]
+    return [vector[part].reshape(shape) if shape else vector.item(part.start) for part, shape in parts_of(shapes)]
 
 
 class _CompiledRounds(Blocks):
@@ -70,7 +63,7 @@ class _CompiledRounds(Blocks):
 
     def __init__(self, loop: RolledLoop, *, keep: bool) -> None:
         self.loop, self.keep = loop, keep
-        super().__init__(loop.program, reproducible=True)
+        super().__init__(loop.program)
 
     def written(self) -> Callable[..., Any]:
         return _RoundsWriter(self).compiled()
@@ -91,8 +84,8 @@ class _RoundsWriter(ProgramWriter):
         rows = [f"row{j}" for j in range(len(layout.rows))]
         elements, loaded = iter(given[after:]), []
         for row, shapes in zip(rows, layout.rows):
-            loaded += [f"{next(elements)} = {_loaded(row, part, shape)}" for part, shape in _parts(shapes)]
-        stored = [_stored(carry, part, shape) for carry, (part, shape) in zip(carries, _parts(layout.carries))]
+            loaded += [f"{next(elements)} = {_loaded(row, part, shape)}" for part, shape in parts_of(shapes)]
+        stored = [_stored(carry, part, shape) for carry, (part, shape) in zip(carries, parts_of(layout.carries))]
         scalars = [carry for carry, shape in zip(carries, layout.carries) if not shape]
         return self.lines.function(
             [

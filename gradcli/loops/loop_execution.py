@@ -15,7 +15,7 @@ from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.executors import stepwise
 from gradcli.executors.scalars import ScalarWriter
 from gradcli.loops.body_tracing import chosen
-from gradcli.loops.rolled_loop import RolledLoop, Stretch, columns_of
+from gradcli.loops.rolled_loop import RolledLoop, Stretch, columns_of, parts_of
 from gradcli.primitives.entries.comparisons import where
 from gradcli.program.ir import Equation, Program, Variable, last_uses
 from gradcli.timing import phase
@@ -308,9 +308,8 @@ def _values(xp: Any, columns: Any, shapes: Sequence[Shape]) -> list[Any]:
     """The values of some shapes that lie one after the other along the last axis."""
     if not any(shapes):
         return [columns[..., k] for k in range(len(shapes))]
-    ends = [*itertools.accumulate(map(math.prod, shapes), initial=0)]
-    parts = [columns[..., begin:end] for begin, end in itertools.pairwise(ends)]
-    return [xp.reshape(part, (*arrays.shape(part)[:-1], *shape)) for part, shape in zip(parts, shapes)]
+    before = arrays.shape(columns)[:-1]
+    return [xp.reshape(columns[..., part], (*before, *shape)) for part, shape in parts_of(shapes)]
 
 
 def _side_by_side(xp: Any, values: Sequence[Any], shapes: Sequence[Shape]) -> Any:

@@ -77,12 +77,12 @@ def _rows_of(loop: RolledLoop, kept: tuple[int, ...] | None, operands: Sequence[
     if kept is not None:
         given, *sequences = operands
         carries, reads = _divided_columns(given, loop.carries)
-        operands = [concat([_of_carries(loop, kept, carries), reads], -1), *sequences]
+        operands = [concat([_columns_of_carries(loop, kept, carries), reads], -1), *sequences]
         loop = loop.restricted(kept)
     return bind(loop_history, operands, {"loop": loop, "last": False})
 
 
-def _of_carries(loop: RolledLoop, kept: Sequence[int], columns: Any) -> Any:
+def _columns_of_carries(loop: RolledLoop, kept: Sequence[int], columns: Any) -> Any:
     """The columns of some carries of a loop from those of all carries."""
     starts = loop.carry_starts
     return concat([part(columns, (..., slice(starts[k], starts[k + 1]))) for k in kept], -1)
@@ -212,9 +212,9 @@ def _divided_columns(x: Any, count: int) -> tuple[Any, Any]:
 class Cotangents:
     """The cotangents of the `operands` of a loop from those of its `live` carries, by the loop `back`.
 
-    `y` is the history of the loop, or of the carries whose rows `back` reads, `after` has the cotangents of the live carries after the last round, and `around` the
-    sequences with those of the live carries of the history from outside. With `rows`, those of the sequences are wanted,
-    or the rows that `back` keeps.
+    `y` is the history of the loop, or of the carries whose rows `back` reads, `after` has the cotangents of the live
+    carries after the last round, and `around` the sequences with those of the live carries of the history from outside.
+    With `rows`, those of the sequences are wanted, or the rows that `back` keeps.
     """
 
     def __init__(
@@ -232,7 +232,7 @@ class Cotangents:
         self.loop, self.live, self.back, self.operands = loop, live, back, operands
         given, *sequences = operands
         if back.kept is not None and arrays.shape(y)[-1] == loop.carries:
-            y = _of_carries(loop, back.kept, y)
+            y = _columns_of_carries(loop, back.kept, y)
         zeros = zeros_like(part(given, (..., slice(0, 1))))
         sent = columns_of(loop.layout.carries[k] for k in live.carries)
         empty = broadcast_to(zeros, (*arrays.shape(given)[:-1], back.carries - sent))
@@ -306,7 +306,7 @@ def has_infinite_derivatives(
     sequences."""
     np, back = arrays.numpy_namespace(), loop.reversed(live)
     if back.kept is not None:
-        y = y[..., loop.columns_of_carries(back.kept)]
+        y = _columns_of_carries(loop, back.kept, y)
     start = np.concatenate([np.zeros(back.carries), given[loop.carries :]])
     # Cotangents of 0 remain 0 in each round if they do in all of them.
     if loop.spacing == 1 and loop_execution.computes_single_rounds(back):

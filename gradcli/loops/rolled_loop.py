@@ -6,7 +6,7 @@ import functools
 import itertools
 import math
 import operator
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Self, dataclass_transform
 
@@ -96,6 +96,15 @@ class Layout(NamedTuple):
 def columns_of(shapes: Iterable[Shape]) -> int:
     """The number of columns of values of these shapes."""
     return sum(map(math.prod, shapes))
+
+
+def parts_of(shapes: Iterable[Shape]) -> Iterator[tuple[slice, Shape]]:
+    """The columns of each of some values that lie one after the other, with its shape."""
+    begin = 0
+    for shape in shapes:
+        end = begin + math.prod(shape)
+        yield slice(begin, end), shape
+        begin = end
 
 
 class LiveValues(NamedTuple):
@@ -259,12 +268,16 @@ class RolledLoop(_Described):
 
     def values_of(self, shape: Shape) -> int:
         """The number of carries or reads that make a value of this shape, itself or each of its elements."""
-        return 1 if any(self.layout.given) else math.prod(shape)
+        return 1 if self._is_given_arrays else math.prod(shape)
+
+    @cached_property
+    def _is_given_arrays(self) -> bool:
+        return any(self.layout.given)
 
     @cached_property
     def has_arrays(self) -> bool:
         """True if a round is given arrays, not only numbers, or computes some."""
-        return any(self.layout.given) or any(e.output.shape for e in self.program.equations)
+        return self._is_given_arrays or any(e.output.shape for e in self.program.equations)
 
     def with_rounds(self, rounds: int) -> RolledLoop:
         """The same loop with another number of rounds."""
@@ -435,10 +448,10 @@ class RolledLoop(_Described):
     def restricted(self, kept: tuple[int, ...]) -> RolledLoop:
         """The same loop of some carries alone, which do not depend on the others."""
         if kept not in self._restricted:
-            self._restricted[kept] = self._of_carries(kept)
+            self._restricted[kept] = self._with_carries(kept)
         return self._restricted[kept]
 
-    def _of_carries(self, kept: tuple[int, ...]) -> RolledLoop:
+    def _with_carries(self, kept: tuple[int, ...]) -> RolledLoop:
         count = len(self.layout.carries)
         dropped = {1 + k for k in range(count)} - {1 + k for k in kept}
 
@@ -452,11 +465,6 @@ class RolledLoop(_Described):
             layout=self.layout._replace(carries=[self.layout.carries[k] for k in kept]),
             active=None if self.active is None else kept.index(self.active),
         )
-
-    def columns_of_carries(self, numbers: Sequence[int]) -> list[int]:
-        """The columns of some carries."""
-        starts = self.carry_starts
-        return [column for k in numbers for column in range(starts[k], starts[k + 1])]
 
     def from_outside(self, live: LiveValues) -> OutsideCotangents:
         """One sequence of cotangents, with a row for each of this loop and a part for each live carry."""

@@ -164,8 +164,7 @@ class LoopNode(Node):
 
     def _wanted_reads(self, live: LiveValues, wanted: Sequence[object]) -> tuple[int, ...]:
         """The live reads of which cotangents are wanted."""
-        sizes = [self.loop.values_of(arrays.shape(value)) for value in self.inner[: self.count]]
-        numbers = [want for size, want in zip(sizes, wanted) for _ in range(size)]
+        numbers = [want for size, want in zip(self._sizes(), wanted) for _ in range(size)]
         carries = len(self.loop.layout.carries)
         return tuple(k for k in live.reads if numbers[carries + k])
 
@@ -201,12 +200,16 @@ class LoopNode(Node):
 
     def _of_numbers(self, found: Cotangents, wanted: Sequence[object]) -> list[Any]:
         """The cotangents of the numbers that are wanted, not yet of their shape; None for the others."""
-        sizes = [self.loop.values_of(arrays.shape(value)) for value in self.inner[: self.count]]
+        sizes = self._sizes()
         starts = itertools.accumulate(sizes, initial=0)
         return [
             found.of_given(range(start, start + size)) if want else None
             for start, size, want in zip(starts, sizes, wanted)
         ]
+
+    def _sizes(self) -> list[int]:
+        """The number of carries or reads that each of the numbers makes."""
+        return [self.loop.values_of(arrays.shape(value)) for value in self.inner[: self.count]]
 
     def _of_sequences(self, found: Cotangents, wanted: Sequence[object]) -> list[Any]:
         """The cotangents of the sequences that are wanted, not yet of their shape; None for the others."""
