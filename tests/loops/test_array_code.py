@@ -10,7 +10,7 @@ from gradcli import arrays
 from gradcli.autograd.engine import grad
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
-from gradcli.executors import stepwise
+from gradcli.executors import llvm_ufuncs, stepwise
 from gradcli.kinds.branch_points import watching
 from gradcli.loops.array_code.array_loop_code import array_loop_code
 from gradcli.loops.rolled_loop import Layout, RolledLoop
@@ -19,9 +19,8 @@ from gradcli.primitives.entries.elementwise import trigonometric
 from gradcli.program.passes import optimise
 from gradcli.program.record import record
 
-llvm_ufuncs = pytest.importorskip("gradcli.executors.llvm_ufuncs")
 if not llvm_ufuncs.is_available():
-    pytest.skip("no compiler", allow_module_level=True)
+    pytest.skip("llvmlite is not installed", allow_module_level=True)
 
 ROUNDS = 6
 
